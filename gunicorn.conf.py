@@ -112,7 +112,7 @@ def pre_fork(server: Any, worker: Any) -> None:
     newest = sorted(server.WORKERS.values(), key=lambda each: each.age)[1 - server.num_workers :]
     web_processes = sum(not each.is_heavy for each in newest)
     worker.is_heavy = web_processes >= server.num_workers - _heavy_process_count
-    hashing_pool.limit_host(get_parallel_hashes())
+    hashing_pool.limit_host_concurrency(get_parallel_hashes())
 
 
 def on_starting(server: Any) -> None:

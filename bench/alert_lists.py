@@ -22,7 +22,7 @@ from sqlalchemy import text
 from app import create_app
 from domain.core.clock import system_clock
 from tests.support.database.postgres import Postgres, own_server
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.extensions import db
 from web.services import services
 from web.settings.reader import parse_settings
@@ -98,7 +98,7 @@ def open_filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
             "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
         }
     )
-    migrate(settings)
+    migrate_to_newest(settings)
     app = create_app(settings)
     alice = ("alice", "--email", "alice@example.com", "--password-stdin")
     run_command(app, "users", "create", *alice)

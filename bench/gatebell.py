@@ -16,7 +16,7 @@ from bench.workloads import METRICS_ALERTS, RequestKind
 from tests.support.accounts.people import Person, make_project, settings_of
 from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 #: Number of web processes of every server, and number of threads of servers with threads.
 WORKERS, THREADS = 2, 4
@@ -61,7 +61,7 @@ def running_gatebell(
         database_url=database_url,
         **{"WEB_CONCURRENCY": str(WORKERS), **RAISED_LIMITS, **(settings or {})},
     )
-    migrate(settings_of(live))
+    migrate_to_newest(settings_of(live))
     seed, alice = seed_gatebell(live, counts)
     project = make_project(live, alice)
     generic = connect(live, project)

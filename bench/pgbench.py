@@ -28,7 +28,7 @@ from domain.core.database.statements import Row, StatementConnection
 from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 _THREAD_COUNT = 2
 _TIMEOUT_SECONDS = 60
@@ -75,7 +75,7 @@ def prepare_project(directory: Path, database_url: str) -> PgbenchProject:
     """Create the tables, a project and an integration; no service runs on this database."""
     directory.mkdir(parents=True)
     live = LiveGatebell(instance_path=directory, database_url=database_url)
-    migrate(settings_of(live))
+    migrate_to_newest(settings_of(live))
     endpoint = connect(live, make_project(live, make_user(live)))
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT id FROM projects").fetchone()

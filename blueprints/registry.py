@@ -50,7 +50,7 @@ from web.registry import (
     build_certificate_bundle,
     build_visible_configuration,
     check_notification_secret,
-    count_failed_token,
+    count_wrong_registry_token,
     find_basic_password,
     get_registry_user,
     issue_registry_token,
@@ -159,7 +159,9 @@ def issue() -> Response:
     """Issue a token for the credentials of Basic authentication, or for anonymous pulls."""
     _check_service(request.args.get("service", ""))
     scopes = request.args.getlist("scope")
-    return _build_token_response(find_basic_password, scopes, lambda token: token.as_json())
+    return _build_token_response(
+        find_basic_password, scopes, lambda token: token.convert_to_json_value()
+    )
 
 
 @registry_tokens.post("/auth")
@@ -185,7 +187,7 @@ def issue_for_form() -> Response:
     return _build_token_response(
         lambda: form.get("password", ""),
         scopes,
-        lambda token: {**token.as_json(), "scope": " ".join(scopes)},
+        lambda token: {**token.convert_to_json_value(), "scope": " ".join(scopes)},
     )
 
 
@@ -197,7 +199,7 @@ def _build_token_response(
     try:
         user = get_registry_user(password())
     except UnknownTokenError as error:
-        count_failed_token()
+        count_wrong_registry_token()
         # The error is returned and not raised, so that the count is stored.
         return build_error_response(error)
     response = build_json_response(as_json(_issue_token(user, scopes)))

@@ -26,7 +26,7 @@ from forms.releases import ReleaseCheckForm, ReleaseFilterForm
 from web.access.api_limits import RateLimitFamily, count_family_request
 from web.access.decorators import get_request_viewer, open_to_anyone, redirect_to_sign_in
 from web.api.description.described import METADATA, ViewDescription
-from web.api.release_checks import read_submission, run_release_check
+from web.api.release_checks import read_submitted_check, run_release_check
 from web.api.schemas.releases import ReleaseFilterQuery
 from web.extensions import db
 from web.http.cors import CorsPolicy
@@ -140,7 +140,7 @@ def check() -> ResponseReturnValue:
     """
     count_family_request(RateLimitFamily.RELEASE_CHECKS)
     try:
-        given = read_submission()
+        given = read_submitted_check()
     except InvalidError as error:
         return _render_rejected_check(ReleaseCheckForm(), error)
     form = ReleaseCheckForm(given)

@@ -27,7 +27,7 @@ from domain.reports.types import (
     ReportPeriod,
     ReportQuery,
 )
-from domain.reports.writing import format_answer, format_length, format_reason
+from domain.reports.writing import format_answer, format_duration_cell, format_reason
 from forms.reports import HandoffNoteForm, IncidentDocumentForm
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
@@ -76,7 +76,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 
 _TEMPLATE_FUNCTIONS: dict[str, Any] = {
     "answer_words": format_answer,
-    "length_words": format_length,
+    "length_words": format_duration_cell,
     "reason_words": format_reason,
     "matchers_of": format_title_matcher,
 }

@@ -133,7 +133,7 @@ class TokenPages(ABC, Generic[TokenForm]):
             form=form,
             scope_choices=[self.scopes_by_name[name] for name in self.offered_scopes],
             first_day=moment.date() + timedelta(days=1),
-            last_day=lifetimes.last_day(moment),
+            last_day=lifetimes.get_latest_expiry_day(moment),
             usual_day=lifetimes.get_default_day(moment),
         )
         return page, 422 if form.errors else 200

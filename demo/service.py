@@ -17,7 +17,7 @@ from demo.furnish import seed_demo
 from demo.machine import DemoError
 from demo.telephones import receive_messages
 from domain.core.clock import system_clock
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.database.start_checks import register_secret_key
 from web.instance_files import make_instance_directory
 from web.settings.reader import Settings, parse_settings
@@ -60,7 +60,7 @@ def prepare_demo(settings: Settings, *, say: Callable[[str], None]) -> DemoState
     if known is not None:
         return known
     make_instance_directory(settings.instance_path)
-    migrate(settings)
+    migrate_to_newest(settings)
     check_is_empty(settings)
     register_secret_key(settings)
     with receive_messages(port=0, is_loud=False) as port:

@@ -12,7 +12,7 @@ from domain.alerts.listing.sort_orders import NEWEST_FIRST, SORT_ORDERS, SortOrd
 from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.paging import get_choice, get_row_id, get_search_text
 from domain.core.errors import QueryError
 from forms.base import Form, SomeBody, TextLineField, limit_length
@@ -134,7 +134,7 @@ def parse_alert_list_query(given: MultiDict[str, str], *, project_id: int) -> Al
     wanted = AlertFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=replace_unstorable(get_search_text(given, "search")).strip(),
+        search=replace_unstorable_characters(get_search_text(given, "search")).strip(),
         severity=Severity(severity) if severity else None,
         environment=_parse_name(given, "environment"),
         service=_parse_name(given, "service"),
@@ -158,4 +158,4 @@ def parse_alert_list_query_across(given: MultiDict[str, str]) -> AlertListQuery:
 
 
 def _parse_name(given: MultiDict[str, str], name: str, most: int = _MAX_NAME_LENGTH) -> str | None:
-    return replace_unstorable(get_search_text(given, name, most=most)) or None
+    return replace_unstorable_characters(get_search_text(given, name, most=most)) or None

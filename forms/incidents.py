@@ -11,7 +11,7 @@ from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.sort_orders import SortOrder
 from domain.alerts.matching.conditions import parse_conditions
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.paging import get_choice, get_search_text
 from domain.incidents.listing import NEWEST_FIRST, SORT_ORDERS, TABS, IncidentFilter
 from domain.incidents.types import (
@@ -129,9 +129,11 @@ def parse_incident_list_query(given: MultiDict[str, str], *, project_id: int) ->
     wanted = IncidentFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=replace_unstorable(get_search_text(given, "search")).strip(),
+        search=replace_unstorable_characters(get_search_text(given, "search")).strip(),
         severity=Severity(severity) if severity else None,
-        assignee=replace_unstorable(get_search_text(given, "assignee", most=_MAX_NAME_LENGTH))
+        assignee=replace_unstorable_characters(
+            get_search_text(given, "assignee", most=_MAX_NAME_LENGTH)
+        )
         or None,
     )
     order = SORT_ORDERS[get_choice(given, "sort", SORT_ORDERS, NEWEST_FIRST.name)]

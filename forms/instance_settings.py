@@ -66,10 +66,10 @@ def build_settings_form(settings: Sequence[_Setting]) -> SettingsForm:
         fields[each.name] = _build_field(each)
         fields[_FORMER_VALUE_PREFIX + each.name] = HiddenField(default=each.text)
     made = cast("type[SettingsForm]", type("SettingsForm", (SettingsForm,), fields))
-    return made(data=_get_values(settings))
+    return made(data=_get_current_values(settings))
 
 
-def _get_values(settings: Sequence[_Setting]) -> Mapping[str, Any]:
+def _get_current_values(settings: Sequence[_Setting]) -> Mapping[str, Any]:
     return {each.name: each.text == "true" if each.is_yes_or_no else each.text for each in settings}
 
 

@@ -393,7 +393,7 @@ class CoverForm(Form):
             )
         return NewCover(user=self.user.data, starts_at=start, ends_at=end, schedules=schedules)
 
-    def has_shown(self, cover: NewCover) -> bool:
+    def was_cover_shown(self, cover: NewCover) -> bool:
         """Return whether the page has already shown this cover, and mark it as shown."""
         text = cover.model_dump_json()
         had, self.seen.data = self.seen.data == text, text

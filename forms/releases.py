@@ -85,9 +85,13 @@ class ReleaseDatesField(Field):
         #: Releases of the schedule, and releases that already have a date.
         self._releases = _list_releases(self.data or "")
         self._entered = _parse_entered_dates(self.data or "")
-        self._unknown = self._unknown_in(formdata or {})
-        if formdata is not None and any(self._name_of(each) in formdata for each in self._releases):
-            given = {each: formdata.get(self._name_of(each), "") for each in self._releases}
+        self._unknown = self._find_unknown_releases(formdata or {})
+        if formdata is not None and any(
+            self._build_input_name(each) in formdata for each in self._releases
+        ):
+            given = {
+                each: formdata.get(self._build_input_name(each), "") for each in self._releases
+            }
             self._entered = {each: day.strip() for each, day in given.items()}
             self.data = "\n".join(f"{each}={day}" for each, day in self._entered.items() if day)
 
@@ -95,7 +99,7 @@ class ReleaseDatesField(Field):
     def days(self) -> Sequence[ReleaseDay]:
         """Inputs in the order of releases."""
         return [
-            ReleaseDay(each, self._name_of(each), self._entered.get(each, ""))
+            ReleaseDay(each, self._build_input_name(each), self._entered.get(each, ""))
             for each in self._releases
         ]
 
@@ -108,7 +112,7 @@ class ReleaseDatesField(Field):
                 "gatebell settings set release_dates."
             )
 
-    def _unknown_in(self, formdata: Mapping[str, str]) -> Sequence[str]:
+    def _find_unknown_releases(self, formdata: Mapping[str, str]) -> Sequence[str]:
         """Return the releases that were given a date but have no field in the form."""
         beginning = f"{self.name}-"
         given = (
@@ -118,7 +122,7 @@ class ReleaseDatesField(Field):
         )
         return [each[:_MAX_ECHO_LENGTH] for each in given if each not in self._releases]
 
-    def _name_of(self, release: str) -> str:
+    def _build_input_name(self, release: str) -> str:
         return f"{self.name}-{release}"
 
 

@@ -12,7 +12,11 @@ from alembic.operations import MigrationScript
 from sqlalchemy import Connection
 
 from web.database.engine import open_engine
-from web.database.schema import build_alembic_configuration, get_newest_known_revision, migrate
+from web.database.schema import (
+    build_alembic_configuration,
+    get_newest_known_revision,
+    migrate_to_newest,
+)
 from web.settings.reader import load_settings
 
 
@@ -22,7 +26,7 @@ def main() -> None:
     if not name:
         sys.exit('Say what it does: make migration NAME="keep the words of alerts"')
     settings = load_settings()
-    migrate(settings)
+    migrate_to_newest(settings)
     engine = open_engine(settings)
     try:
         with engine.connect() as connection:

@@ -30,7 +30,7 @@ from tests.support.service.secrets_seen import watch
 from tests.support.service.url_rules import RememberedRule
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.http.flask_app import SynchronousFlask
 from web.settings.reader import Settings, parse_settings
 
@@ -214,7 +214,7 @@ def postgres() -> Iterator[Postgres]:
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated SQLite file, as a template."""
     directory = tmp_path_factory.mktemp("template")
-    migrate(parse_settings({"INSTANCE_PATH": str(directory)}))
+    migrate_to_newest(parse_settings({"INSTANCE_PATH": str(directory)}))
     return directory / "gatebell.db"
 
 
@@ -224,7 +224,7 @@ def migrated_postgres(postgres: Postgres, tmp_path_factory: pytest.TempPathFacto
     url = postgres.new_database()
     directory = tmp_path_factory.mktemp("template")
     environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    migrate(parse_settings(environment))
+    migrate_to_newest(parse_settings(environment))
     return url
 
 

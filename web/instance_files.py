@@ -12,18 +12,18 @@ def make_instance_directory(path: Path) -> None:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def read_or_write_once(path: Path, make_text: Callable[[], str]) -> str:
+def read_or_create_file(path: Path, make_text: Callable[[], str]) -> str:
     """Return the text of a private file, which the first caller creates.
 
     The text is written to a temporary file that is then linked to the path. Of several concurrent
     processes only one creates the file, and no process reads a partial file.
     """
     if not path.exists():
-        _write_once(path, make_text())
+        _write_new_file(path, make_text())
     return path.read_text(encoding="utf-8").strip()
 
 
-def _write_once(path: Path, text: str) -> None:
+def _write_new_file(path: Path, text: str) -> None:
     make_instance_directory(path.parent)
     with NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as aside:
         aside.write(text + "\n")

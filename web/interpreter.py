@@ -8,7 +8,7 @@ import sysconfig
 from platform import python_version
 
 
-def is_optimized() -> bool:
+def is_interpreter_optimized() -> bool:
     """Return whether this Python appears to be built with profile-guided optimization.
 
     Debian and Ubuntu build their interpreters with it, but keep the flags out of `sysconfig`. Their
@@ -25,10 +25,10 @@ def is_optimized() -> bool:
 
 def describe_interpreter() -> str:
     """Return the version of this Python and how it was built."""
-    built = "optimized" if is_optimized() else "built without optimization"
+    built = "optimized" if is_interpreter_optimized() else "built without optimization"
     return f"{python_version()}, {built}"
 
 
 if __name__ == "__main__":
     sys.stdout.write(f"{describe_interpreter()}\n")
-    sys.exit(0 if is_optimized() else 1)
+    sys.exit(0 if is_interpreter_optimized() else 1)

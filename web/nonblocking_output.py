@@ -36,7 +36,7 @@ _SLOW_DISK_PAUSE_SECONDS = 10.0
 _POLL_SECONDS = 0.01
 
 
-def get_unpatched(module: str, name: str) -> Any:
+def get_unpatched_function(module: str, name: str) -> Any:
     """Return the original function that gevent may have replaced."""
     monkey = sys.modules.get("gevent.monkey")
     return monkey.get_original(module, name) if monkey else getattr(import_module(module), name)
@@ -63,7 +63,7 @@ class Output:
             try:
                 left = left[os.write(self._descriptor, left) :]
             except BlockingIOError:  # set by another program that shares this terminal or pipe
-                get_unpatched("time", "sleep")(_POLL_SECONDS)
+                get_unpatched_function("time", "sleep")(_POLL_SECONDS)
             except OSError:  # the reader is gone, or a disk is full
                 break
         return len(text) - len(left)
@@ -133,7 +133,7 @@ class _Socket(Output):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
-        self._socket = get_unpatched("socket", "socket")(fileno=os.dup(descriptor))
+        self._socket = get_unpatched_function("socket", "socket")(fileno=os.dup(descriptor))
         self._send: Callable[[bytes, int], int] = self._socket.send
 
     def write_without_waiting(self, text: bytes) -> int:

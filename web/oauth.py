@@ -30,7 +30,7 @@ from domain.access.scopes import ADMIN_MODE
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import EventSource
-from domain.oauth.applications.refusals import flush_skipped_counts, store_rejected_request
+from domain.oauth.applications.refusals import add_skipped_counts, store_rejected_request
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.consent.pushed_requests import REQUEST_URI_PREFIX
 from domain.oauth.context import NewRejectedRequest, OAuthContext
@@ -82,11 +82,11 @@ def parse_json_parameters(body: bytes) -> dict[str, list[str]]:
             raise InvalidRequestError(
                 f"The parameter {_format_excerpt(name)} is given more than once."
             )
-        found[name] = [] if value is None else [_check_text(name, value)]
+        found[name] = [] if value is None else [_check_is_string(name, value)]
     return found
 
 
-def _check_text(name: str, value: object) -> str:
+def _check_is_string(name: str, value: object) -> str:
     if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
         return value
     raise InvalidRequestError(f"The parameter {_format_excerpt(name)} must be a string.")
@@ -190,8 +190,8 @@ def _store_or_count_rejection(refused: NewRejectedRequest, context: OAuthContext
     kind = (refused.application_id, refused.reason.name)
     if sampler.should_store(kind, now=context.now, per_minute=_MAX_ROWS_PER_MINUTE):
         row_id = store_rejected_request(refused, context=context)
-        flush_skipped_counts(sampler.assign_row(kind, row_id), context=context)
-    flush_skipped_counts(sampler.due(now=context.now), context=context)
+        add_skipped_counts(sampler.assign_counting_row(kind, row_id), context=context)
+    add_skipped_counts(sampler.due(now=context.now), context=context)
 
 
 def read_form_request() -> ProtocolRequest:
@@ -215,7 +215,7 @@ def read_form_request() -> ProtocolRequest:
         )
         parameters = parse_json_parameters(request.get_data())
     else:
-        parameters = _to_lists(request.form)
+        parameters = _convert_to_lists(request.form)
     asked = ProtocolRequest("POST", parameters, headers)
     asked.has_query = bool(environ.get("QUERY_STRING"))
     return asked
@@ -254,7 +254,7 @@ def read_query_request() -> ProtocolRequest:
 
 def _read_url_parameters() -> Mapping[str, Sequence[str]]:
     handle = request.args.get(STORED_REQUEST_PARAMETER)
-    return _to_lists(request.args) if handle is None else _read_stored_parameters(handle)
+    return _convert_to_lists(request.args) if handle is None else _read_stored_parameters(handle)
 
 
 def _read_stored_parameters(handle: str) -> Mapping[str, Sequence[str]]:
@@ -279,7 +279,7 @@ def build_stored_request(parameters: Mapping[str, Sequence[str]]) -> ProtocolReq
     return ProtocolRequest("GET", parameters, {})
 
 
-def _to_lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
+def _convert_to_lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
     return {name: values.getlist(name) for name in values}
 
 

@@ -110,7 +110,7 @@ def _get_bearer(token: str) -> Bearer:
         ) from error
 
 
-def count_failed_token() -> None:
+def count_wrong_registry_token() -> None:
     """Count a wrong token of this IP address.
 
     Raise TooManyAttemptsError above the limit. A valid token is accepted in any case, since 256

@@ -130,7 +130,7 @@ def create_unit_of_work(actor: Actor, session: Session) -> UnitOfWork:
 
     def find_policy(kind: type[Derived]) -> Derived:
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return cast("Derived", import_named(_POLICIES[name])())
+        return cast("Derived", import_function(_POLICIES[name])())
 
     return UnitOfWork(
         actor=actor, session=session, now=now(), settings=settings(), policy=find_policy
@@ -148,7 +148,7 @@ def settings() -> Settings:
 
 
 @cache
-def import_named(place: str) -> Callable[..., Any]:
+def import_function(place: str) -> Callable[..., Any]:
     """Import the function named `module:name`."""
     module, _, name = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
@@ -163,7 +163,7 @@ def _build_policy_getter(module_and_name: str) -> Callable[[], Any]:
     """Return a function that returns a policy for the settings in force."""
     place = f"web.settings.policies.{module_and_name}"
     _policy_functions.append(place)
-    return lambda: services().live_settings.derived(import_named(place))
+    return lambda: services().live_settings.derived(import_function(place))
 
 
 git: "Callable[[], Git]" = _build_policy_getter("repositories:git")
@@ -231,4 +231,4 @@ _POLICIES: Mapping[str, str] = {
 def load_policies() -> None:
     """Import all policies, in a process whose children share the loaded modules."""
     for place in (*_POLICIES.values(), *_policy_functions):
-        import_named(place)
+        import_function(place)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from select import PIPE_BUF
 
-from web.nonblocking_output import get_unpatched, open_output
+from web.nonblocking_output import get_unpatched_function, open_output
 
 #: Maximum size of waiting lines in a process, in bytes.
 _MAX_WAITING_BYTES = 2 * 1024 * 1024
@@ -51,10 +51,10 @@ class UnblockedStream(io.TextIOBase):
         self._is_writing = False
         self._has_thread = False
         # The lock is reentrant because a signal handler may write while we do.
-        self._taking = get_unpatched("_thread", "RLock")()
+        self._taking = get_unpatched_function("_thread", "RLock")()
         #: Lock that is held while no line waits. The first waiting line releases it, and the thread
         #: acquires it again.
-        self._rest = get_unpatched("_thread", "allocate_lock")()
+        self._rest = get_unpatched_function("_thread", "allocate_lock")()
         self._rest.acquire()
 
     def _reset_in_child(self) -> None:
@@ -77,7 +77,7 @@ class UnblockedStream(io.TextIOBase):
                     and not (self._is_writing or self._waiting)
                     and self._has_reported_dropped()
                 ):
-                    self._write_at_once(line)
+                    self._write_immediately(line)
                 else:
                     self._keep(line)
         return len(text)
@@ -87,7 +87,7 @@ class UnblockedStream(io.TextIOBase):
 
     def drain(self, seconds: float = _DRAIN_SECONDS) -> None:
         """Wait until everything is written, but no longer than the given time."""
-        sleep = get_unpatched("time", "sleep")
+        sleep = get_unpatched_function("time", "sleep")
         for _ in range(int(seconds / _POLL_SECONDS)):
             if self._is_idle:
                 return
@@ -109,7 +109,7 @@ class UnblockedStream(io.TextIOBase):
         """Return whether all dropped lines have been reported."""
         return self._dropped == self._told
 
-    def _write_at_once(self, line: bytes) -> None:
+    def _write_immediately(self, line: bytes) -> None:
         """Write what the descriptor accepts, and queue the rest before lines of signal handlers."""
         self._is_writing, written = True, 0
         try:
@@ -117,7 +117,7 @@ class UnblockedStream(io.TextIOBase):
         except OSError:  # the thread waits, or detects the error
             pass
         finally:
-            self._note_end(line, written)
+            self._record_line_end(line, written)
             if rest := line[written:]:
                 self._waiting_bytes += len(rest)
                 self._waiting.appendleft((rest, self._dropped))
@@ -142,7 +142,7 @@ class UnblockedStream(io.TextIOBase):
                 self._rest.release()
         if not self._has_thread:
             with suppress(RuntimeError):  # no resources for a thread; the next line tries again
-                get_unpatched("_thread", "start_new_thread")(self._write_in_thread, ())
+                get_unpatched_function("_thread", "start_new_thread")(self._write_in_thread, ())
                 self._has_thread = True
 
     def _write_in_thread(self) -> None:
@@ -189,10 +189,10 @@ class UnblockedStream(io.TextIOBase):
     def _write(self, piece: bytes) -> bool:
         """Write a chunk, waiting if necessary, and return whether that succeeded."""
         written = self._output.write_all(piece)
-        self._note_end(piece, written)
+        self._record_line_end(piece, written)
         return written == len(piece)
 
-    def _note_end(self, piece: bytes, written: int) -> None:
+    def _record_line_end(self, piece: bytes, written: int) -> None:
         if written:
             self._ends_line = piece[written - 1] == _NEWLINE
 

@@ -25,7 +25,7 @@ from tests.support.accounts.people import Person
 from tests.support.service.commands import operate
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import forms_in
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.settings.reader import parse_settings
 
 _ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def _build_requests(directory: Path) -> Iterator[Mapping[str, SendFunction]]:
     gatebell = LiveGatebell(instance_path=directory, database_url="", only="web")
     gatebell.environment["BASE_URL"] = "http://localhost"
     settings = parse_settings(gatebell.environment)
-    migrate(settings)
+    migrate_to_newest(settings)
     seed, person = seed_gatebell(gatebell, _COUNTS)
     app = create_app(settings)
     operate(app, "groups", "create", "acme")

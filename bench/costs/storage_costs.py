@@ -23,7 +23,7 @@ from bench.workloads import METRICS_ALERTS
 from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell, close_app
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.jobs.retention import update_daily_counts
 
 _SIZES_QUERY = """
@@ -144,7 +144,7 @@ def compute_body_size() -> int:
 def _create_database(directory: Path, database_url: str) -> _MeasuredDatabase:
     directory.mkdir(parents=True)
     live = LiveGatebell(instance_path=directory, database_url=database_url)
-    migrate(settings_of(live))
+    migrate_to_newest(settings_of(live))
     project = make_project(live, make_user(live))
     return _MeasuredDatabase(
         live=live,

@@ -18,7 +18,7 @@ from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 _MINIMAL_COUNTS = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 _START_TIMEOUT_SECONDS = 60
@@ -76,7 +76,7 @@ def _measure_start(directory: Path, database_url: str, *, is_filled: bool) -> tu
     live = LiveGatebell(instance_path=directory, database_url=database_url)
     path, headers = "/users/sign_in", {}
     if is_filled:
-        migrate(settings_of(live))
+        migrate_to_newest(settings_of(live))
         seed, _ = seed_gatebell(live, _MINIMAL_COUNTS)
         live.close()
         path = "/oauth/token/info"

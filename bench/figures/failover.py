@@ -29,7 +29,7 @@ from tests.support.accounts.people import make_project, settings_of
 from tests.support.alerts.senders import JSON, connect
 from tests.support.database.standby import Server, primary_with_standby, url_of_both
 from tests.support.service.live import LiveGatebell, running
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 _MINIMAL_COUNTS = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 _PAUSE_SECONDS = 0.02
@@ -95,7 +95,7 @@ def _measure_failover(directory: Path, primary: Server, standby: Server) -> Fail
     directory.mkdir(parents=True)
     url = url_of_both(primary, standby)
     live = LiveGatebell(instance_path=directory, database_url=url, WEB_CONCURRENCY=str(WORKERS))
-    migrate(settings_of(live))
+    migrate_to_newest(settings_of(live))
     seed, owner = seed_gatebell(live, _MINIMAL_COUNTS)
     endpoint = connect(live, make_project(live, owner))
     live.close()

@@ -41,7 +41,7 @@ from tests.support.git.client import GitClient
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.password_rules import QUICK
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.settings.reader import Settings
 
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
@@ -160,7 +160,7 @@ def run_neighbor_service(
             **RAISED_CALLER_LIMITS,
             **get_default_password_settings(),
         )
-        migrate(settings_of(live))
+        migrate_to_newest(settings_of(live))
         seed, owner = seed_gatebell(live, _COUNTS)
         project = make_project(live, owner)
         endpoint = connect(live, project)

@@ -20,7 +20,7 @@ from bench.workloads import RequestKind
 from tests.support.accounts.people import make_project, settings_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 #: Number of rows for token checks and alerts, the only requests to several hosts.
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
@@ -52,7 +52,7 @@ def run_hosts(count: int, directory: Path, database_url: str) -> Iterator[Runnin
         stack.callback(store.stop)
         lives = _create_hosts(count, directory, database_url, f"redis://127.0.0.1:{store.port}/0")
         first = lives[0]
-        migrate(settings_of(first))
+        migrate_to_newest(settings_of(first))
         seed, alice = seed_gatebell(first, _COUNTS)
         project = make_project(first, alice)
         metrics = connect(first, project, kind="prometheus", name="Metrics")

@@ -39,7 +39,7 @@ from bench.scale.large_tables import (
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.settings.reader import Settings, parse_settings
 
 SECRET_KEY = "of a database that is thrown away, thrown away"  # noqa: S105
@@ -188,7 +188,7 @@ def fill_postgres(database: LargeDatabase) -> LargeDatabase:
 def _create_foundations(url: str, directory: Path, sizes: TableRowCounts) -> LargeDatabase:
     """Create the initial objects with commands of the service."""
     settings = build_settings(url, directory)
-    migrate(settings)
+    migrate_to_newest(settings)
     app = create_app(settings)
     try:
         return _create_with_commands(app, url, directory, sizes)

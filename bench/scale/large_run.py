@@ -46,7 +46,7 @@ from bench.scale.writers import WriterWaits, measure_writers
 from domain.core.clock import system_clock
 from tests.support.database.postgres import Postgres
 from tests.support.service.live import close_app
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "scale.md"
 _FEW_ALERTS = 10_000
@@ -81,7 +81,7 @@ def measure_postgres(asked: Namespace) -> None:
             compared = [_get_postgres_database(its_postgres, its_place, each) for each in sizes]
         for each in (*databases, *compared):
             # An earlier release may have filled the database.
-            migrate(each.settings())
+            migrate_to_newest(each.settings())
         before = _run_or_load(place / "never.json", lambda: _walk_pages(large, asked.ways))
         busy = _run_or_load(place / "busy.json", partial(wait_for_calm, _CALM_TIMEOUT_SECONDS))
         compare = partial(measure_growth, compared, times=asked.times)
@@ -122,7 +122,7 @@ def measure_sqlite(asked: Namespace) -> None:
         ]
         large = databases[-1]
         for each in databases:
-            migrate(each.settings())
+            migrate_to_newest(each.settings())
         busy = _run_or_load(place / "busy.json", partial(wait_for_calm, _CALM_TIMEOUT_SECONDS))
         compare = partial(measure_processor_growth, databases, times=asked.times)
         starts = _run_or_load(

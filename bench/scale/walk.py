@@ -22,7 +22,7 @@ from flask.testing import FlaskClient
 
 from bench.scale.large import LargeDatabase, connect_to_database
 from bench.scale.large_sqlite import explain_sqlite_query
-from blueprints.accounts.signing_in.attempts import sign_in_as
+from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
 from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from web.database.sqlite import DeadlineCursor, DeadlineSqliteConnection
 from web.extensions import db
@@ -415,7 +415,7 @@ def _sign_in(app: Flask, database: LargeDatabase) -> FlaskClient:
         app.preprocess_request()
         allow_writes()
         proof = Authentication(user_id=database.ids["alice"], methods=PASSWORD_METHODS)
-        answer = app.process_response(app.make_response(sign_in_as(proof)))
+        answer = app.process_response(app.make_response(create_sign_in_and_redirect(proof)))
         db.session.remove()
     for line in answer.headers.getlist("Set-Cookie"):
         name, _, value = line.partition(";")[0].partition("=")

@@ -34,7 +34,7 @@ from tests.support.accounts.people import Person, database_of, now, open_browser
 from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import ROOT, LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 SENDER_COUNT, REFRESHER_COUNT = 16, 4
 _WARM_UP_SECONDS = 3.0
@@ -131,7 +131,7 @@ def _run_writers(
         **RAISED_LIMITS,
     )
     place.mkdir(parents=True)
-    migrate(settings_of(live))
+    migrate_to_newest(settings_of(live))
     counts = Counts(access_tokens=1, refresh_tokens=REFRESHER_COUNT, codes=1, device_codes=1)
     seed, alice = seed_gatebell(live, counts)
     endpoint = connect(live, create_paging_project(live, alice))

@@ -24,7 +24,7 @@ from tests.support.git.client import GitClient
 from tests.support.mail.mail_server import running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import running_receiver
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 
 USER_COUNT = 6
 #: Seconds until the second user is paged for an unacknowledged alert.
@@ -96,7 +96,7 @@ def run_soak_service(directory: Path, database_url: str) -> Iterator[SoakService
             **_SETTINGS,
             **get_default_password_settings(),
         )
-        migrate(settings_of(live))
+        migrate_to_newest(settings_of(live))
         ground = _fill_service(live, postbox, telephone, hooks, audit)
         live.start()
         try:

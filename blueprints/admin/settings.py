@@ -14,13 +14,13 @@ from web.admin.settings import (
     get_settings_in_transaction,
     list_section_views,
     reset_setting,
-    store_setting,
+    store_setting_text,
 )
 from web.extensions import db
 from web.http.public_urls import current_path
 from web.http.work import unit_of_work
 from web.pages.list_query import get_list_query
-from web.releases.rehearsal import rehearse
+from web.releases.rehearsal import rehearse_release
 from web.services import now, services
 from web.settings.reader import SettingsError
 from web.settings.stored import read_stored_settings
@@ -37,7 +37,7 @@ _CONFIRMATION_FIELD = "confirmed_release"
 def index() -> ResponseReturnValue:
     """Show all settings by section, or only the settings that match a search."""
     search = get_list_query("search").get("search", "").strip()[:_MAX_SEARCH_LENGTH]
-    sections = filter_sections(_list_sections(), search)
+    sections = filter_sections(_list_shown_sections(), search)
     return render_template("admin/settings/index.html", sections=sections, search=search)
 
 
@@ -54,7 +54,7 @@ def edit(section: str) -> ResponseReturnValue:
     if unconfirmed is not None:
         return _render_confirmation(found, unconfirmed)
     for name, text in form.changes():
-        store_setting(unit_of_work(), name, text)
+        store_setting_text(unit_of_work(), name, text)
     flash(_format_saved_message(changed), "success" if changed else "info")
     return redirect(url_for("admin.settings.edit", section=section))
 
@@ -90,7 +90,7 @@ def _render_confirmation(section: SectionView, release: Release) -> ResponseRetu
     return render_template(
         "admin/settings/confirm_release.html",
         section=section,
-        found=rehearse(release, current, session=db.session(), now=now()),
+        found=rehearse_release(release, current, session=db.session(), now=now()),
         keep_days=current.call_keep_days,
         action=current_path(),
         sent=[
@@ -101,13 +101,13 @@ def _render_confirmation(section: SectionView, release: Release) -> ResponseRetu
     )
 
 
-def _list_sections() -> tuple[SectionView, ...]:
+def _list_shown_sections() -> tuple[SectionView, ...]:
     environment = services().live_settings.environment
     return list_section_views(environment, read_stored_settings(session=db.session()))
 
 
 def _get_section(key: str) -> SectionView:
-    found = next((each for each in _list_sections() if each.key == key and each.live), None)
+    found = next((each for each in _list_shown_sections() if each.key == key and each.live), None)
     if found is None:
         raise NotFoundError("Settings not found.")
     return found

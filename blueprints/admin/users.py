@@ -11,7 +11,7 @@ from domain.accounts.directory import (
     count_accounts,
     fetch_account_page,
 )
-from domain.accounts.email_addresses import confirm_all_addresses, confirm_as_administrator
+from domain.accounts.email_addresses import confirm_address_as_administrator, confirm_all_addresses
 from domain.accounts.factors.second_factors import get_second_factors
 from domain.accounts.identity_providers.identities import disconnect_user, list_provider_connections
 from domain.accounts.lifecycle import actions, sign_up
@@ -166,7 +166,7 @@ def verify_addresses() -> ResponseReturnValue:
 @administrator_required
 def confirm_address(user_id: int) -> ResponseReturnValue:
     """Confirm the new email address that a user has requested."""
-    done = confirm_as_administrator(unit_of_work(), user_id, request.form.get("email", ""))
+    done = confirm_address_as_administrator(unit_of_work(), user_id, request.form.get("email", ""))
     flash(f"Email address {done.email} confirmed.")
     return _redirect_to_user(user_id)
 

@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.alerts.list_pages import ProjectAlertList, is_partial_request
 from blueprints.alerts.receiving import build_alert_export, build_payload_response
-from domain.alerts.change_feed import Follower, find_backlog
+from domain.alerts.change_feed import Follower, find_change_backlog
 from domain.alerts.environments import find_environment_reference, list_environment_names
 from domain.alerts.handling.activity import find_former_alerts
 from domain.alerts.handling.alert_detail import AlertDetailView, get_alert_detail, get_payload
@@ -85,7 +85,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     session, me, query = db.session(), get_current_user().id, get_requested_timeline()
     work = unit_of_work()
     alert = get_alert_detail(project.id, iid, session=session, reading=parser_settings())
-    backlog = find_backlog(Follower.INCIDENTS, alert.id, session=session)
+    backlog = find_change_backlog(Follower.INCIDENTS, alert.id, session=session)
     return render_template(
         "alerts/show.html",
         project=project,

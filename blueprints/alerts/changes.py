@@ -20,7 +20,7 @@ from domain.alerts.handling.batches import (
 )
 from domain.alerts.handling.status import StatusChange, StatusChangeResult
 from domain.alerts.handling.types import AlertNoteBody
-from domain.alerts.listing.queries import MAX_IID, count_matching
+from domain.alerts.listing.queries import MAX_IID, count_matching_alerts
 from domain.alerts.listing.saved_filters import delete_filter, save_filter
 from domain.audit.events import EventActor
 from domain.core.database.paging import parse_id
@@ -78,7 +78,7 @@ def change_alerts(listing: AlertList, *, field: str, largest: int) -> ResponseRe
 def _confirm_or_change_all(listing: AlertList, order: BatchRequest) -> ResponseReturnValue:
     change: StatusChange = order.change
     if "confirmed" not in request.form:
-        matching = count_matching(listing.query.wanted, session=db.session())
+        matching = count_matching_alerts(listing.query.wanted, session=db.session())
         return render_template(
             "alerts/confirm_change.html",
             listing=listing,

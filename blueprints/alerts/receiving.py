@@ -206,7 +206,7 @@ def log_rejection(delivery: InboundDelivery, error: DomainError) -> None:
     per_minute = settings().refused_delivery_samples_per_minute
     if sampler.should_store(kind, now=delivery.received_at, per_minute=per_minute):
         row = receivers.store_rejection(delivery, status, error, connection=connection)
-        receivers.flush_rejections(sampler.assign_row(kind, row), connection=connection)
+        receivers.flush_rejections(sampler.assign_counting_row(kind, row), connection=connection)
     receivers.flush_rejections(sampler.due(now=delivery.received_at), connection=connection)
 
 

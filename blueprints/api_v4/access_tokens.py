@@ -25,7 +25,7 @@ def _revoke_family_of_reused_token(view: Callable[..., Response]) -> Callable[..
         except InvalidTokenError as error:
             if error.refusal is not TokenRejection.REVOKED:
                 raise
-            actions.revoke_reused_family(
+            actions.revoke_family_of_used_token(
                 unit_of_work(), find_presented_token(*API_TOKEN_LOCATIONS) or ""
             )
             # The error is returned and not raised, so that the revocation is committed.

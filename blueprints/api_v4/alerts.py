@@ -5,7 +5,7 @@ from flask import Blueprint, Response
 from blueprints.alerts.receiving import build_alert_export, build_payload_response
 from domain.alerts.handling import actions
 from domain.alerts.handling.alert_detail import get_payload
-from domain.alerts.handling.batch_actions import change_several
+from domain.alerts.handling.batch_actions import change_alerts_in_batch
 from domain.alerts.listing.queries import MAX_IID, list_alerts
 from domain.alerts.listing.types import (
     AlertExportQuery,
@@ -37,7 +37,7 @@ _EXPORT_PATH = "/export.<any(json, csv):kind>"
 
 alerts = ResourceBlueprint("alerts", __name__, url_prefix=_PROJECT_PATH)
 alerts.bind_usual_actions(actions, _ITEM_PATH)
-alerts.bind("PUT", "/status", change_several)
+alerts.bind("PUT", "/status", change_alerts_in_batch)
 alerts.bind("GET", f"{_ITEM_PATH}/paging", manual_actions.show_paging)
 alerts.bind("POST", f"{_ITEM_PATH}/escalate", manual_actions.escalate_alert, status=200)
 alerts.bind("POST", f"{_ITEM_PATH}/page", manual_actions.page_user, status=200)

@@ -79,7 +79,7 @@ def change(body: Body) -> Resource:
     rehearsal = rehearse_change(
         release, get_settings_in_transaction(session=session), session=session, now=now()
     )
-    _store_changes(body)
+    _store_setting_changes(body)
     return build_settings_resource(get_settings_in_transaction(session=session), rehearsal)
 
 
@@ -94,11 +94,11 @@ def show_appearance() -> Resource:
 @operation("instance_settings.change_appearance", body=AppearanceBody, returns=Appearance)
 def change_appearance(body: Body) -> Resource:
     """Change the texts of the sign-in page and the messages on every page."""
-    _store_changes(body)
+    _store_setting_changes(body)
     return build_appearance_resource(get_settings_in_transaction(session=db.session()))
 
 
-def _store_changes(body: Body) -> None:
+def _store_setting_changes(body: Body) -> None:
     try:
         store_changed_settings(unit_of_work(), list_changed_settings(body))
     except InvalidParametersError as error:

@@ -10,7 +10,7 @@ from domain.releases.usage.reading import find_instance_usage, find_user_usage
 from web.access.api_limits import RateLimitFamily
 from web.api.description.described import rejects_with
 from web.api.operations import operation
-from web.api.release_checks import read_submission, run_release_check
+from web.api.release_checks import read_submitted_check, run_release_check
 from web.api.schemas.releases import (
     ReleaseChange,
     ReleaseChangeQuery,
@@ -52,7 +52,7 @@ def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> ListPage[R
         returns=ReleaseCheck,
         limit=RateLimitFamily.RELEASE_CHECKS,
     )
-    .reading(read_submission)
+    .reading(read_submitted_check)
     .but(writes=False, is_heavy=True)
 )
 def create(body: ReleaseCheckBody) -> ReleaseCheck:

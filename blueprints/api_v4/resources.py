@@ -265,7 +265,7 @@ alert_timeline.bind("GET", "", timeline_actions.list_alert_timeline)
 
 incident_timeline = ResourceBlueprint("incident_timeline", __name__, url_prefix=_INCIDENT_PATH)
 incident_timeline.bind("GET", "/timeline", timeline_actions.list_incident_timeline)
-incident_timeline.bind("GET", "/surroundings", timeline_actions.show_surroundings)
+incident_timeline.bind("GET", "/surroundings", timeline_actions.show_incident_surroundings)
 
 maintenance_windows = _build_resources(_NAMESPACE_PATH, "maintenance_windows")
 maintenance_windows.bind_usual_actions(maintenance_window_actions, "/<int:window_id>")

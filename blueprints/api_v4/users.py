@@ -40,7 +40,7 @@ _OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["users-offset-pagination"]
 @fast_operation("users.current", returns=CurrentUser)
 def current(bearer: Bearer) -> dict[str, object]:
     """Show the current user."""
-    return bearer.profile.as_json(settings().base_url)
+    return bearer.profile.convert_to_json_value(settings().base_url)
 
 
 @users.put("/user")
@@ -48,7 +48,9 @@ def current(bearer: Bearer) -> dict[str, object]:
 def rename_current(bearer: Bearer, body: NameBody) -> Response:
     """Change the name of the current user."""
     own_account.rename_own_account(unit_of_work(), body)
-    return build_json_response(replace(bearer.profile, name=body.name).as_json(settings().base_url))
+    return build_json_response(
+        replace(bearer.profile, name=body.name).convert_to_json_value(settings().base_url)
+    )
 
 
 @users.get("/user/keys")

@@ -38,7 +38,7 @@ from domain.git.storage import (
     check_free_space,
     ensure_repository,
     get_repository_path,
-    mark_pushed,
+    mark_repository_pushed,
 )
 from domain.git.subprocess import ChildProcess, ChildTimeoutError
 from domain.projects.listing import store_push_time
@@ -87,11 +87,11 @@ def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iter
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody):
         body.stream(seconds=seconds)
-    raw = _read_raw(body)
-    return _limit_size(_gunzip(raw) if is_compressed(environ) else raw, limit)
+    raw = _read_raw_body(body)
+    return _limit_body_size(_decompress_gzip_pieces(raw) if is_compressed(environ) else raw, limit)
 
 
-def read_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
+def read_body_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
     """Read a whole body, or its first `most` bytes, and return an iterator over all its pieces.
 
     Raise InvalidGitBodyError if the body is incomplete, or the error of a body that does not
@@ -115,12 +115,12 @@ def close_after_unread_body(environ: dict[str, Any], *, has_ended: bool) -> None
         body.end_connection()
 
 
-def _read_raw(body: Any) -> Iterator[bytes]:
+def _read_raw_body(body: Any) -> Iterator[bytes]:
     while piece := body.read(_MAX_READ_BYTES):
         yield piece
 
 
-def _gunzip(raw: Iterator[bytes]) -> Iterator[bytes]:
+def _decompress_gzip_pieces(raw: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
         for piece in raw:
@@ -138,7 +138,7 @@ def _gunzip(raw: Iterator[bytes]) -> Iterator[bytes]:
         raise InvalidGitBodyError("The gzip body is incomplete.")
 
 
-def _limit_size(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+def _limit_body_size(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
     count = 0
     for piece in pieces:
         count += len(piece)
@@ -184,7 +184,7 @@ class GitTransfer:
         self._has_pack = False
         self._outcome = "cut off"
         # The finalizer also runs if the response is discarded before it is iterated over.
-        self._end = finalize(self, _end_child, child, slot)
+        self._end = finalize(self, _end_git_child, child, slot)
 
     def feed_body(self) -> None:
         """Pass the body to the child until it ends or the child has written a lot of output.
@@ -210,7 +210,7 @@ class GitTransfer:
             while not self._has_read_all:
                 self._feed()
                 if self._held:
-                    yield self._take_held()
+                    yield self._take_held_output()
             yield from self._drain()
             self._finish()
         except ChildTimeoutError as error:
@@ -248,7 +248,7 @@ class GitTransfer:
     def _feed(self) -> None:
         """Pass the body to the child until it ends or the child has written a lot of output."""
         for piece in self._plan.pieces:
-            self._check_time()
+            self._check_transfer_time()
             self._received += len(piece)
             self._held += self._child.write(piece)
             sleep(0)  # let other greenlets run
@@ -259,9 +259,9 @@ class GitTransfer:
 
     def _drain(self) -> Iterator[bytes]:
         if self._held:
-            yield self._take_held()
+            yield self._take_held_output()
         while piece := self._child.read():
-            self._check_time()
+            self._check_transfer_time()
             yield self._counted(piece)
             sleep(0)
 
@@ -271,7 +271,7 @@ class GitTransfer:
         if status == 0 and self._plan.when_done:
             self._plan.when_done()
 
-    def _take_held(self) -> bytes:
+    def _take_held_output(self) -> bytes:
         held = bytes(self._held)
         self._held.clear()
         return self._counted(held)
@@ -279,22 +279,22 @@ class GitTransfer:
     def _counted(self, piece: bytes) -> bytes:
         self._sent += len(piece)
         if self._plan.when_pack_begins and not self._has_pack:
-            self._look_for_pack(piece, self._plan.when_pack_begins)
+            self._detect_pack_start(piece, self._plan.when_pack_begins)
         return piece
 
-    def _look_for_pack(self, piece: bytes, announce: Callable[[], None]) -> None:
+    def _detect_pack_start(self, piece: bytes, announce: Callable[[], None]) -> None:
         seen = self._tail + piece
         self._tail = seen[1 - len(_PACK_SIGNATURE) :]
         if _PACK_SIGNATURE in seen:
             self._has_pack, self._tail = True, b""
             announce()
 
-    def _check_time(self) -> None:
+    def _check_transfer_time(self) -> None:
         if monotonic() - self._began_at > self._plan.seconds:
             raise ChildTimeoutError
 
 
-def _end_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
+def _end_git_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
     """End a child; return its exit status and the last part of its error output."""
     try:
         status, said = child.end(), ""
@@ -329,7 +329,7 @@ def serve_git(wanted: GitAccess, url_path: str) -> Response:
         if is_call:
             undone.callback(close_after_unread_body, request.environ, has_ended=False)
         # Read the body first, so that a request whose body does not arrive holds no slot.
-        pieces = _read_pieces(wanted) if is_call else iter(())
+        pieces = _read_body_pieces(wanted) if is_call else iter(())
         slot = _get_process_slots().take(
             SlotCaller(address=get_client_address(), user_id=wanted.user_id)
         )
@@ -338,7 +338,7 @@ def serve_git(wanted: GitAccess, url_path: str) -> Response:
             ["http-backend"], _build_environment(wanted, path, url_path), answer=wanted.answer
         )
         undone.callback(child.end)
-        head, begun = _read_head(child)
+        head, begun = _read_response_head(child)
         transfer = GitTransfer(_build_options(wanted, path, pieces), child, slot, begun=begun)
         undone.callback(transfer.close)
         if is_first_taken:
@@ -418,7 +418,7 @@ def _build_environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str
     }
 
 
-def _read_head(child: ChildProcess) -> tuple[bytes, bytes]:
+def _read_response_head(child: ChildProcess) -> tuple[bytes, bytes]:
     """Return the headers of the CGI response, and the output that was read after them.
 
     http-backend writes the headers before it reads the body.
@@ -451,12 +451,12 @@ def _build_response(transfer: GitTransfer, head: bytes) -> Response:
     return response
 
 
-def _read_pieces(wanted: GitAccess) -> Iterator[bytes]:
+def _read_body_pieces(wanted: GitAccess) -> Iterator[bytes]:
     """Return the pieces of the body; a short list of object names is read completely first."""
     patience, limit = settings().request_timeout_seconds, _get_max_body_bytes(wanted)
     pieces = iterate_body(request.environ, seconds=patience, limit=limit)
     if wanted.service is GitService.UPLOAD_PACK:
-        return read_ahead(pieces, most=_READ_AHEAD_BYTES)
+        return read_body_ahead(pieces, most=_READ_AHEAD_BYTES)
     return pieces
 
 
@@ -477,7 +477,7 @@ def _build_options(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> Gi
 
 def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
     """Return the callback that records a push after Git has accepted it."""
-    settle = partial(mark_pushed, git(), path)
+    settle = partial(mark_repository_pushed, git(), path)
     write = defer_transaction(
         lambda session: store_push_time(wanted.project.id, session=session, now=now())
     )

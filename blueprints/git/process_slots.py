@@ -53,7 +53,7 @@ class _SlotOwner(NamedTuple):
     def is_anonymous(self) -> bool:
         return self.user == _ANONYMOUS_DIGEST
 
-    def is_of_same_person(self, other: "_SlotOwner") -> bool:
+    def is_same_caller(self, other: "_SlotOwner") -> bool:
         """Return whether both may be the same person: same user, or same address if anonymous."""
         if self.is_anonymous or other.is_anonymous:
             return self.address == other.address
@@ -108,17 +108,19 @@ class ProcessSlots:
         """Take a free slot unless the caller has already reached its share."""
         with ExitStack() as opened:
             files = [opened.enter_context(self._open(number)) for number in range(self._count)]
-            held = [file for file in files if not _try_lock(file)]
+            held = [file for file in files if not _try_lock_slot(file)]
             free = next((file for file in files if file not in held), None)
-            if free is None or self._has_its_share(mark, [_read_owner(file) for file in held]):
+            if free is None or self._has_reached_share(
+                mark, [_read_slot_owner(file) for file in held]
+            ):
                 return None
             os.pwrite(free.fileno(), b"".join(mark), 0)
             # A duplicated descriptor of the same open file keeps the lock.
             return ProcessSlot(FileIO(os.dup(free.fileno()), "r+b"))
 
-    def _has_its_share(self, mark: _SlotOwner, held: Sequence[_SlotOwner]) -> bool:
+    def _has_reached_share(self, mark: _SlotOwner, held: Sequence[_SlotOwner]) -> bool:
         half, quarter = (max(1, self._count // part) for part in (2, 4))
-        if sum(map(mark.is_of_same_person, held)) >= half:
+        if sum(map(mark.is_same_caller, held)) >= half:
             return True
         anonymous = [each for each in held if each.is_anonymous]
         of_address = sum(each.address == mark.address for each in anonymous)
@@ -129,13 +131,13 @@ class ProcessSlots:
         return FileIO(descriptor, "r+b")
 
 
-def _try_lock(file: FileIO) -> bool:
+def _try_lock_slot(file: FileIO) -> bool:
     with suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
 
 
-def _read_owner(file: FileIO) -> _SlotOwner:
+def _read_slot_owner(file: FileIO) -> _SlotOwner:
     read = os.pread(file.fileno(), 2 * _DIGEST_BYTES, 0)
     return _SlotOwner(read[:_DIGEST_BYTES], read[_DIGEST_BYTES:])

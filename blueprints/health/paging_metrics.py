@@ -28,7 +28,7 @@ def collect_page_metrics() -> Sequence[Collector]:
     try:
         session, moment = db.session(), now()
         return [
-            _PageCollector(
+            _MessageMetricsCollector(
                 find_contact_type_states(session=session, now=moment),
                 moment,
                 overdue=count_overdue_pages(session=session, now=moment),
@@ -50,7 +50,7 @@ def collect_page_metrics() -> Sequence[Collector]:
 
 
 @dataclass(frozen=True)
-class _PageCollector(Collector):
+class _MessageMetricsCollector(Collector):
     """A collector of message metrics for each type of contact."""
 
     states: Sequence[ContactTypeState]

@@ -74,11 +74,11 @@ class _ProcessesCollector(Collector):
         yield GaugeMetricFamily(
             "process_proportional_memory_bytes",
             "Memory of all web processes on the host in bytes. Shared memory is counted once.",
-            value=_sum_memory(_list_pids()),
+            value=_sum_process_memory(_list_pids()),
         )
 
 
-def _sum_memory(pids: Iterable[int]) -> int:
+def _sum_process_memory(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         total += measure_proportional_bytes(pid)
@@ -211,7 +211,7 @@ def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> 
         return False
     if any(address in network for network in _parse_networks(settings.metrics_networks)):
         return True
-    return address.is_loopback and not is_forwarded and _can_be_direct(settings)
+    return address.is_loopback and not is_forwarded and _accepts_direct_requests(settings)
 
 
 def _is_client_address(environ: Mapping[str, Any]) -> bool:
@@ -220,7 +220,7 @@ def _is_client_address(environ: Mapping[str, Any]) -> bool:
     return bool(original) and original.get("REMOTE_ADDR") != environ["REMOTE_ADDR"]
 
 
-def _can_be_direct(settings: Settings) -> bool:
+def _accepts_direct_requests(settings: Settings) -> bool:
     if settings.trusted_proxies:
         return True  # a proxy sets the client's IP address
     host = urlsplit(settings.base_url).hostname or ""

@@ -26,7 +26,7 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
     Raise NotFoundError for an unknown key, and QueryError for a malformed run id or exit status.
     """
     moment = now()
-    _count_ping(key)
+    _count_ping_in_rate_limits(key)
     if exit_status is not None and exit_status > _MAX_EXIT_STATUS:
         raise QueryError("invalid url format: an exit status must be from 0 to 255")
     rid, own = _parse_run_id(), services()
@@ -56,7 +56,7 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
 
 
 @limit_pings_by_address
-def _count_ping(key: str) -> None:
+def _count_ping_in_rate_limits(key: str) -> None:
     """Count the ping by IP address and by heartbeat.
 
     Raise NotFoundError for a malformed key.

@@ -104,12 +104,12 @@ class GuideValues:
 
     def fill(self, text: str) -> str:
         """Return a text in which these values replace the placeholders."""
-        known = self._by_placeholder()
+        known = self._map_values_by_placeholder()
         names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
         pattern = f"{_BASE_URL_PATTERN}|{names}" if names else _BASE_URL_PATTERN
         return re.sub(pattern, lambda found: known.get(found[0], self.base_url), text)
 
-    def _by_placeholder(self) -> Mapping[str, str]:
+    def _map_values_by_placeholder(self) -> Mapping[str, str]:
         project = self.project_path
         given = {
             CLIENT_ID_PLACEHOLDER: self.client_id,
@@ -197,11 +197,11 @@ def build_anchor(heading: str) -> str:
 def render_document(document: Document, values: GuideValues) -> RenderedDocument:
     """Render a document for a reader. This needs a request because blocks are templates."""
     parser = _build_parser()
-    tokens = _skip_title(parser.parse(document.text))
-    _mend_empty_headers(tokens)
+    tokens = _skip_document_title(parser.parse(document.text))
+    _replace_empty_header_cells(tokens)
     root = urlsplit(values.base_url).path.rstrip("/")
     links = _LinkResolver(folder=posixpath.dirname(document.name), root=root, values=values)
-    headings = tuple(_set_anchors(tokens))
+    headings = tuple(_set_heading_anchors(tokens))
     for token in tokens:
         if token.type == "inline":
             token.children = list(links.followed(token.children or []))
@@ -211,19 +211,19 @@ def render_document(document: Document, values: GuideValues) -> RenderedDocument
     return RenderedDocument(html=Markup(html), headings=headings)  # noqa: S704 - of escaped parts
 
 
-def _skip_title(tokens: list[Token]) -> list[Token]:
+def _skip_document_title(tokens: list[Token]) -> list[Token]:
     has_title = bool(tokens) and tokens[0].type == "heading_open" and tokens[0].tag == "h1"
     return tokens[3:] if has_title else tokens
 
 
-def _mend_empty_headers(tokens: Sequence[Token]) -> None:
+def _replace_empty_header_cells(tokens: Sequence[Token]) -> None:
     """Turn empty header cells into data cells, since Markdown requires a header row."""
     for opening, inline, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if opening.type == "th_open" and not inline.content:
             opening.tag = closing.tag = "td"
 
 
-def _set_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
+def _set_heading_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
     """Set the anchors of headings, and yield the second-level headings."""
     seen: Counter[str] = Counter()
     for opening, inline in pairwise(tokens):
@@ -284,8 +284,8 @@ def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.use(align_cells_by_class)
     parser.add_render_rule("fence", _render_code_block)
-    parser.add_render_rule("table_open", _open_table)
-    parser.add_render_rule("table_close", _close_table)
+    parser.add_render_rule("table_open", _render_table_start)
+    parser.add_render_rule("table_close", _render_table_end)
     return parser
 
 
@@ -300,28 +300,28 @@ def _render_code_block(
     language, _, name = tokens[index].info.strip().partition(" ")
     known = _LANGUAGE_TITLES.get(language, language.capitalize())
     title = "Shell" if language == "sh" else name or known
-    label = _make_unique(title, env["labels"])
+    label = _make_anchor_unique(title, env["labels"])
     code_block = get_template_attribute("help/_parts.html", "code_block")
     return str(code_block(f"block-{index}", title, label, tokens[index].content))
 
 
-def _open_table(
+def _render_table_start(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     """Open a table in a box that scrolls horizontally and can be reached by keyboard."""
     del renderer, tokens, index, options
     table_open = get_template_attribute("help/_parts.html", "table_open")
-    return str(table_open(_make_unique("Table", env["labels"])))
+    return str(table_open(_make_anchor_unique("Table", env["labels"])))
 
 
-def _close_table(
+def _render_table_end(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     del renderer, tokens, index, options, env
     return "</table></div>\n"
 
 
-def _make_unique(label: str, seen: Counter[str]) -> str:
+def _make_anchor_unique(label: str, seen: Counter[str]) -> str:
     """Return a label that no other part of the page has."""
     seen[label] += 1
     return label if seen[label] == 1 else f"{label} {seen[label]}"

@@ -66,7 +66,7 @@ def _find_reader_in_query(
     if not project_path.isprintable():  # no path, and databases reject it
         raise NotFoundError
     if application_id is not None:
-        return _build_application_reader(application_id, values, document)
+        return _build_reader_of_application(application_id, values, document)
     if integration_id is not None:
         return _build_integration_reader(project_path, integration_id, values)
     if project_path:
@@ -74,7 +74,7 @@ def _find_reader_in_query(
     return GuideReader(values=values)
 
 
-def _build_application_reader(
+def _build_reader_of_application(
     application_id: int, values: GuideValues, document: Document
 ) -> GuideReader:
     application = _get_visible_application(application_id)

@@ -59,11 +59,11 @@ def search_documents(text: str) -> tuple[SearchHit, ...]:
     terms = list(_split_terms(text[:MAX_SEARCH_LENGTH].casefold()))
     found = [
         part
-        for part in _load_parts()
-        if terms and all(term.search(_fold_part(part)) for term in terms)
+        for part in _load_document_parts()
+        if terms and all(term.search(_fold_document_part(part)) for term in terms)
     ]
     # The sort is stable: parts of the same rank stay in the order of the index.
-    found.sort(key=lambda part: _rank_part(part, terms), reverse=True)
+    found.sort(key=lambda part: _rank_document_part(part, terms), reverse=True)
     return tuple(
         SearchHit(part=part, excerpt=_build_excerpt(part, terms)) for part in found[:MAX_RESULTS]
     )
@@ -102,7 +102,7 @@ def _load_synonyms() -> Mapping[str, Sequence[str]]:
 
 
 @cache
-def _load_parts() -> tuple[DocumentPart, ...]:
+def _load_document_parts() -> tuple[DocumentPart, ...]:
     names = (topic.name for section in load_sections() for topic in section.topics)
     return tuple(part for name in names for part in _split_document(load_documents()[name]))
 
@@ -123,11 +123,11 @@ def _split_document(document: Document) -> list[DocumentPart]:
 
 
 @cache
-def _fold_part(part: DocumentPart) -> str:
+def _fold_document_part(part: DocumentPart) -> str:
     return f"{part.document.title}\n{part.heading}\n{part.text}".casefold()
 
 
-def _rank_part(part: DocumentPart, terms: Sequence[TermPattern]) -> tuple[bool, int]:
+def _rank_document_part(part: DocumentPart, terms: Sequence[TermPattern]) -> tuple[bool, int]:
     """Return the sort key of a part: evidence last, then by the number of terms in headings."""
     title, heading = part.document.title.casefold(), part.heading.casefold()
     in_heading = sum(term.search(heading) is not None for term in terms)

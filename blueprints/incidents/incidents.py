@@ -18,7 +18,7 @@ from domain.incidents import actions
 from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
 from domain.incidents.note_actions import can_see_internal_comments
 from domain.incidents.rule_actions import find_rule_name
-from domain.incidents.timelines.actions import list_incident_timeline, show_surroundings
+from domain.incidents.timelines.actions import list_incident_timeline, show_incident_surroundings
 from domain.incidents.timelines.sources import MAX_TIMELINE_ALERTS
 from domain.incidents.types import STATUSES, Incident, NewIncident
 from domain.projects.views import ProjectView
@@ -167,7 +167,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
             list_incident_timeline(unit_of_work(), project, iid, query), query
         ),
         most_alerts=MAX_TIMELINE_ALERTS,
-        around=show_surroundings(unit_of_work(), project, iid),
+        around=show_incident_surroundings(unit_of_work(), project, iid),
         people=_list_assignee_choices(project),
         severities=SEVERITIES,
         status_choices=STATUSES,

@@ -152,7 +152,7 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def _get_example_payload(integration: IntegrationView) -> str:
     """Return an example payload: the sample of the integration's mapping if it has one."""
     sample = integration.sample if integration.has_mapping else None
-    return sample or integration.format.example_body(now=now())
+    return sample or integration.format.build_example_body(now=now())
 
 
 def _render_test_page(

@@ -97,7 +97,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
         return _render_settings_page(
             project, integration, _build_settings_form(integration, is_posted=False), editor
         )
-    mapping_actions.save_draft(unit_of_work(), project, integration_id, draft)
+    mapping_actions.save_mapping_draft(unit_of_work(), project, integration_id, draft)
     flash("Mapping saved. It applies to new deliveries.")
     return _redirect_to_settings(project, integration_id)
 
@@ -132,7 +132,7 @@ def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> In
     values = {**vars(integration), "api_url": integration.api_url or usual}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
     form.api_url.flags.required = bool(declared and declared.refusal)
-    form.name.flags.required = domain.needs_name(integration, session=db.session())
+    form.name.flags.required = domain.requires_integration_name(integration, session=db.session())
     form.joined_with.choices = domain.list_joinable_integrations(integration, session=db.session())
     return form
 

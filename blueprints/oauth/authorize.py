@@ -76,7 +76,7 @@ def consent() -> ResponseReturnValue:
         asked = read_query_request()
         asked = open_pushed_request(asked, server.context)
         checked = authorization.check_request(asked, server)
-        return _perform_step(
+        return _perform_authorization_step(
             authorization.find_next_step(checked, _find_approval(), server=server), checked, server
         )
     except ProtocolError as error:
@@ -140,7 +140,7 @@ def _handle_repeated_decision(asked: ProtocolRequest) -> ResponseReturnValue:
     server = AuthorizationServer(build_oauth_context())
     is_yes = request.form.get("decision") == "authorize"
     user_id = get_current_user().id
-    first = authorization.repeat_decision(asked, user_id, is_yes=is_yes, server=server)
+    first = authorization.repeat_recorded_decision(asked, user_id, is_yes=is_yes, server=server)
     if first is not None:
         return build_flask_response(first)
     return render_template("authorize/answered.html")
@@ -165,7 +165,7 @@ def _find_approval() -> Approval | None:
     return None if find_due_factor_requirement() else build_approval()
 
 
-def _perform_step(
+def _perform_authorization_step(
     step: AuthorizationStep, checked: CheckedRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     match step:
@@ -187,7 +187,7 @@ def _redirect_to_sign_in(checked: CheckedRequest, *, is_known: bool) -> Response
     if current_user.is_authenticated and not is_known:
         return redirect_to_security_settings()
     return_url = shorten_address(current_path())
-    if checked.may_need_new_sign_in:
+    if checked.may_require_new_sign_in:
         return_url = build_url_after_sign_in(checked.request)
     again = "yes" if is_known else None
     return redirect(url_for("sessions.sign_in", again=again, next=return_url))

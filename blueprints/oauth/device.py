@@ -125,7 +125,7 @@ def decide() -> ResponseReturnValue:
     """Store the decision; every button except Approve denies the request."""
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=_build_code_url()))
-    decision = _read_decision()
+    decision = _read_device_decision()
     if needs_recent_sign_in():
         return redirect(url_for("sessions.sign_in", again="yes", next=_build_code_url()))
     try:
@@ -142,7 +142,7 @@ def decide() -> ResponseReturnValue:
     return render_template(f"device/{decision.value}.html", application_name=name)
 
 
-def _read_decision() -> DeviceDecision:
+def _read_device_decision() -> DeviceDecision:
     is_yes = request.form.get("decision") == DeviceDecision.APPROVE.value
     return DeviceDecision.APPROVE if is_yes else DeviceDecision.DENY
 

@@ -38,7 +38,7 @@ def ask() -> ResponseReturnValue:
         )
     except ProtocolError as error:
         return _render_error(error)
-    return _perform_step(asked)
+    return _perform_logout_step(asked)
 
 
 @logout.post("/logout")
@@ -78,7 +78,7 @@ def _redirect_to_question(asked: LogoutRequest) -> ResponseReturnValue:
     return redirect(url_for("logout.ask", request=seal_logout_request(asked)), code=303)
 
 
-def _perform_step(asked: LogoutRequest) -> ResponseReturnValue:
+def _perform_logout_step(asked: LogoutRequest) -> ResponseReturnValue:
     step = domain.find_next_logout_step(
         asked, _find_browser_session(), session=db.session(), keyring=services().keyring
     )

@@ -3,7 +3,7 @@
 from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.profiles import draw_avatar
+from domain.accounts.profiles import build_avatar_svg
 from domain.oauth.openid.keys import (
     KEY_NOTICE_PERIOD,
     PublishedKey,
@@ -118,7 +118,7 @@ def jwks() -> Response:
 @open_to_anyone.but(errors=ErrorFormat.PAGE)
 def picture(letter: str, hue: int) -> Response:
     """Return the avatar that the URL describes."""
-    response = Response(draw_avatar(letter, hue), mimetype="image/svg+xml")
+    response = Response(build_avatar_svg(letter, hue), mimetype="image/svg+xml")
     response.headers["Cache-Control"] = f"public, max-age={_AVATAR_CACHE_SECONDS}, immutable"
     response.headers["Content-Security-Policy"] = "default-src 'none'"
     return response

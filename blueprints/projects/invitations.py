@@ -4,7 +4,7 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from blueprints.accounts.signing_in.attempts import sign_in_as
+from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
 from domain.accounts.lifecycle import sign_up
 from domain.accounts.sign_up import find_account_by_email
 from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
@@ -67,7 +67,7 @@ def _create_account_and_join(sealed: str) -> ResponseReturnValue:
         return redirect(url_for("sessions.sign_in"))
     if made is None:
         return _render_account_page(form, invitation, sealed)
-    sign_in_as(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
+    create_sign_in_and_redirect(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
     return _redirect_to_namespace(invitation)
 
 

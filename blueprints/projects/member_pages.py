@@ -71,7 +71,7 @@ class MemberPages:
 
     def share(self) -> ResponseReturnValue:
         """Share the project with a group."""
-        form = self._share_form()
+        form = self._build_share_form()
         try:
             shared = form.run_if_valid(
                 lambda: share_project(unit_of_work(), self._project, _build_share(form))
@@ -92,7 +92,7 @@ class MemberPages:
 
     def change(self, member_id: int) -> ResponseReturnValue:
         """Change the role of a member to a standard or custom role."""
-        form = RoleForm(giver=Role.OWNER, custom_roles=self._custom_roles())
+        form = RoleForm(giver=Role.OWNER, custom_roles=self._find_custom_roles())
         role, custom = form.get_role(), form.chosen_custom_role
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
         user_id = self._member(member_id).user_id
@@ -127,14 +127,14 @@ class MemberPages:
             today=now().date(),
         )
 
-    def _custom_roles(self) -> tuple[MemberRole, ...]:
+    def _find_custom_roles(self) -> tuple[MemberRole, ...]:
         return find_usable_member_roles(self.namespace, session=db.session())
 
     def _form(self, **values: Any) -> MemberForm:
-        custom = self._custom_roles() if self.holder.can_maintain else ()
+        custom = self._find_custom_roles() if self.holder.can_maintain else ()
         return MemberForm(giver=self.holder.role or Role.GUEST, custom_roles=custom, **values)
 
-    def _share_form(self, **values: Any) -> ShareForm:
+    def _build_share_form(self, **values: Any) -> ShareForm:
         return ShareForm(giver=self.holder.role or Role.GUEST, **values)
 
     def _refused(self, error: InvalidError) -> ResponseReturnValue:
@@ -162,7 +162,7 @@ class MemberPages:
             invitation_total=invitations.total,
             form=form,
             shares=self._shares(),
-            share_form=share_form or self._share_form(formdata=None),
+            share_form=share_form or self._build_share_form(formdata=None),
             problem=problem,
         )
         return page, 422 if form.errors or problem or share_form else 200

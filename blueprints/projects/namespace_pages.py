@@ -48,12 +48,12 @@ class NamespacePages:
         """Show the current and former paths, and change the last segment of the path."""
         form = PathForm(path=self.namespace.path.rpartition("/")[2])
         if not form.validate_on_submit():
-            return self._rename_page(form)
+            return self._render_rename_page(form)
         try:
-            path = self._rename_path(form.path.data or "")
+            path = self._change_namespace_path(form.path.data or "")
         except _SHOWN_ERRORS as error:
             form.add_error("path", str(error))
-            return self._rename_page(form)
+            return self._render_rename_page(form)
         if path == self.namespace.path:
             return self._redirect_to_settings(path, "Nothing was changed.")
         return self._redirect_to_settings(path, f"Path changed to {path}. Old URLs keep working.")
@@ -64,14 +64,14 @@ class NamespacePages:
             path = project_actions.release_path(unit_of_work(), self.holder, former_id)
         except _SHOWN_ERRORS as error:
             form = PathForm(formdata=None, path=self.namespace.path.rpartition("/")[2])
-            return self._rename_page(form, problem=str(error))
+            return self._render_rename_page(form, problem=str(error))
         words = f"Path {path} released. URLs with this path no longer lead here."
         return self._redirect_to_settings(self.namespace.path, words)
 
     def transfer(self) -> ResponseReturnValue:
         """Choose a target group, explain the effects of a transfer, and carry it out."""
         if "to" not in request.values:
-            return self._transfer_page(TransferForm(formdata=None))
+            return self._render_transfer_page(TransferForm(formdata=None))
         form = TransferForm() if request.method == "POST" else TransferForm(formdata=request.args)
         try:
             target = project_actions.find_transfer_destination(
@@ -79,14 +79,14 @@ class NamespacePages:
             )
         except _SHOWN_ERRORS as error:
             form.add_error("to", str(error))
-            return self._transfer_page(form)
+            return self._render_transfer_page(form)
         if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
-            return self._transfer_page(form, target=target, is_chosen=True)
+            return self._render_transfer_page(form, target=target, is_chosen=True)
         try:
-            path = self._transfer_to(target)
+            path = self._transfer_to_group(target)
         except _SHOWN_ERRORS as error:
             form.add_error("confirmation", str(error))
-            return self._transfer_page(form, target=target, is_chosen=True)
+            return self._render_transfer_page(form, target=target, is_chosen=True)
         return self._redirect_to_settings(path, f"The {self.word} was transferred to {path}.")
 
     def delete(self) -> ResponseReturnValue:
@@ -102,7 +102,7 @@ class NamespacePages:
         flash(f"The {self.word} {self.namespace.path} was deleted.")
         return redirect(url_for("home.groups_and_projects"))
 
-    def _rename_path(self, segment: str) -> str:
+    def _change_namespace_path(self, segment: str) -> str:
         """Change the last segment of the path, and return the full path."""
         if isinstance(self.holder, GroupView):
             change = GroupChange(path=segment)
@@ -112,7 +112,7 @@ class NamespacePages:
         )
         return made.path_with_namespace
 
-    def _transfer_to(self, target: str | None) -> str:
+    def _transfer_to_group(self, target: str | None) -> str:
         """Transfer the group or project into a group or to the top level, and return its path."""
         if isinstance(self.holder, GroupView):
             above = (
@@ -125,11 +125,11 @@ class NamespacePages:
             unit_of_work(), self.holder, transfer
         ).path_with_namespace
 
-    def _rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
+    def _render_rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
         former = project_actions.show_former_paths(unit_of_work(), self.holder)[:_MAX_FORMER_PATHS]
         return self._page("rename", form, former_paths=former, problem=problem)
 
-    def _transfer_page(
+    def _render_transfer_page(
         self, form: TransferForm, *, target: str | None = None, is_chosen: bool = False
     ) -> ResponseReturnValue:
         session = db.session()
@@ -189,7 +189,7 @@ def delete(**holder: ProjectOrGroup) -> ResponseReturnValue:
     return NamespacePages(*holder.values()).delete()
 
 
-def _add_pages(blueprint: PageBlueprint, noun: str) -> None:
+def _add_namespace_pages(blueprint: PageBlueprint, noun: str) -> None:
     """Add these pages to a blueprint, with the permissions of `groups` or `projects`."""
     for url, view, action in (
         ("/path", rename, f"{noun}.change"),
@@ -222,10 +222,10 @@ def general(group: GroupView) -> ResponseReturnValue:
     return redirect(url_for("group_settings.general", group_path=group.path))
 
 
-_add_pages(group_settings, "groups")
+_add_namespace_pages(group_settings, "groups")
 
 
 project_settings = PageBlueprint(
     "project_settings", __name__, url_prefix="/<names:project_path>/-/settings"
 )
-_add_pages(project_settings, "projects")
+_add_namespace_pages(project_settings, "projects")

@@ -64,7 +64,7 @@ def redirect_legacy_url(
     Return None if the path is not a legacy URL or the visitor cannot see the project. `path` has no
     leading slash. Raise NotFoundError from release 16.0 on.
     """
-    for project, page in _list_candidates(path):
+    for project, page in _list_project_path_candidates(path):
         if _is_page_url(page) and sees_project(project):
             apply_change(_LEGACY_URL_CHANGE)
             query = request.query_string.decode("latin-1")
@@ -72,7 +72,7 @@ def redirect_legacy_url(
     return None
 
 
-def _list_candidates(path: str) -> Iterator[tuple[str, str]]:
+def _list_project_path_candidates(path: str) -> Iterator[tuple[str, str]]:
     """Yield each prefix that can be a project's path, and the URL with `/-/` after it."""
     parts = path.split("/")
     for count in range(_MIN_PATH_SEGMENTS, len(parts)):

@@ -118,7 +118,7 @@ class Action(Generic[Parameters, Result]):
         """The variables of the URL, by name."""
         skipped = 1 if self.permission.target is Target.INSTANCE else 2
         names = list(signature(self._perform).parameters)[skipped:]
-        return {name: self._type_hints[name] for name in names if name not in self._models}
+        return {name: self._perform_type_hints[name] for name in names if name not in self._models}
 
     @property
     def target_name(self) -> str | None:
@@ -130,32 +130,34 @@ class Action(Generic[Parameters, Result]):
     @cached_property
     def is_list(self) -> bool:
         """True if the action returns a part of a list."""
-        return get_origin(self._type_hints["return"]) is ListPage
+        return get_origin(self._perform_type_hints["return"]) is ListPage
 
     @cached_property
     def returns(self) -> Any:
         """The type of the result, or of the items of a list; None if there is no result."""
-        hint = self._type_hints["return"]
+        hint = self._perform_type_hints["return"]
         if self.is_list:
             return get_args(hint)[0]
         return None if hint is type(None) else hint
 
     @property
-    def is_operation(self) -> bool:
+    def is_available_to_api(self) -> bool:
         """True if the API and commands can run the action: it returns a resource or nothing."""
         is_union = isinstance(self.returns, UnionType)
         kinds = get_args(self.returns) if is_union else (self.returns,)
-        return all(each is None or _is_model(each, Resource) for each in kinds)
+        return all(each is None or _is_subclass_of(each, Resource) for each in kinds)
 
     @cached_property
-    def _type_hints(self) -> Mapping[str, Any]:
+    def _perform_type_hints(self) -> Mapping[str, Any]:
         return get_type_hints(self._perform)
 
     @cached_property
     def _models(self) -> Mapping[str, Any]:
         names = signature(self._perform).parameters
         return {
-            name: hint for name in names if _is_model(hint := self._type_hints[name], Body, Query)
+            name: hint
+            for name in names
+            if _is_subclass_of(hint := self._perform_type_hints[name], Body, Query)
         }
 
     @property
@@ -164,14 +166,14 @@ class Action(Generic[Parameters, Result]):
         return list(signature(self._perform).parameters.values())[1:]
 
 
-def _is_model(hint: Any, *bases: type) -> bool:
+def _is_subclass_of(hint: Any, *bases: type) -> bool:
     return isinstance(hint, type) and issubclass(hint, bases)
 
 
 def list_operations(module: ModuleType, room: str) -> list[Action[Any, Any]]:
     """Return the operations of a module that belong to a resource in the permission table."""
     found = (each for each in vars(module).values() if isinstance(each, Action))
-    return [each for each in found if each.room == room and each.is_operation]
+    return [each for each in found if each.room == room and each.is_available_to_api]
 
 
 class ActionDecorator(Protocol):

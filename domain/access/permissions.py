@@ -97,25 +97,29 @@ _VIEW_INTEGRATIONS = _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS
 _MANAGE_INTEGRATIONS = _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
 
 
-def _build_rows(room: str, verbs: str, permission: Permission) -> Mapping[str, Permission]:
+def _build_permission_rows(
+    room: str, verbs: str, permission: Permission
+) -> Mapping[str, Permission]:
     """Return rows with the same permission for several actions on a resource."""
     return dict.fromkeys((f"{room}.{verb}" for verb in verbs.split()), permission)
 
 
 #: Permissions by the name of the operation, which is its endpoint below `api_v4`.
 PERMISSIONS: Mapping[str, Permission] = {
-    **_build_rows("instance", "version metadata", _instance(_READ_USER)),
+    **_build_permission_rows("instance", "version metadata", _instance(_READ_USER)),
     "release_changes.index": _open(_ANY_SCOPE),
     "release_checks.create": _open(_ANY_SCOPE),
-    **_build_rows("instance_settings", "show show_appearance", _administrator(_READ)),
-    **_build_rows("instance_settings", "change change_appearance", _administrator(_WRITE)),
+    **_build_permission_rows("instance_settings", "show show_appearance", _administrator(_READ)),
+    **_build_permission_rows(
+        "instance_settings", "change change_appearance", _administrator(_WRITE)
+    ),
     # Users see their own usage, administrators the usage of all users.
     "api_usage.index": _instance(_READ),
-    **_build_rows("users", "current ssh_keys index show", _instance(_READ_USER)),
+    **_build_permission_rows("users", "current ssh_keys index show", _instance(_READ_USER)),
     "users.rename_current": _instance(_WRITE),
     "users.projects": _instance(_READ),
-    **_build_rows("users", "create change", _administrator(_WRITE, is_for_people=True)),
-    **_build_rows(
+    **_build_permission_rows("users", "create change", _administrator(_WRITE, is_for_people=True)),
+    **_build_permission_rows(
         "users",
         "approve reject deactivate activate disconnect block unblock",
         _administrator(_WRITE),
@@ -124,14 +128,18 @@ PERMISSIONS: Mapping[str, Permission] = {
     "users.export": _instance(_READ),
     "users.delete": _administrator(_WRITE),
     # Users manage their own tokens, administrators the tokens of all users.
-    **_build_rows("personal_access_tokens", "index show", _instance(_READ)),
-    **_build_rows("personal_access_tokens", "show_self revoke_self", _instance(_ANY_SCOPE)),
-    **_build_rows("personal_access_tokens", "rotate_self rotate revoke", _instance(_WRITE)),
+    **_build_permission_rows("personal_access_tokens", "index show", _instance(_READ)),
+    **_build_permission_rows(
+        "personal_access_tokens", "show_self revoke_self", _instance(_ANY_SCOPE)
+    ),
+    **_build_permission_rows(
+        "personal_access_tokens", "rotate_self rotate revoke", _instance(_WRITE)
+    ),
     "personal_access_tokens.create": _administrator(_WRITE),
-    **_build_rows(
+    **_build_permission_rows(
         "resource_tokens", "index show", _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER)
     ),
-    **_build_rows(
+    **_build_permission_rows(
         "resource_tokens", "create rotate", _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER)
     ),
     "resource_tokens.rotate_self": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST),
@@ -139,198 +147,226 @@ PERMISSIONS: Mapping[str, Permission] = {
         _WRITE, Role.MAINTAINER, in_group=Role.OWNER, in_archived=True
     ),
     "applications.index": _administrator(_READ),
-    **_build_rows("applications", "create renew", _administrator(_WRITE, is_for_people=True)),
+    **_build_permission_rows(
+        "applications", "create renew", _administrator(_WRITE, is_for_people=True)
+    ),
     "applications.delete": _administrator(_WRITE),
     # Owners see their own applications, administrators all of them.
-    **_build_rows("applications", "people refused_requests", _instance(_READ)),
-    **_build_rows("alerts", "index download show payload paging", _VIEW_ALERTS),
+    **_build_permission_rows("applications", "people refused_requests", _instance(_READ)),
+    **_build_permission_rows("alerts", "index download show payload paging", _VIEW_ALERTS),
     "alert_timeline.index": _VIEW_ALERTS,
-    **_build_rows(
+    **_build_permission_rows(
         "alerts", "change escalate page snooze wake renew change_several", _MANAGE_ALERTS
     ),
     "alerts.delete": _project(_WRITE, Role.MAINTAINER),
-    **_build_rows("alert_activity", "notes index occurrences", _VIEW_ALERTS),
+    **_build_permission_rows("alert_activity", "notes index occurrences", _VIEW_ALERTS),
     "alert_activity.create_note": _MANAGE_ALERTS,
     "alert_mutes.show": _VIEW_ALERTS,
     # Includes developers, since users on call create silences at night.
-    **_build_rows("silences", "index show preview", _VIEW_NAMESPACE_ALERTS),
-    **_build_rows("silences", "create edit delete", _MANAGE_NAMESPACE_ALERTS),
-    **_build_rows("maintenance_windows", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_rows("maintenance_windows", "create edit delete", _namespace(_WRITE, Role.MAINTAINER)),
+    **_build_permission_rows("silences", "index show preview", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows("silences", "create edit delete", _MANAGE_NAMESPACE_ALERTS),
+    **_build_permission_rows("maintenance_windows", "index show", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows(
+        "maintenance_windows", "create edit delete", _namespace(_WRITE, Role.MAINTAINER)
+    ),
     "flap_settings.show": _VIEW_ALERTS,
     "flap_settings.edit": _project(_WRITE, Role.MAINTAINER),
-    **_build_rows(
+    **_build_permission_rows(
         "alert_lists",
         "of_group download_of_group",
         _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     ),
     # Alerts of projects in which the user is a member who may see alerts.
-    **_build_rows("alert_lists", "mine download_mine", _instance(_READ_ALERTS)),
-    **_build_rows("escalation_policies", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_rows(
+    **_build_permission_rows("alert_lists", "mine download_mine", _instance(_READ_ALERTS)),
+    **_build_permission_rows("escalation_policies", "index show", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows(
         "escalation_policies", "create change delete", _namespace(_WRITE, Role.MAINTAINER)
     ),
-    **_build_rows("alert_routes", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_rows("alert_routes", "create change delete", _namespace(_WRITE, Role.MAINTAINER)),
+    **_build_permission_rows("alert_routes", "index show", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows(
+        "alert_routes", "create change delete", _namespace(_WRITE, Role.MAINTAINER)
+    ),
     # A dry run makes no changes.
     "alert_routes.dry_run": _VIEW_NAMESPACE_ALERTS,
-    **_build_rows("incidents", "index show", _VIEW_ALERTS),
-    **_build_rows("incident_timeline", "index surroundings", _VIEW_ALERTS),
-    **_build_rows("incidents", "create change page", _MANAGE_ALERTS),
+    **_build_permission_rows("incidents", "index show", _VIEW_ALERTS),
+    **_build_permission_rows("incident_timeline", "index surroundings", _VIEW_ALERTS),
+    **_build_permission_rows("incidents", "create change page", _MANAGE_ALERTS),
     "incidents.delete": _project(_WRITE, Role.OWNER),
     "incident_alerts.index": _VIEW_ALERTS,
-    **_build_rows("incident_alerts", "create delete", _MANAGE_ALERTS),
+    **_build_permission_rows("incident_alerts", "create delete", _MANAGE_ALERTS),
     # Members with at least the Reporter role see internal comments. Only Maintainers can change the
     # other users' comments.
-    **_build_rows("incident_notes", "index show", _VIEW_ALERTS),
-    **_build_rows("incident_notes", "create change delete", _MANAGE_ALERTS),
-    **_build_rows("incident_rules", "index show", _VIEW_ALERTS),
-    **_build_rows("incident_rules", "create change delete", _project(_WRITE, Role.MAINTAINER)),
-    **_build_rows("audit_events", "index download show", _administrator(_READ)),
+    **_build_permission_rows("incident_notes", "index show", _VIEW_ALERTS),
+    **_build_permission_rows("incident_notes", "create change delete", _MANAGE_ALERTS),
+    **_build_permission_rows("incident_rules", "index show", _VIEW_ALERTS),
+    **_build_permission_rows(
+        "incident_rules", "create change delete", _project(_WRITE, Role.MAINTAINER)
+    ),
+    **_build_permission_rows("audit_events", "index download show", _administrator(_READ)),
     # Members who manage the project or group see all events, other developers their own.
     "namespace_audit_events.index": _namespace(_READ, Role.DEVELOPER, in_group=Role.DEVELOPER),
     "namespace_audit_events.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
-    **_build_rows("alert_integrations", "create change delete", _MANAGE_INTEGRATIONS),
-    **_build_rows("alert_integrations", "show labels", _VIEW_INTEGRATIONS),
+    **_build_permission_rows("alert_integrations", "create change delete", _MANAGE_INTEGRATIONS),
+    **_build_permission_rows("alert_integrations", "show labels", _VIEW_INTEGRATIONS),
     "alert_integrations.test": _project(_WRITE, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     # The response contains the credentials of senders, so a read scope is not enough.
     "alert_integration_keys.credentials": _MANAGE_INTEGRATIONS,
     "alert_integration_keys.index": _VIEW_INTEGRATIONS,
-    **_build_rows("alert_integration_keys", "rotate delete", _MANAGE_INTEGRATIONS),
+    **_build_permission_rows("alert_integration_keys", "rotate delete", _MANAGE_INTEGRATIONS),
     # Recognition only returns a proposal, and stores nothing.
     "alert_recognition.recognize": _VIEW_INTEGRATIONS,
     "alert_mappings.show": _VIEW_INTEGRATIONS,
-    **_build_rows("alert_mappings", "change delete preview", _MANAGE_INTEGRATIONS),
-    **_build_rows("alert_deliveries", "index show body", _VIEW_INTEGRATIONS),
-    **_build_rows("alert_deliveries", "replay resend", _MANAGE_INTEGRATIONS),
-    **_build_rows("heartbeats", "index show pings", _VIEW_ALERTS),
-    **_build_rows("heartbeats", "create change delete pause resume", _MANAGE_INTEGRATIONS),
+    **_build_permission_rows("alert_mappings", "change delete preview", _MANAGE_INTEGRATIONS),
+    **_build_permission_rows("alert_deliveries", "index show body", _VIEW_INTEGRATIONS),
+    **_build_permission_rows("alert_deliveries", "replay resend", _MANAGE_INTEGRATIONS),
+    **_build_permission_rows("heartbeats", "index show pings", _VIEW_ALERTS),
+    **_build_permission_rows(
+        "heartbeats", "create change delete pause resume", _MANAGE_INTEGRATIONS
+    ),
     # The response contains the URL for pings, so a read scope is not enough.
-    **_build_rows("heartbeats", "url reset_url", _MANAGE_INTEGRATIONS),
-    **_build_rows(
+    **_build_permission_rows("heartbeats", "url reset_url", _MANAGE_INTEGRATIONS),
+    **_build_permission_rows(
         "on_call_schedules",
         "index current show current_of_one shifts balance",
         _VIEW_NAMESPACE_ALERTS,
     ),
-    **_build_rows("on_call_schedules", "create change delete", _namespace(_WRITE, Role.MAINTAINER)),
-    **_build_rows("on_call_overrides", "index show", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows(
+        "on_call_schedules", "create change delete", _namespace(_WRITE, Role.MAINTAINER)
+    ),
+    **_build_permission_rows("on_call_overrides", "index show", _VIEW_NAMESPACE_ALERTS),
     # Members manage overrides of their own shifts, Maintainers the overrides of all shifts.
-    **_build_rows("on_call_overrides", "create delete", _MANAGE_NAMESPACE_ALERTS),
-    **_build_rows("on_call_swaps", "index show", _VIEW_NAMESPACE_ALERTS),
-    **_build_rows("on_call_swaps", "create delete", _MANAGE_NAMESPACE_ALERTS),
-    **_build_rows("on_call_reports", "show download download_figures", _VIEW_NAMESPACE_ALERTS),
-    **_build_rows("on_call_handover_notes", "index draft", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_overrides", "create delete", _MANAGE_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_swaps", "index show", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_swaps", "create delete", _MANAGE_NAMESPACE_ALERTS),
+    **_build_permission_rows(
+        "on_call_reports", "show download download_figures", _VIEW_NAMESPACE_ALERTS
+    ),
+    **_build_permission_rows("on_call_handover_notes", "index draft", _VIEW_NAMESPACE_ALERTS),
     "on_call_handover_notes.create": _MANAGE_NAMESPACE_ALERTS,
     # Members delete their own notes, Maintainers all notes.
     "on_call_handover_notes.delete": _MANAGE_NAMESPACE_ALERTS,
-    **_build_rows("incident_documents", "show download", _VIEW_ALERTS),
+    **_build_permission_rows("incident_documents", "show download", _VIEW_ALERTS),
     "incident_documents.change": _MANAGE_ALERTS,
     # The user's own shifts in all projects.
-    **_build_rows("own_on_call", "show preview_cover show_calendar", _instance(_READ_ALERTS)),
+    **_build_permission_rows(
+        "own_on_call", "show preview_cover show_calendar", _instance(_READ_ALERTS)
+    ),
     "own_on_call.cover": _instance(_WRITE_ALERTS),
     # The URL outlives the token that creates it.
-    **_build_rows("own_on_call", "renew_calendar end_calendar", _instance(_WRITE)),
+    **_build_permission_rows("own_on_call", "renew_calendar end_calendar", _instance(_WRITE)),
     # URLs may contain a secret, so a read scope is not enough.
-    **_build_rows("hooks", "index show", _project(_WRITE, Role.MAINTAINER)),
-    **_build_rows(
+    **_build_permission_rows("hooks", "index show", _project(_WRITE, Role.MAINTAINER)),
+    **_build_permission_rows(
         "webhooks",
         "index create show change delete rotate_secret send_test",
         _project(_WRITE, Role.MAINTAINER),
     ),
-    **_build_rows("webhook_deliveries", "index show send_again", _project(_WRITE, Role.MAINTAINER)),
-    **_build_rows(
+    **_build_permission_rows(
+        "webhook_deliveries", "index show send_again", _project(_WRITE, Role.MAINTAINER)
+    ),
+    **_build_permission_rows(
         "contacts",
         "index create show confirm send_code send_test delete preferences change_preferences",
         _instance(_WRITE),
     ),
-    **_build_rows("contact_rules", "index summary create show change delete", _instance(_WRITE)),
-    **_build_rows(
+    **_build_permission_rows(
+        "contact_rules", "index summary create show change delete", _instance(_WRITE)
+    ),
+    **_build_permission_rows(
         "notification_channels",
         "index create show send_test delete",
         _namespace(_WRITE, Role.MAINTAINER),
     ),
-    **_build_rows("audit_streams", "index show delete send_test", _administrator(_WRITE)),
-    **_build_rows(
+    **_build_permission_rows(
+        "audit_streams", "index show delete send_test", _administrator(_WRITE)
+    ),
+    **_build_permission_rows(
         "audit_streams", "create change rotate_secret", _administrator(_WRITE, is_for_people=True)
     ),
-    **_build_rows("identity_providers", "index show test", _administrator(_WRITE)),
-    **_build_rows(
+    **_build_permission_rows("identity_providers", "index show test", _administrator(_WRITE)),
+    **_build_permission_rows(
         "identity_providers", "create change delete", _administrator(_WRITE, is_for_people=True)
     ),
     "member_roles.index": _administrator(_READ),
-    **_build_rows("member_roles", "create delete", _administrator(_WRITE)),
+    **_build_permission_rows("member_roles", "create delete", _administrator(_WRITE)),
     "group_member_roles.index": _group(_READ, Role.OWNER),
-    **_build_rows("group_member_roles", "create delete", _group(_WRITE, Role.OWNER)),
+    **_build_permission_rows("group_member_roles", "create delete", _group(_WRITE, Role.OWNER)),
     # The responses only explain that runners have been removed. A runner that registers has no
     # user's token, only the `token` in its body.
     "runners.register": _open(_ANY_SCOPE),
-    **_build_rows(
+    **_build_permission_rows(
         "runners", "reset_token reset_project_token reset_group_token", _instance(_ANY_SCOPE)
     ),
     "job_token_scope.show": _project(_READ, Role.MAINTAINER),
     "job_token_scope.change": _project(_WRITE, Role.MAINTAINER),
-    **_build_rows(
+    **_build_permission_rows(
         "environments", "index show", _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS)
     ),
-    **_build_rows(
+    **_build_permission_rows(
         "environments",
         "create edit stop delete",
         _project(_WRITE, Role.MAINTAINER, Ability.ADMIN_ENVIRONMENTS),
     ),
-    **_build_rows(
+    **_build_permission_rows(
         "deployments", "index show", _project(_READ, Role.REPORTER, Ability.READ_ENVIRONMENTS)
     ),
-    **_build_rows(
+    **_build_permission_rows(
         "members",
         "index index_all show show_of_all",
         _namespace(_READ, Role.GUEST, in_group=Role.GUEST),
     ),
-    **_build_rows(
+    **_build_permission_rows(
         "members", "create change", _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER)
     ),
     # Members remove themselves; Maintainers also remove others.
     "members.delete": _namespace(_WRITE, Role.GUEST, in_group=Role.GUEST, in_archived=True),
     "invitations.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.MAINTAINER),
-    **_build_rows(
+    **_build_permission_rows(
         "invitations",
         "create change revoke",
         _namespace(_WRITE, Role.MAINTAINER, in_group=Role.MAINTAINER),
     ),
     "groups.index": _open(_READ),
     "groups.create": _instance(_WRITE),
-    **_build_rows("groups", "show subgroups descendant_groups projects", _open_group(_READ)),
-    **_build_rows("groups", "change delete transfer", _group(_WRITE, Role.OWNER)),
+    **_build_permission_rows(
+        "groups", "show subgroups descendant_groups projects", _open_group(_READ)
+    ),
+    **_build_permission_rows("groups", "change delete transfer", _group(_WRITE, Role.OWNER)),
     "groups.transfer_locations": _group(_READ, Role.OWNER),
     "namespaces.index": _instance(_READ),
     "namespaces.show": _open_group(_READ),
     "projects.index": _open(_READ),
     "projects.create": _instance(_WRITE),
     "projects.show": _open_project(_READ),
-    **_build_rows("projects", "change share", _project(_WRITE, Role.MAINTAINER)),
-    **_build_rows(
+    **_build_permission_rows("projects", "change share", _project(_WRITE, Role.MAINTAINER)),
+    **_build_permission_rows(
         "projects", "delete archive unarchive", _project(_WRITE, Role.OWNER, in_archived=True)
     ),
     "projects.transfer": _project(_WRITE, Role.OWNER),
     "projects.transfer_locations": _project(_READ, Role.OWNER),
     "projects.unshare": _project(_WRITE, Role.MAINTAINER, in_archived=True),
-    **_build_rows("deployments", "create edit", _project(_WRITE, Role.DEVELOPER)),
+    **_build_permission_rows("deployments", "create edit", _project(_WRITE, Role.DEVELOPER)),
     "deployments.delete": _project(_WRITE, Role.MAINTAINER),
     "commits.show": _open_project(
         _READ, None, Ability.READ_CODE, in_private=MINIMUM_ROLES[Ability.READ_CODE]
     ),
     "commit_statuses.index": _project(_READ, Role.REPORTER),
     "commit_statuses.create": _project(_WRITE, Role.DEVELOPER),
-    **_build_rows("releases", "index show latest list_links show_link", _open_project(_READ)),
-    **_build_rows(
+    **_build_permission_rows(
+        "releases", "index show latest list_links show_link", _open_project(_READ)
+    ),
+    **_build_permission_rows(
         "releases",
         "create edit delete create_link edit_link delete_link",
         _project(_WRITE, Role.DEVELOPER),
     ),
-    **_build_rows("registry_repositories", "index tags tag", _project(_READ, Role.REPORTER)),
+    **_build_permission_rows(
+        "registry_repositories", "index tags tag", _project(_READ, Role.REPORTER)
+    ),
     "registry_repositories.index_of_group": _group(_READ, Role.REPORTER),
     "registry_repositories.show": _instance(_READ),
-    **_build_rows(
+    **_build_permission_rows(
         "registry_repositories", "delete delete_tag delete_tags", _project(_WRITE, Role.MAINTAINER)
     ),
 }
@@ -340,25 +376,25 @@ NON_API_PERMISSIONS: Mapping[str, Permission] = {
     # The account of the signed-in user.
     "own_account.change": _instance(_WRITE),
     "authorized_applications.revoke": _instance(_WRITE),
-    **_build_rows("signing_in", "prove sign_in sign_out", _open(_ANY_SCOPE)),
-    **_build_rows("sign_up", "ask finish", _open(_ANY_SCOPE)),
+    **_build_permission_rows("signing_in", "prove sign_in sign_out", _open(_ANY_SCOPE)),
+    **_build_permission_rows("sign_up", "ask finish", _open(_ANY_SCOPE)),
     "keys.index": _administrator(_READ),
     "keys.rotate": _administrator(_WRITE, is_for_people=True),
-    **_build_rows("personal_access_tokens", "create_own renew", _instance(_WRITE)),
+    **_build_permission_rows("personal_access_tokens", "create_own renew", _instance(_WRITE)),
     "resource_tokens.renew": _namespace(_WRITE, Role.MAINTAINER, in_group=Role.OWNER),
     # Owners manage their own applications, administrators all of them.
     "applications.show": _instance(_READ),
-    **_build_rows(
+    **_build_permission_rows(
         "applications", "register edit rotate end_secret end_removed remove", _instance(_WRITE)
     ),
     # Accepted by the invited user, with the link in the message.
     "invitations.accept": _instance(_WRITE),
     "invitations.join": _open(_ANY_SCOPE),
-    **_build_rows("paging_queue", "try_now send_again", _administrator(_WRITE)),
+    **_build_permission_rows("paging_queue", "try_now send_again", _administrator(_WRITE)),
     "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),
     "on_call_rotations.put": _namespace(_WRITE, Role.MAINTAINER),
     # The URL of a user's own calendar, which shows only what the user may see.
-    **_build_rows("on_call_calendars", "renew end", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_calendars", "renew end", _VIEW_NAMESPACE_ALERTS),
     "former_paths.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "former_paths.release": _namespace(_WRITE, Role.OWNER, in_group=Role.OWNER),
 }

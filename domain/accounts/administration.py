@@ -59,10 +59,10 @@ def get_account(user_id: int, *, session: Session) -> UserView:
 
     Raise NotFoundError if it does not exist or was erased.
     """
-    return build_user_view(_get_row(user_id, session=session))
+    return build_user_view(_get_account_row(user_id, session=session))
 
 
-def _get_row(user_id: int, *, session: Session) -> User:
+def _get_account_row(user_id: int, *, session: Session) -> User:
     found = session.get(User, user_id) if user_id <= MAX_ID else None
     if found is None or found.kind == ERASED:
         raise NotFoundError("User not found.")
@@ -98,8 +98,8 @@ def change_account(work: UnitOfWork, user_id: int, wanted: AccountChangeBody) ->
     ConflictError for a bot, for the last administrator, and for one's own email address and role.
     An address gives access to the account, so users change their own with their password.
     """
-    user = _get_row(user_id, session=work.session)
-    _check_human(user)
+    user = _get_account_row(user_id, session=work.session)
+    _check_is_human_account(user)
     fields = ("username", "name", "email", "time_zone", "is_admin", "email_confirmed_at")
     before = {field: getattr(user, field) for field in fields}
     _change_names(work, user, wanted)
@@ -133,7 +133,7 @@ def _change_names(work: UnitOfWork, user: User, wanted: AccountChangeBody) -> No
         with work.session.begin_nested():
             user.username, user.name, user.email, user.time_zone = username, name, email, place
     except IntegrityError as error:
-        raise _build_taken_error(user.id, username, session=work.session) from error
+        raise _build_name_taken_error(user.id, username, session=work.session) from error
 
 
 def _validate_username(username: str) -> str:
@@ -144,7 +144,7 @@ def _validate_username(username: str) -> str:
     return username
 
 
-def _build_taken_error(user_id: int, username: str, *, session: Session) -> ConflictError:
+def _build_name_taken_error(user_id: int, username: str, *, session: Session) -> ConflictError:
     """Return the error for a user name or an email address that another user has."""
     others = select(User.id).where(User.username_key == fold(username), User.id != user_id)
     if session.scalar(others) is not None:
@@ -152,30 +152,30 @@ def _build_taken_error(user_id: int, username: str, *, session: Session) -> Conf
     return ConflictError("Another user has this email address.", field="email")
 
 
-def lock(work: UnitOfWork, user_id: int) -> bool:
+def lock_account(work: UnitOfWork, user_id: int) -> bool:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
     Return whether it was not locked before. Raise NotFoundError if it does not exist. Raise
     ConflictError for the acting account itself and for the last administrator.
     """
-    user = _get_row(user_id, session=work.session)
+    user = _get_account_row(user_id, session=work.session)
     _check_not_own_account(
         work, user_id, "You cannot lock your own account. Ask another administrator."
     )
-    _check_administrator_remains(user_id, session=work.session)
+    _check_other_administrator_exists(user_id, session=work.session)
     was_locked = user.state == LOCKED
     user.state = LOCKED
     close_all_sign_ins(user_id, session=work.session)
     return not was_locked
 
 
-def unlock(work: UnitOfWork, user_id: int) -> None:
+def unlock_account(work: UnitOfWork, user_id: int) -> None:
     """Unlock an account and reset its count of failed sign-in attempts.
 
     Raise NotFoundError if it does not exist. Raise ConflictError for an account that is deactivated
     or waits for approval.
     """
-    user = _get_row(user_id, session=work.session)
+    user = _get_account_row(user_id, session=work.session)
     if user.state == PENDING:
         raise ConflictError("This account is pending approval. Approve or reject it.")
     if user.state == DEACTIVATED:
@@ -184,51 +184,51 @@ def unlock(work: UnitOfWork, user_id: int) -> None:
     reset_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
 
 
-def deactivate(work: UnitOfWork, user_id: int) -> bool:
+def deactivate_account(work: UnitOfWork, user_id: int) -> bool:
     """Deactivate an account until its owner signs in; its tokens stop working.
 
     Return whether it was active. Raise NotFoundError if it does not exist. Raise ForbiddenError for
     an account in another state. Raise ConflictError for the acting account itself, bots and the
     last administrator.
     """
-    user = _get_row(user_id, session=work.session)
-    _check_human(user)
+    user = _get_account_row(user_id, session=work.session)
+    _check_is_human_account(user)
     _check_not_own_account(work, user_id, "You cannot deactivate your own account.")
-    _check_active_or_deactivated(user)
-    _check_administrator_remains(user_id, session=work.session)
-    return _deactivate(user, session=work.session)
+    _check_is_active_or_deactivated(user)
+    _check_other_administrator_exists(user_id, session=work.session)
+    return _deactivate_account_row(user, session=work.session)
 
 
-def deactivate_idle(user_id: int, *, session: Session) -> bool:
+def deactivate_idle_account(user_id: int, *, session: Session) -> bool:
     """Deactivate an unused account; return False for the last administrator."""
     try:
-        _check_administrator_remains(user_id, session=session)
+        _check_other_administrator_exists(user_id, session=session)
     except ConflictError:
         return False
-    return _deactivate(session.get_one(User, user_id), session=session)
+    return _deactivate_account_row(session.get_one(User, user_id), session=session)
 
 
-def _deactivate(user: User, *, session: Session) -> bool:
+def _deactivate_account_row(user: User, *, session: Session) -> bool:
     was_active = user.state == ACTIVE
     user.state = DEACTIVATED
     close_all_sign_ins(user.id, session=session)
     return was_active
 
 
-def activate(work: UnitOfWork, user_id: int) -> bool:
+def activate_account(work: UnitOfWork, user_id: int) -> bool:
     """Activate a deactivated account; return whether it was deactivated.
 
     Raise NotFoundError if it does not exist. Raise ForbiddenError for an account in another state.
     """
-    user = _get_row(user_id, session=work.session)
-    _check_active_or_deactivated(user)
+    user = _get_account_row(user_id, session=work.session)
+    _check_is_active_or_deactivated(user)
     was_deactivated = user.state == DEACTIVATED
     # The owner gets the full period of inactivity again.
     user.state, user.idle_noticed_at = ACTIVE, None
     return was_deactivated
 
 
-def _check_active_or_deactivated(user: User) -> None:
+def _check_is_active_or_deactivated(user: User) -> None:
     if user.state not in {ACTIVE, DEACTIVATED}:
         message = f"The account {user.username} is {user.state}. It must be active or deactivated."
         raise ForbiddenError(message)
@@ -240,9 +240,9 @@ def replace_password(work: UnitOfWork, user_id: int) -> str:
     The password has to be changed at the next sign-in. Raise NotFoundError if it does not exist.
     Raise ConflictError for the acting account itself and for bots.
     """
-    user = _get_row(user_id, session=work.session)
+    user = _get_account_row(user_id, session=work.session)
     _check_not_own_account(work, user_id, "Change your own password in your settings.")
-    _check_human(user)
+    _check_is_human_account(user)
     password = generate_password(user.username)
     release_locks(work.session)
     user.password_hash = hash_password(password, work.policy(PasswordRules).cost)
@@ -256,11 +256,11 @@ def replace_password(work: UnitOfWork, user_id: int) -> str:
 def _revoke_administrator(work: UnitOfWork, user: User) -> None:
     message = "You cannot revoke your own administrator role. Ask another administrator."
     _check_not_own_account(work, user.id, message)
-    _check_administrator_remains(user.id, session=work.session)
+    _check_other_administrator_exists(user.id, session=work.session)
     user.is_admin = False
 
 
-def check_erasable(work: UnitOfWork, user: UserView) -> None:
+def check_account_erasable(work: UnitOfWork, user: UserView) -> None:
     """Check that an account may be erased.
 
     Raise ConflictError for the acting account itself, a bot, or the last administrator.
@@ -271,7 +271,7 @@ def check_erasable(work: UnitOfWork, user: UserView) -> None:
         raise ConflictError(
             f"This account belongs to {_MACHINE_ACCOUNT_ADVICE[user.kind]} instead."
         )
-    _check_administrator_remains(user.id, session=work.session)
+    _check_other_administrator_exists(user.id, session=work.session)
 
 
 def _check_not_own_account(work: UnitOfWork, user_id: int, sentence: str) -> None:
@@ -279,7 +279,7 @@ def _check_not_own_account(work: UnitOfWork, user_id: int, sentence: str) -> Non
         raise ConflictError(sentence)
 
 
-def _check_human(user: User) -> None:
+def _check_is_human_account(user: User) -> None:
     if user.kind != HUMAN:
         raise ConflictError("A bot has no password and cannot be an administrator.")
 
@@ -290,7 +290,7 @@ def list_administrator_addresses(*, session: Session) -> list[str]:
     return list(session.scalars(found))
 
 
-def _check_administrator_remains(user_id: int, *, session: Session) -> None:
+def _check_other_administrator_exists(user_id: int, *, session: Session) -> None:
     """Check that another active administrator remains; concurrent calls are serialized.
 
     Raise ConflictError if none does.

@@ -240,17 +240,15 @@ _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 #: Conditions by the field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold(wanted),
-    "is_active": lambda wanted: _negate_unless(User.state == ACTIVE, wanted),
-    "is_blocked": lambda wanted: _negate_unless(_IS_BLOCKED, wanted),
-    "is_human": lambda wanted: _negate_unless(_IS_HUMAN, wanted),
-    "has_projects": lambda wanted: _negate_unless(
-        exists().where(Member.user_id == User.id), wanted
-    ),
+    "is_active": lambda wanted: _apply_flag(User.state == ACTIVE, wanted),
+    "is_blocked": lambda wanted: _apply_flag(_IS_BLOCKED, wanted),
+    "is_human": lambda wanted: _apply_flag(_IS_HUMAN, wanted),
+    "has_projects": lambda wanted: _apply_flag(exists().where(Member.user_id == User.id), wanted),
     "created_after": lambda wanted: User.created_at >= wanted,
     "created_before": lambda wanted: User.created_at <= wanted,
-    "is_admin": lambda wanted: _negate_unless(_IS_ADMINISTRATOR, wanted),
+    "is_admin": lambda wanted: _apply_flag(_IS_ADMINISTRATOR, wanted),
     "identity": lambda wanted: User.id.in_(_select_users_with_identity(*wanted)),
-    "has_second_factor": lambda wanted: _negate_unless(_has_second_factor(), wanted),
+    "has_second_factor": lambda wanted: _apply_flag(_has_second_factor(), wanted),
 }
 
 
@@ -269,7 +267,7 @@ def _select_users_with_identity(subject: str, slug: str) -> Select[int]:
     return found
 
 
-def _negate_unless(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
+def _apply_flag(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
     return condition if wanted else not_(condition)
 
 

@@ -76,7 +76,7 @@ class UnconfirmedAddress:
         return self.asked_at + CONFIRMATION_LINK_LIFETIME
 
 
-def request_change(work: UnitOfWork, user_id: int, email: str) -> None:
+def request_address_change(work: UnitOfWork, user_id: int, email: str) -> None:
     """Store a new address of a user until it is confirmed.
 
     A link is sent to it, and the current address is notified. Raise InvalidError for a malformed
@@ -95,7 +95,7 @@ def request_change(work: UnitOfWork, user_id: int, email: str) -> None:
 
 
 @action("own_account.change")
-def send_link(work: UnitOfWork) -> None:
+def send_address_link(work: UnitOfWork) -> None:
     """Send a new link to the caller's unconfirmed email address.
 
     Raise TooManyAttemptsError for too many requests. Raise ConflictError if the address is already
@@ -104,7 +104,7 @@ def send_link(work: UnitOfWork) -> None:
     user = work.session.get_one(User, work.actor.id)
     waiting = find_unconfirmed_address(user.id, session=work.session)
     if waiting is not None and waiting.is_new:
-        request_change(work, user.id, waiting.email)
+        request_address_change(work, user.id, waiting.email)
         return
     if user.email_confirmed_at is not None:
         raise ConflictError("Your email address is already confirmed.")
@@ -156,7 +156,7 @@ def get_unconfirmed_address(
 
 
 @action("own_account.change")
-def confirm_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
+def confirm_address_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
     """Confirm the email address of a link, which then stops working.
 
     The former address is notified. Raise NotFoundError if the link is not valid. Raise
@@ -172,7 +172,9 @@ def confirm_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
 
 
 @action("users.change")
-def confirm_as_administrator(work: UnitOfWork, user_id: int, email: str) -> UnconfirmedAddress:
+def confirm_address_as_administrator(
+    work: UnitOfWork, user_id: int, email: str
+) -> UnconfirmedAddress:
     """Confirm an unconfirmed email address as an administrator.
 
     Raise ConflictError if the address is no longer waiting for confirmation, or if another user got

@@ -68,7 +68,7 @@ def _find_initial(name: str) -> str:
     return capital if len(capital) == 1 else first
 
 
-def draw_avatar(letter: str, hue: int) -> str:
+def build_avatar_svg(letter: str, hue: int) -> str:
     """Return the avatar as SVG; `hue` is in degrees."""
     is_letter = letter.isalnum() and len(letter) == 1
     shown = _LETTER_SVG.format(letter=letter) if is_letter else _PLACEHOLDER_SVG
@@ -112,7 +112,7 @@ class Profile:
     #: Time at which the email address was confirmed. None if it never was.
     email_confirmed_at: datetime | None
 
-    def as_json(self, base_url: str) -> dict[str, object]:
+    def convert_to_json_value(self, base_url: str) -> dict[str, object]:
         """Return the JSON object of GET /user, with the field names that API clients expect."""
         body: dict[str, object] = {
             "id": self.id,

@@ -253,7 +253,7 @@ class AccountChangeBody(Body):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_password(cls, given: Any) -> Any:
+    def _reject_password(cls, given: Any) -> Any:
         """Reject a password, because clients would assume that it replaces the former password."""
         if isinstance(given, Mapping) and "password" in given:
             message = "`password` cannot be changed. Reset the password of the user instead."

@@ -293,7 +293,9 @@ def authenticate(
     locked account cannot be distinguished by the response or its time. The caller must check the
     state, and whether a second factor is required. Raise TooManyAttemptsError above a limit.
     """
-    return _authenticate(attempt, _can_authenticate, session=session, keyring=keyring, now=now)
+    return _check_password_with_limits(
+        attempt, _can_authenticate, session=session, keyring=keyring, now=now
+    )
 
 
 def authenticate_by_password_only(
@@ -320,14 +322,16 @@ def authenticate_by_password_only(
         wants_more = wants_more or (of_group is not None and of_group.begins <= now)
         if user is None or wants_more or user.must_change_password:
             return False
-        return _is_active_user(user) and not rule.requires_factor(
+        return _is_active_user(user) and not rule.requires_second_factor_now(
             now.date(), is_admin=user.is_admin
         )
 
-    return _authenticate(attempt, is_enough, session=session, keyring=keyring, now=now)
+    return _check_password_with_limits(
+        attempt, is_enough, session=session, keyring=keyring, now=now
+    )
 
 
-def _authenticate(
+def _check_password_with_limits(
     attempt: SignInAttempt,
     is_enough: Callable[[User | None], bool],
     *,
@@ -456,7 +460,7 @@ def change_profile(
     user.name, user.time_zone = name, place
 
 
-def clear_account(user_id: int, *, pseudonym: str, session: Session) -> None:
+def clear_erased_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     """Clear all fields of an erased account except its id, and disable it.
 
     The new name and email address cannot belong to any user. User names contain no spaces, and

@@ -105,7 +105,7 @@ class QueuedChange(Resource):
 
 
 @dataclass(frozen=True, slots=True)
-class _Lane:
+class _ChangeLane:
     """The changes of one severity in one project."""
 
     severity: int
@@ -118,16 +118,17 @@ class ProjectRoundRobin:
 
     last: dict[int, int] = field(default_factory=dict)
 
-    def order_lanes(self, lanes: Sequence[_Lane]) -> Sequence[_Lane]:
+    def order_lanes(self, lanes: Sequence[_ChangeLane]) -> Sequence[_ChangeLane]:
         """Return the most urgent lanes first, and rotate projects within each severity."""
         return sorted(
-            lanes, key=lambda lane: (lane.severity, self._was_served(lane), lane.project_id)
+            lanes,
+            key=lambda lane: (lane.severity, self._was_served_this_round(lane), lane.project_id),
         )
 
-    def _was_served(self, lane: _Lane) -> bool:
+    def _was_served_this_round(self, lane: _ChangeLane) -> bool:
         return lane.project_id <= self.last.get(lane.severity, 0)
 
-    def took(self, lane: _Lane) -> None:
+    def took(self, lane: _ChangeLane) -> None:
         """Record that a lane was served."""
         self.last[lane.severity] = lane.project_id
 
@@ -152,7 +153,7 @@ def lock_due_changes(
     lanes = _find_lanes(follower, session=session)
     alike = Counter(lane.severity for lane in lanes)
     taken: list[AlertChange] = []
-    full: list[tuple[_Lane, int]] = []
+    full: list[tuple[_ChangeLane, int]] = []
     for lane in turns.order_lanes(lanes):
         share = min(
             max(limit // alike[lane.severity], _MIN_CHANGES_PER_PROJECT), limit - len(taken)
@@ -171,7 +172,7 @@ def lock_due_changes(
     return [QueuedChange.model_validate(row) for row in taken]
 
 
-def _find_lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
+def _find_lanes(follower: Follower, *, session: Session) -> Sequence[_ChangeLane]:
     """Return all lanes with waiting changes, using one index lookup for each."""
     ranks = values(column("severity", Integer)).data([(each.rank,) for each in Severity]).cte()
     waiting = select(func.min(AlertChange.project_id)).where(AlertChange.follower == follower.value)
@@ -186,11 +187,17 @@ def _find_lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
     found = session.execute(
         select(lanes.c.severity, lanes.c.project_id).where(lanes.c.project_id.is_not(None))
     )
-    return [_Lane(severity=rank, project_id=project_id) for rank, project_id in found]
+    return [_ChangeLane(severity=rank, project_id=project_id) for rank, project_id in found]
 
 
 def _lock_lane_changes(
-    follower: Follower, lane: _Lane, limit: int, *, session: Session, now: datetime, after: int = 0
+    follower: Follower,
+    lane: _ChangeLane,
+    limit: int,
+    *,
+    session: Session,
+    now: datetime,
+    after: int = 0,
 ) -> Sequence[AlertChange]:
     if not limit:
         return []
@@ -221,7 +228,7 @@ def _build_due_condition(now: Moment) -> ColumnElement[bool]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backlog:
+class AlertChangeBacklog:
     """The changes of one alert that a follower has not handled yet."""
 
     kinds: frozenset[ChangeKind]
@@ -231,7 +238,9 @@ class Backlog:
     tries: int
 
 
-def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Backlog | None:
+def find_change_backlog(
+    follower: Follower, alert_id: int, *, session: Session
+) -> AlertChangeBacklog | None:
     """Return the unhandled changes of an alert, or None if there are none."""
     rows = session.execute(
         select(AlertChange.kind, AlertChange.created_at, AlertChange.tries)
@@ -241,7 +250,7 @@ def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Back
     if not rows:
         return None
     kinds = frozenset(ChangeKind(row.kind) for row in rows)
-    return Backlog(kinds=kinds, since=rows[0].created_at, tries=rows[0].tries)
+    return AlertChangeBacklog(kinds=kinds, since=rows[0].created_at, tries=rows[0].tries)
 
 
 def find_oldest_change_time(
@@ -267,7 +276,7 @@ def find_oldest_change_times(*, session: Session) -> Mapping[Follower, datetime]
     return {Follower(name): since for name, since in rows}
 
 
-def find_alerts_reopened_later(
+def find_alerts_with_later_reopening(
     changes: Sequence[QueuedChange], follower: Follower, *, session: Session
 ) -> Collection[int]:
     """Return the IDs of alerts that have another reopening in the queue.

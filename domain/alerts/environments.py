@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.paging import KeysetPage
 from domain.core.errors import InvalidError, NotFoundError, TakenError
 from domain.core.types.base import get_column_values
@@ -129,13 +129,15 @@ def build_environment_view(environment: Environment, open_alerts: int = 0) -> En
 def _build_conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = [Environment.project_id == wanted.project_id]
     if wanted.name:
-        found.append(Environment.name == replace_unstorable(wanted.name))
+        found.append(Environment.name == replace_unstorable_characters(wanted.name))
     if wanted.state is not None:
         is_available = Environment.stopped_at.is_(None)
         found.append(is_available if wanted.state == "available" else ~is_available)
     if wanted.search:
         name = build_search_text(Environment.name, Environment.name_key)
-        found.append(name.contains(fold(replace_unstorable(wanted.search)), autoescape=True))
+        found.append(
+            name.contains(fold(replace_unstorable_characters(wanted.search)), autoescape=True)
+        )
     return found
 
 
@@ -169,7 +171,7 @@ def list_environments(
         _build_query_with_open_alerts().where(*_build_conditions(wanted)).order_by(Environment.name)
     )
     if after:
-        statement = statement.where(Environment.name > replace_unstorable(after))
+        statement = statement.where(Environment.name > replace_unstorable_characters(after))
     rows = session.execute(statement.limit(size + 1)).all()
     items = tuple(build_environment_view(*row) for row in rows[:size])
     return KeysetPage(items=items, next_before=items[-1].name if len(rows) > size else None)
@@ -215,7 +217,7 @@ def get_environment(project_id: int, reference: str, *, session: Session) -> Env
     if number:
         return get_environment_by_id(project_id, int(number[1]), session=session)
     return _get_environment(
-        project_id, Environment.name == replace_unstorable(reference), session=session
+        project_id, Environment.name == replace_unstorable_characters(reference), session=session
     )
 
 
@@ -248,7 +250,7 @@ def create_environment(
 
     Raise InvalidError if the name is not valid, and TakenError if it already exists.
     """
-    kept = replace_unstorable(name).strip()
+    kept = replace_unstorable_characters(name).strip()
     if not kept or not kept.isprintable():
         message = "Enter a name with letters, digits or symbols, such as production."
         raise InvalidError(message, field="name")

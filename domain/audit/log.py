@@ -165,7 +165,7 @@ class EventView:
         word = "project" if self.project_id else "group" if self.group_id else None
         return str(self.details.get(word) or self.subject) if word else None
 
-    def as_json(self) -> dict[str, object]:
+    def convert_to_json_value(self) -> dict[str, object]:
         """Return the event as the API's audit event object."""
         entity_type, entity_id = self._get_entity
         return {
@@ -294,7 +294,7 @@ def build_event_view(event: AuditEvent, username: str | None) -> EventView:
 def export_json_lines(wanted: EventFilter, *, session: Session) -> Iterator[str]:
     """Yield a line of JSON for each event, in the format of the API, newest first."""
     for event in _iterate_events(wanted, session=session):
-        yield json.dumps(event.as_json(), ensure_ascii=False) + "\n"
+        yield json.dumps(event.convert_to_json_value(), ensure_ascii=False) + "\n"
 
 
 def export_csv(wanted: EventFilter, *, session: Session) -> Iterator[str]:

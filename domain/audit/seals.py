@@ -234,7 +234,7 @@ def verify_seals(
     sealed = seals = 0
     previous: AuditSeal | None = None
     is_present = recorded is None
-    for seal in _iterate_seals(session):
+    for seal in _iterate_audit_seals(session):
         faults += _find_chain_faults(seal, previous, key=key)
         count, found = _find_event_faults(seal, session=session, key=key)
         faults += found
@@ -257,7 +257,7 @@ def verify_seals(
     )
 
 
-def _iterate_seals(session: Session) -> Iterator[AuditSeal]:
+def _iterate_audit_seals(session: Session) -> Iterator[AuditSeal]:
     last = 0
     while True:
         later = select(AuditSeal).where(AuditSeal.id > last).order_by(AuditSeal.id)

@@ -26,7 +26,7 @@ def queue_streamed_event(
         assign_event_namespace(row, event, session=session)
     username = session.scalar(select(User.username).where(User.id == event.user_id))
     message_id = generate_message_id()
-    shown = {**build_event_view(row, username).as_json(), "id": message_id}
+    shown = {**build_event_view(row, username).convert_to_json_value(), "id": message_id}
     session.execute(
         insert(AuditStreamEntry),
         [

@@ -113,4 +113,4 @@ class AuditEvent(Resource):
     @classmethod
     def of(cls, view: EventView) -> "AuditEvent":
         """Return the resource of an event."""
-        return cls.model_validate({**view.as_json(), "created_at": view.created_at})
+        return cls.model_validate({**view.convert_to_json_value(), "created_at": view.created_at})

@@ -54,7 +54,7 @@ class HostReport:
         """The program on the host: `web` or `worker`."""
         return self.name.rpartition(" ")[2]
 
-    def as_json(self) -> dict[str, object]:
+    def convert_to_json_value(self) -> dict[str, object]:
         """Return the report in the format of commands."""
         return {
             "name": self.name,

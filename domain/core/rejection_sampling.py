@@ -16,7 +16,7 @@ _MAX_KINDS = 10_000
 
 
 @dataclass(slots=True)
-class _Tally:
+class _RejectionTally:
     """The rejections of one kind in this process."""
 
     minute: int
@@ -37,7 +37,7 @@ class RejectionSampler(Generic[Kind]):
     def __init__(self) -> None:
         """Initialize the sampler without rejections."""
         self._lock = Lock()
-        self._tallies: dict[Kind, _Tally] = {}
+        self._tallies: dict[Kind, _RejectionTally] = {}
         self._with_pending: set[Kind] = set()
         self._flushed_at = 0.0
 
@@ -45,7 +45,7 @@ class RejectionSampler(Generic[Kind]):
         """Return whether this rejection is stored as a row; count it otherwise."""
         minute = int(now.timestamp() // 60)
         with self._lock:
-            tally = self._get_tally(kind, minute)
+            tally = self._get_rejection_tally(kind, minute)
             if tally.minute != minute:
                 tally.minute, tally.seen = minute, 0
             tally.seen += 1
@@ -55,16 +55,16 @@ class RejectionSampler(Generic[Kind]):
             self._with_pending.add(kind)
             return False
 
-    def _get_tally(self, kind: Kind, minute: int) -> _Tally:
+    def _get_rejection_tally(self, kind: Kind, minute: int) -> _RejectionTally:
         if kind not in self._tallies and len(self._tallies) >= _MAX_KINDS:
             self._tallies = {
                 known: tally
                 for known, tally in self._tallies.items()
                 if tally.minute == minute or tally.pending
             }
-        return self._tallies.setdefault(kind, _Tally(minute))
+        return self._tallies.setdefault(kind, _RejectionTally(minute))
 
-    def assign_row(self, kind: Kind, row_id: int) -> list[tuple[int, int]]:
+    def assign_counting_row(self, kind: Kind, row_id: int) -> list[tuple[int, int]]:
         """Count later rejections in this row, and return the pending count of the previous row."""
         with self._lock:
             tally = self._tallies[kind]

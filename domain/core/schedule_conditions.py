@@ -27,7 +27,7 @@ def _build_parameter(after: timedelta) -> ColumnElement[datetime]:
 NOW = _build_parameter(timedelta(0))
 
 
-def add_to_now(now: Moment, by: timedelta) -> Moment:
+def build_time_from_now(now: Moment, by: timedelta) -> Moment:
     """Return the time that is a given duration after now."""
     return now + by if isinstance(now, datetime) else _build_parameter(by)
 

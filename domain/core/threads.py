@@ -41,9 +41,11 @@ class ThreadExecutor:
         self, work: Callable[Given, Outcome], *args: Given.args, **kwargs: Given.kwargs
     ) -> Outcome:
         """Run the work, and return its result or raise its error."""
-        return self.run_or_stop(partial(work, *args, **kwargs), stop=None)
+        return self.run_interruptibly(partial(work, *args, **kwargs), stop=None)
 
-    def run_or_stop(self, work: Callable[[], Outcome], stop: Callable[[], None] | None) -> Outcome:
+    def run_interruptibly(
+        self, work: Callable[[], Outcome], stop: Callable[[], None] | None
+    ) -> Outcome:
         """Run the work; if the caller is interrupted, call `stop` and wait for the work to end."""
         if self._pool is None:
             return work()
@@ -86,7 +88,7 @@ class HostExecutor(ThreadExecutor):
     _turns: int | None = None
     _most = 1
 
-    def limit_host(self, most: int) -> None:
+    def limit_host_concurrency(self, most: int) -> None:
         """Limit the number of concurrent tasks in all processes that fork from this one."""
         if self._turns is None and hasattr(os, "memfd_create"):
             self._turns, self._most = os.memfd_create("gatebell-turns"), most

@@ -68,7 +68,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         self, work: UnitOfWork, query: DestinationQuery, project: ProjectView | None = None
     ) -> ListPage[ViewT]:
         """Return a page of the destinations."""
-        found = self.kind.list_all(
+        found = self.kind.list_all_destinations(
             owner=_get_owner_id(project),
             session=work.session,
             keyring=work.policy(Keyring),

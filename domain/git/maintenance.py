@@ -141,13 +141,13 @@ def find_repository_problem(git: Git, kept: ProjectRepository) -> str | None:
     return None if status == 0 else words[:500] or f"git fsck failed with exit status {status}"
 
 
-def find_orphans(git: Git, kept: Iterable[ProjectRepository]) -> tuple[Path, ...]:
+def find_orphaned_repositories(git: Git, kept: Iterable[ProjectRepository]) -> tuple[Path, ...]:
     """Return the repositories on the disk that belong to no project."""
     known = {each.path for each in kept}
     return tuple(path for path in list_repository_paths(git.root) if path not in known)
 
 
-def remove_orphans(git: Git, kept: Iterable[ProjectRepository]) -> int:
+def remove_orphaned_repositories(git: Git, kept: Iterable[ProjectRepository]) -> int:
     """Delete the repositories that belong to no project; return their number.
 
     Raise InvalidError if there are no projects at all, which indicates a wrong database.
@@ -156,7 +156,7 @@ def remove_orphans(git: Git, kept: Iterable[ProjectRepository]) -> int:
     if not known:
         message = "The database has no projects, so no repositories were removed."
         raise InvalidError(f"{message} Check that DATABASE_URL is correct.")
-    found = find_orphans(git, known)
+    found = find_orphaned_repositories(git, known)
     for path in found:
         shutil.rmtree(path, ignore_errors=True)
     return len(found)

@@ -97,7 +97,7 @@ def check_free_space(root: Path, *, least: int) -> None:
         raise DiskNearlyFullError(f"{message} You can still clone and fetch.")
 
 
-def mark_pushed(git: Git, path: Path) -> None:
+def mark_repository_pushed(git: Git, path: Path) -> None:
     """Mark a repository for maintenance after a push, and set its default branch.
 
     If the first push creates a branch other than `main`, that branch becomes the default branch.
@@ -117,7 +117,7 @@ def read_default_branch(path: Path) -> bytes:
     return content.removeprefix(b"ref: ").removeprefix(b"refs/heads/")
 
 
-def has_branches(path: Path) -> bool:
+def has_repository_branches(path: Path) -> bool:
     """Return whether anything was pushed to a repository, which may not exist."""
     branches = path / "refs" / "heads"
     return (path / "packed-refs").exists() or next(branches.glob("*"), None) is not None

@@ -52,7 +52,7 @@ class ChildProcess:
         the program cannot be started.
         """
         self._patience = patience
-        self._questions = _QuestionPipes(answer)
+        self._questions = _QuestionAndAnswerPipes(answer)
         self._errors = TemporaryFile()  # noqa: SIM115 - `end` closes it
         self.status: int | None = None
         taken, self._stdin = os.pipe()
@@ -101,7 +101,7 @@ class ChildProcess:
             if self._stdout in events and not self._collect(written):
                 break
             if self._stdin in events:
-                rest = rest[self._write_some(rest) :]
+                rest = rest[self._write_without_blocking(rest) :]
         return bytes(written)
 
     def end_input(self) -> None:
@@ -147,7 +147,7 @@ class ChildProcess:
         written += piece
         return bool(piece)
 
-    def _write_some(self, rest: memoryview) -> int:
+    def _write_without_blocking(self, rest: memoryview) -> int:
         try:
             return os.write(self._stdin, rest)
         except BlockingIOError:
@@ -204,7 +204,7 @@ class ChildProcess:
             sleep(_POLL_SECONDS)
 
 
-class _QuestionPipes:
+class _QuestionAndAnswerPipes:
     """Two pipes: one for questions of a program, one for the answers."""
 
     def __init__(self, answer: AnswerFunction | None) -> None:

@@ -17,7 +17,7 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import random_uuid
 from domain.core.types.base import ListPage, PagedQuery
 from domain.heartbeats.evaluation import (
-    build_facts,
+    build_heartbeat_facts,
     build_schedule,
     compute_heartbeat_fingerprint,
     evaluate_heartbeat,
@@ -27,7 +27,7 @@ from domain.heartbeats.states import (
     HeartbeatState,
     convert_to_unix_ms,
     get_displayed_state,
-    get_next_due,
+    get_next_due_time,
 )
 from domain.heartbeats.types import (
     Heartbeat,
@@ -294,7 +294,7 @@ def _find_open_alerts(
 def _build_heartbeat(
     work: UnitOfWork, project: ProjectView, row: Row[*tuple[Any, ...]], alerts: Mapping[bytes, int]
 ) -> Heartbeat:
-    facts = build_facts(row)
+    facts = build_heartbeat_facts(row)
     schedule, state = facts.schedule, facts.state
     is_expected = state is HeartbeatState.UP and facts.counted_from is not None
     expected_at = schedule.get_expected_time(row.counted_from) if is_expected else None
@@ -303,7 +303,7 @@ def _build_heartbeat(
             **row._asdict(),
             "state": get_displayed_state(state, expected_at, work.now),
             "next_expected_at": expected_at,
-            "overdue_at": None if state is HeartbeatState.DOWN else get_next_due(facts)[0],
+            "overdue_at": None if state is HeartbeatState.DOWN else get_next_due_time(facts)[0],
             "started_at": facts.started_at,
             "alert_iid": alerts.get(compute_heartbeat_fingerprint(row.id)),
             "web_url": f"{work.settings.base_url}/{project.path}/-/heartbeats/{row.id}",

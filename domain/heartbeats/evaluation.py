@@ -39,7 +39,7 @@ from domain.heartbeats.states import (
     PingKind,
     convert_from_unix_ms,
     convert_to_unix_ms,
-    decide_state,
+    decide_heartbeat_state,
 )
 from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
@@ -197,7 +197,9 @@ def evaluate_heartbeat(
     Return None if it is not due. If another process has locked the heartbeat, wait for it.
     """
     return connection.transact(
-        lambda: _evaluate_locked(DUE_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now)
+        lambda: _evaluate_locked_heartbeat(
+            DUE_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
+        )
     )
 
 
@@ -206,7 +208,7 @@ def evaluate_heartbeat_if_unlocked(
 ) -> HeartbeatDecision | None:
     """Evaluate a heartbeat like `evaluate_heartbeat`, but also return None if it is locked."""
     return connection.transact(
-        lambda: _evaluate_locked(
+        lambda: _evaluate_locked_heartbeat(
             _UNLOCKED_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
         )
     )
@@ -222,7 +224,7 @@ def postpone_evaluation(
     )
 
 
-def _evaluate_locked(
+def _evaluate_locked_heartbeat(
     one: Executable, heartbeat_id: int, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision | None:
     parameters = {**compute_parameters(now), "heartbeat_id": heartbeat_id}
@@ -230,7 +232,7 @@ def _evaluate_locked(
     if row is None:
         return None
     found = DueHeartbeat._make(row)
-    decision = _make_decision(found, connection=connection, now=now)
+    decision = _decide_and_store(found, connection=connection, now=now)
     if decision.action is AlertAction.OPEN and not found.takes_alerts:
         postpone_evaluation(heartbeat_id, connection=connection, until=now + _CLOSED_PROJECT_DELAY)
         return None
@@ -247,18 +249,20 @@ def _evaluate_locked(
     return decision
 
 
-def _make_decision(
+def _decide_and_store(
     found: DueHeartbeat, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision:
-    facts = build_facts(found)
+    facts = build_heartbeat_facts(found)
     if facts.is_failure_reported:
         return _make_decision_while_down(found, facts, connection=connection, now=now)
-    decision = decide_state(facts, now)
+    decision = decide_heartbeat_state(facts, now)
     if facts.state is HeartbeatState.DOWN or decision.state is not HeartbeatState.DOWN:
         return decision
     # Only a missing ping can be caused by an interruption of the receivers.
     since = min(each for each in (facts.counted_from, facts.started_at, now) if each is not None)
-    return decide_state(facts, now, list_unreachable_periods(since, connection=connection, now=now))
+    return decide_heartbeat_state(
+        facts, now, list_unreachable_periods(since, connection=connection, now=now)
+    )
 
 
 def _make_decision_while_down(
@@ -271,11 +275,11 @@ def _make_decision_while_down(
     }
     row = connection.first(_LAST_ALERT, parameters)
     if row is not None and row[0] != RESOLVED:
-        return decide_state(facts, now)
+        return decide_heartbeat_state(facts, now)
     # If the alert was deleted, it counts as resolved since the heartbeat went down.
     ended_at = (row and row[1]) or found.down_since or now
     times = list_unreachable_periods(ended_at, connection=connection, now=now)
-    return decide_state(replace(facts, alert_ended_at=ended_at), now, times)
+    return decide_heartbeat_state(replace(facts, alert_ended_at=ended_at), now, times)
 
 
 def _restart_schedule(
@@ -390,7 +394,7 @@ def _shorten_log(log: bytes) -> str:
     return text if len(text) <= _MAX_EXCERPT_LENGTH else f"{text[:_MAX_EXCERPT_LENGTH]}…"
 
 
-def build_facts(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
+def build_heartbeat_facts(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
     """Return the facts for a decision from a row with the columns of heartbeats."""
     return HeartbeatFacts(
         schedule=build_schedule(found),
@@ -401,11 +405,11 @@ def build_facts(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
         last_ping_kind=PingKind(found.last_ping_kind) if found.last_ping_kind else None,
         is_failure_reported=found.state == HeartbeatState.DOWN.value
         and found.has_alert
-        and not _is_due_to_failure(found),
+        and not _is_caused_by_failure(found),
     )
 
 
-def _is_due_to_failure(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
+def _is_caused_by_failure(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
     """Return whether the evaluation is due because a ping reported a failure."""
     if found.last_ping_kind != PingKind.FAIL.value or found.last_ping_at is None:
         return False

@@ -236,14 +236,14 @@ def store_ping(
             found = StoredPing._make(rows[0]) if rows else None
         else:
             found = connection.transact(
-                partial(_store_in_two_statements, ping.kind, values, connection=connection)
+                partial(_store_ping_in_two_statements, ping.kind, values, connection=connection)
             )
         if found is not None:
             return found
     return None
 
 
-def _store_in_two_statements(
+def _store_ping_in_two_statements(
     kind: PingKind, values: Mapping[str, object], *, connection: StatementConnection
 ) -> StoredPing | None:
     rows = connection.all(

@@ -183,7 +183,7 @@ class HeartbeatDecision:
     unheard: UnreachablePeriod | None = None
 
 
-def decide_state(
+def decide_heartbeat_state(
     facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod] = ()
 ) -> HeartbeatDecision:
     """Decide about a heartbeat that is due for evaluation.
@@ -193,18 +193,18 @@ def decide_state(
     if facts.state is HeartbeatState.PAUSED:
         return _build_decision_without_problem(facts, due_at=None)
     if facts.state is HeartbeatState.DOWN:
-        return _decide_while_down(facts, now, unreachable)
-    due_at, problem = get_next_due(facts)
+        return _decide_state_while_down(facts, now, unreachable)
+    due_at, problem = get_next_due_time(facts)
     if due_at is None or due_at > now:
         return _build_decision_without_problem(facts, due_at=due_at)
     begin = _get_earliest_ping_time(facts, problem)
     unheard = [each for each in unreachable if _overlaps_period(each, begin, due_at)]
     if not unheard:
         return replace(_build_down_decision(problem, due_at), due_at=_get_reopen_time(facts, now))
-    return _decide_after_interruption(facts, unheard[-1], now, unreachable)
+    return _decide_state_after_interruption(facts, unheard[-1], now, unreachable)
 
 
-def _decide_while_down(
+def _decide_state_while_down(
     facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod]
 ) -> HeartbeatDecision:
     """Decide about a heartbeat that is down. A failure is reported immediately.
@@ -250,7 +250,7 @@ def _overlaps_period(unreachable: UnreachablePeriod, begin: datetime, end: datet
     return unreachable.began_at < end and not is_over_before
 
 
-def _decide_after_interruption(
+def _decide_state_after_interruption(
     facts: HeartbeatFacts,
     unheard: UnreachablePeriod,
     now: datetime,
@@ -260,7 +260,7 @@ def _decide_after_interruption(
     if unheard.ended_at is None:
         return _build_decision_without_problem(facts, due_at=now + _RECHECK_INTERVAL)
     again = replace(facts, counted_from=unheard.ended_at, started_at=None)
-    decision = decide_state(again, now, unreachable)
+    decision = decide_heartbeat_state(again, now, unreachable)
     return replace(decision, unheard=decision.unheard or unheard)
 
 
@@ -284,7 +284,7 @@ def _build_decision_without_problem(
     return HeartbeatDecision(state=facts.state, action=action, due_at=due_at)
 
 
-def get_next_due(facts: HeartbeatFacts) -> tuple[datetime | None, HeartbeatProblem]:
+def get_next_due_time(facts: HeartbeatFacts) -> tuple[datetime | None, HeartbeatProblem]:
     """Return the time at which an alert is due unless a ping arrives, and its problem."""
     missed = unfinished = None
     if facts.state is HeartbeatState.UP and facts.counted_from is not None:

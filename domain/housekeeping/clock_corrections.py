@@ -36,7 +36,7 @@ from domain.core.hosts import CLOCK_CORRECTION_RECORD, find_last_run, record_run
 from domain.core.schedule_conditions import (
     NOW,
     Moment,
-    add_to_now,
+    build_time_from_now,
     compute_parameters,
     convert_to_milliseconds,
 )
@@ -103,12 +103,12 @@ def _build_corrected_column(
     """
 
     def is_wrong(now: Moment) -> ColumnElement[bool]:
-        latest = add_to_now(now, CLOCK_TOLERANCE)
+        latest = build_time_from_now(now, CLOCK_TOLERANCE)
         is_of_wrong_clock = false() if written is None else written > latest
         # The first condition makes the database use the index of the column.
         found = (
             column > latest,
-            or_(column > add_to_now(now, CLOCK_TOLERANCE + most), is_of_wrong_clock),
+            or_(column > build_time_from_now(now, CLOCK_TOLERANCE + most), is_of_wrong_clock),
         )
         return and_(*found, *(() if among is None else (among,)))
 
@@ -123,7 +123,7 @@ def _build_corrected_column(
 
 
 def _is_heartbeat_wrong(now: Moment) -> ColumnElement[bool]:
-    latest = add_to_now(now, CLOCK_TOLERANCE)
+    latest = build_time_from_now(now, CLOCK_TOLERANCE)
     latest_ms = convert_to_milliseconds(now, CLOCK_TOLERANCE)
     # A heartbeat that is down is checked again after at least a minute.
     is_too_far = and_(
@@ -155,7 +155,7 @@ _IS_DELAYED_BY_RULE = exists().where(
 def _is_logout_notice_wrong(now: Moment) -> ColumnElement[bool]:
     # The first attempt is due when the sign-in ends.
     latest, latest_retry = (
-        add_to_now(now, CLOCK_TOLERANCE + each)
+        build_time_from_now(now, CLOCK_TOLERANCE + each)
         for each in (_NO_DELAY, backchannel_logout.MAX_LOGOUT_RETRY_PAUSE)
     )
     return and_(
@@ -244,7 +244,9 @@ def record_wrong_clock(*, session: Session, now: datetime) -> None:
 
 def _select_held_recipients(now: Moment) -> Select[int]:
     """Select the recipients whose pages wait for a wrong time."""
-    latest, much_later = (add_to_now(now, CLOCK_TOLERANCE + each) for each in (_NO_DELAY, _MINUTE))
+    latest, much_later = (
+        build_time_from_now(now, CLOCK_TOLERANCE + each) for each in (_NO_DELAY, _MINUTE)
+    )
     waiting = (
         Page.recipient_id == PageRecipient.id,
         Page.batch_id.is_(None),
@@ -269,7 +271,7 @@ def _is_held_too_long(now: Moment) -> ColumnElement[bool]:
     """Return the condition that the next check of a withheld page is later than allowed."""
     is_archived = Page.held_by == ARCHIVED_REASON
     of_mute, of_archived = (
-        Page.due_at > add_to_now(now, CLOCK_TOLERANCE + most)
+        Page.due_at > build_time_from_now(now, CLOCK_TOLERANCE + most)
         for most in (_MINUTE, MAX_ARCHIVED_CHECK_INTERVAL)
     )
     return and_(Page.held_by.is_not(None), of_mute, or_(~is_archived, of_archived))

@@ -74,7 +74,7 @@ def remove_deleted_namespaces(
     for project_id, created_at in session.execute(deleted.order_by(Project.id)).all():
         between()
         remove_files(project_id, created_at)
-        _remove_contents(project_id, session=session, between=between)
+        _remove_namespace_contents(project_id, session=session, between=between)
         removed += _remove_row(Project.id, project_id, session=session)
         between()
     return {"projects": removed, "groups": _remove_groups(session, between)}
@@ -87,11 +87,13 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
     """
     newest = select(func.max(aliased(key.class_).id)).scalar_subquery()
     found = session.scalars(select(key).where(key == row_id, key < newest)).all()
-    _delete_where(key.class_, key.in_(found), session)
+    _delete_matching_rows(key.class_, key.in_(found), session)
     return len(found)
 
 
-def _remove_contents(project_id: int, *, session: Session, between: CommitBatchFunction) -> None:
+def _remove_namespace_contents(
+    project_id: int, *, session: Session, between: CommitBatchFunction
+) -> None:
     """Remove rows of which a project may have thousands; the rest is deleted with its row."""
     _remove_incidents(project_id, session=session, between=between)
     _remove_alerts(project_id, session=session, between=between)
@@ -141,7 +143,7 @@ def _remove_incidents(project_id: int, *, session: Session, between: CommitBatch
             ),
         ):
             _remove_in_batches(keys, of_incident.in_(ids), session=session, between=between)
-        _delete_where(Incident, Incident.id.in_(ids), session)
+        _delete_matching_rows(Incident, Incident.id.in_(ids), session)
         between()
 
 
@@ -154,7 +156,7 @@ def _remove_alerts(project_id: int, *, session: Session, between: CommitBatchFun
             ((AlertNote.id,), AlertNote.alert_id),
         ):
             _remove_in_batches(keys, of_alert.in_(ids), session=session, between=between)
-        _delete_where(Alert, Alert.id.in_(ids), session)
+        _delete_matching_rows(Alert, Alert.id.in_(ids), session)
         between()
 
 
@@ -170,7 +172,7 @@ def _remove_in_batches(
         matches = tuple_(*keys).in_([tuple(row) for row in found])
         if len(keys) == 1:
             matches = keys[0].in_([row[0] for row in found])
-        _delete_where(keys[0].class_, matches, session)
+        _delete_matching_rows(keys[0].class_, matches, session)
         between()
 
 
@@ -189,5 +191,5 @@ def _remove_groups(session: Session, between: CommitBatchFunction) -> int:
     return removed
 
 
-def _delete_where(table: Any, condition: Any, session: Session) -> None:
+def _delete_matching_rows(table: Any, condition: Any, session: Session) -> None:
     session.execute(delete_rows(table).where(condition))

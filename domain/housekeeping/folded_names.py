@@ -35,7 +35,7 @@ def refold_account_names(*, session: Session, between: Callable[[], None]) -> in
     texts = [text for text, _ in _ACCOUNT_NAME_COLUMNS]
     keys = [key for _, key in _ACCOUNT_NAME_COLUMNS]
     may_be_wrong = or_(
-        *(_may_be_misfolded(*names, session=session) for names in _ACCOUNT_NAME_COLUMNS)
+        *(_may_have_wrong_folding(*names, session=session) for names in _ACCOUNT_NAME_COLUMNS)
     )
     changed, last = 0, 0
     while found := session.execute(
@@ -53,7 +53,7 @@ def refold_account_names(*, session: Session, between: Callable[[], None]) -> in
     return changed
 
 
-def _may_be_misfolded(
+def _may_have_wrong_folding(
     text: InstrumentedAttribute[str],
     key: InstrumentedAttribute[str | None],
     *,

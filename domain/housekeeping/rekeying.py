@@ -57,16 +57,16 @@ class SecretKeyRotation:
     #: Numbers of ciphertexts that no known key can decrypt, by kind.
     unreadable: Mapping[str, int]
 
-    def hosts_without(self, fingerprint: str) -> tuple[str, ...]:
+    def list_hosts_without_key(self, fingerprint: str) -> tuple[str, ...]:
         """Return the names of the hosts that do not have a key."""
         return tuple(host.name for host in self.hosts if fingerprint not in host.key_fingerprints)
 
-    def hosts_writing_with(self, fingerprint: str) -> tuple[str, ...]:
+    def list_hosts_writing_with_key(self, fingerprint: str) -> tuple[str, ...]:
         """Return the names of the hosts that hash and encrypt with a key."""
         return tuple(host.name for host in self.hosts if host.key_fingerprints[0] == fingerprint)
 
     @property
-    def needing_older(self) -> int:
+    def old_key_row_count(self) -> int:
         """Return the number of rows that need an older key."""
         return sum(self.encrypted.values()) + sum(self.hashed.values())
 
@@ -86,7 +86,7 @@ def get_secret_key_rotation(
     )
 
 
-def reencrypt_all(keyring: Keyring, *, session: Session) -> dict[str, int]:
+def reencrypt_all_columns(keyring: Keyring, *, session: Session) -> dict[str, int]:
     """Re-encrypt ciphertexts of older keys with the newest; return their numbers by kind."""
     return {
         kind: _reencrypt_column(column, keyring, session)
@@ -99,7 +99,7 @@ def _reencrypt_column(
 ) -> int:
     table, done = column.class_, 0
     for row_id, ciphertext in _read_ciphertexts(column, session):
-        clear = _decrypt_or_none(keyring, ciphertext)
+        clear = _try_decrypt(keyring, ciphertext)
         if clear is None or keyring.is_encrypted_with_newest_key(ciphertext):
             continue
         values: dict[Any, Any] = {column: keyring.encrypt(clear)}
@@ -116,7 +116,7 @@ def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int]
     older, unreadable = dict.fromkeys(_ENCRYPTED_COLUMNS, 0), dict.fromkeys(_ENCRYPTED_COLUMNS, 0)
     for kind, column in _ENCRYPTED_COLUMNS.items():
         for _row_id, ciphertext in _read_ciphertexts(column, session):
-            if _decrypt_or_none(keyring, ciphertext) is None:
+            if _try_decrypt(keyring, ciphertext) is None:
                 unreadable[kind] += 1
             elif not keyring.is_encrypted_with_newest_key(ciphertext):
                 older[kind] += 1
@@ -134,7 +134,7 @@ def _read_ciphertexts(
         last = rows[-1][0]
 
 
-def _decrypt_or_none(keyring: Keyring, ciphertext: str) -> str | None:
+def _try_decrypt(keyring: Keyring, ciphertext: str) -> str | None:
     try:
         return keyring.decrypt(ciphertext)
     except UndecipherableError:

@@ -136,7 +136,7 @@ def apply_alert_changes(changes: Sequence[QueuedChange], context: IncidentContex
         lock_incidents(project_id, session=context.session)
     opened: list[OpenedIncident] = []
     for project_id, path in projects:
-        opened += _ProjectIncidents(project_id, path, context).follow(by_project[project_id])
+        opened += _LockedProjectIncidents(project_id, path, context).follow(by_project[project_id])
     _page_responders(opened, context)
 
 
@@ -155,13 +155,13 @@ def open_incidents_for_waiting_alerts(
         last: int | None = 0
         while last is not None:
             lock_incidents(project_id, session=context.session)
-            batch = _ProjectIncidents(project_id, path, context)
+            batch = _LockedProjectIncidents(project_id, path, context)
             last = batch.process_waiting_alerts(after=last)
             _page_responders(batch.opened, context)
             between()
 
 
-class _ProjectIncidents:
+class _LockedProjectIncidents:
     """The incidents of a project that is locked."""
 
     def __init__(self, project_id: int, path: str, context: IncidentContext) -> None:

@@ -24,7 +24,7 @@ def acknowledge_by_link(work: UnitOfWork, link: AcknowledgementLink, chosen: Lin
     Raise ForbiddenError or InvalidError like `find_selected_subjects`.
     """
     found = find_selected_subjects(work, link, chosen)
-    by_project = found.ids_of(SubjectKind.INCIDENT)
+    by_project = found.get_ids_of_kind(SubjectKind.INCIDENT)
     for project_id in by_project:
         lock_incidents(project_id, session=work.session)
     own = work.with_actor(found.user.id or 0, found.user.name)

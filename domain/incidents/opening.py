@@ -80,7 +80,7 @@ def find_alert_reports(
     Each body is parsed once, and only one body is in memory at a time.
     """
     alerts = session.scalars(select(Alert).where(Alert.id.in_(alert_ids))).all()
-    markdown = _find_markdown(alerts, session=session, reading=reading)
+    markdown = _find_markdown_description(alerts, session=session, reading=reading)
     return {alert.id: _build_report(alert, markdown.get(alert.id)) for alert in alerts}
 
 
@@ -96,7 +96,7 @@ def _build_report(alert: Alert, markdown: str | None) -> AlertReport:
     )
 
 
-def _find_markdown(
+def _find_markdown_description(
     alerts: Sequence[Alert], *, session: Session, reading: ParserSettings
 ) -> Mapping[int, str]:
     by_delivery: dict[int, list[Alert]] = defaultdict(list)
@@ -116,10 +116,10 @@ def _find_markdown(
             )
         ).one()
         body_format = get_format(delivery.format)
-        value = body_format.decode_stored(delivery.body, reading=reading)
+        value = body_format.decode_stored_body(delivery.body, reading=reading)
         for alert in by_delivery[delivery_id]:
             with suppress(UnreadableBodyError, MissingAttributesError, NoValidItemError):
-                item = body_format.reduce_to_item(value, alert.item_index)
+                item = body_format.reduce_body_to_item(value, alert.item_index)
                 parsed = body_format.parse(item, now=delivery.received_at, reading=reading)
                 markdown = next((each.markdown for each in parsed.alerts), None)
                 if markdown is not None:

@@ -84,7 +84,7 @@ def find_responder_targets(
     return found
 
 
-def find_responders(
+def find_responders_on_call(
     rule_ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[EscalationTarget]]:
     """Return the responders of rules with their names."""

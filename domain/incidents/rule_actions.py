@@ -10,14 +10,18 @@ from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.change_feed import Follower, add_follower
 from domain.alerts.matching.conditions import parse_conditions
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.database.paging import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.base import ListPage
 from domain.incidents.links import remove_follower_if_unneeded
 from domain.incidents.listing import lock_incidents
-from domain.incidents.responders import find_responder_targets, find_responders, store_responders
+from domain.incidents.responders import (
+    find_responder_targets,
+    find_responders_on_call,
+    store_responders,
+)
 from domain.incidents.types import (
     MAX_INCIDENT_RULE_NAME_LENGTH,
     IncidentRule,
@@ -138,7 +142,7 @@ def _build_rules_query(project: ProjectView) -> Select[*tuple[Any, ...]]:
 
 
 def _build_resources(work: UnitOfWork, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[IncidentRule]:
-    responders = find_responders([row.id for row in rows], session=work.session)
+    responders = find_responders_on_call([row.id for row in rows], session=work.session)
     return [
         IncidentRule.model_validate(
             {
@@ -224,7 +228,7 @@ def _store_rule(
 
 
 def _validate_name(name: str) -> str:
-    checked = replace_unstorable(name).strip()
+    checked = replace_unstorable_characters(name).strip()
     if not checked or len(checked) > MAX_INCIDENT_RULE_NAME_LENGTH:
         message = f"The name must have 1 to {MAX_INCIDENT_RULE_NAME_LENGTH} characters."
         raise InvalidError(message, field="name")

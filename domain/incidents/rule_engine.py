@@ -109,7 +109,7 @@ class IncidentPlan:
     #: Alerts that join, by the ID of the incident.
     joinings: dict[int, PlannedJoin] = field(default_factory=dict)
 
-    def get_joining(self, incident_id: int) -> PlannedJoin:
+    def get_or_create_planned_join(self, incident_id: int) -> PlannedJoin:
         """Return the mutable entry for alerts that join an incident."""
         return self.joinings.setdefault(incident_id, PlannedJoin())
 
@@ -127,7 +127,7 @@ def plan_incidents(
     for each in alerts:
         if each.incident_id is not None:
             if each.is_raised:
-                joining = planned.get_joining(each.incident_id)
+                joining = planned.get_or_create_planned_join(each.incident_id)
                 joining.urgency = max(joining.urgency, each.urgency)
             continue
         fingerprint = each.alert.fingerprint
@@ -146,7 +146,7 @@ def _join_incident(
     if isinstance(holder, PlannedIncident):
         holder.alerts.append(each.alert)
     else:
-        planned.get_joining(holder).again.append(each.alert)
+        planned.get_or_create_planned_join(holder).again.append(each.alert)
     return holder
 
 
@@ -169,7 +169,7 @@ def _join_newest_incident(
         newest.alerts.append(each.alert)
         newest.urgency = max(newest.urgency, each.urgency)
         return newest
-    joining = planned.get_joining(newest)
+    joining = planned.get_or_create_planned_join(newest)
     joining.over_limit.append(each.alert)
     joining.rule_name = rule.name
     joining.urgency = max(joining.urgency, each.urgency)

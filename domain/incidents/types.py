@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
 from domain.core.errors import InvalidError
 from domain.core.types.base import (
@@ -115,7 +115,7 @@ def validate_incident_title(text: str) -> str:
 
     Raise InvalidError if it is not valid.
     """
-    title = " ".join(replace_unstorable(text).split())
+    title = " ".join(replace_unstorable_characters(text).split())
     if not title or len(title) > MAX_INCIDENT_TITLE_LENGTH:
         raise InvalidError(
             f"The title must have 1 to {MAX_INCIDENT_TITLE_LENGTH} characters.", field="title"
@@ -147,7 +147,7 @@ def validate_lines(text: str, field: str, longest: int) -> str:
 
     Raise InvalidError if it is too long.
     """
-    lines = replace_unstorable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    lines = replace_unstorable_characters(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:
         message = f"The text can have at most {longest:,} characters. It has {len(lines):,}."
         raise InvalidError(message, field=field)
@@ -155,9 +155,11 @@ def validate_lines(text: str, field: str, longest: int) -> str:
 
 
 #: Text of a filter. Characters that no database can store are replaced, so they match nothing.
-_FilterText = Annotated[str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable)]
+_FilterText = Annotated[
+    str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable_characters)
+]
 _Search = Annotated[
-    str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable)
+    str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable_characters)
 ]
 _UserIds = Annotated[
     tuple[Annotated[int, Field(ge=0, le=MAX_ID)], ...], BeforeValidator(split_words)

@@ -119,7 +119,7 @@ class CheckedRequest:
         return frozenset((self.request.value("prompt") or "").split())
 
     @property
-    def may_need_new_sign_in(self) -> bool:
+    def may_require_new_sign_in(self) -> bool:
         """True if the time of the sign-in is relevant."""
         return bool(self.prompts & _SIGN_IN_PROMPTS) or self.request.value("max_age") is not None
 
@@ -310,7 +310,7 @@ def deny_request(
     return _redirect_to_client(checked, None, server)
 
 
-def repeat_decision(
+def repeat_recorded_decision(
     request: ProtocolRequest, user_id: int, *, is_yes: bool, server: AuthorizationServer
 ) -> OAuthResponse | None:
     """Redirect the browser to the result of the form's first submission.

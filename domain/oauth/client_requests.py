@@ -104,7 +104,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         if not (self.MAY_LACK_CLIENT and self.is_client_optional(request)):
             context = self.server.context
             write = (
-                self.write_with_lookup(request) if self._can_write_with_lookup(request) else None
+                self.write_with_lookup(request) if self._can_use_combined_lookup(request) else None
             )
             authenticated = authenticate_client(request, context, lookup, write)
             client, found, written = authenticated
@@ -165,7 +165,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         A grant consumes the credential and stores the pair.
         """
 
-    def _can_write_with_lookup(self, request: ProtocolRequest) -> bool:
+    def _can_use_combined_lookup(self, request: ProtocolRequest) -> bool:
         """Return whether the lookup may also write.
 
         Requests with a DPoP proof are excluded, since the proof must be consumed before the write.

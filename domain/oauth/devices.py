@@ -238,7 +238,7 @@ def open_device_request(typed: str, *, user_id: int, context: OAuthContext) -> D
     row = session.execute(
         _select_for_update().where(DeviceAuthorization.user_code_digest.in_(digests))
     ).first()
-    if row is None or not _is_open(row, context):
+    if row is None or not _is_request_open(row, context):
         raise UnknownUserCodeError
     if row[0].user_id not in {None, user_id}:
         raise OpenedByOtherUserError
@@ -289,7 +289,7 @@ def decide_device_request(
     if _get_decision(device) is decision:
         return str(application.name)
     scopes = " ".join(each for each in _get_allowed_scopes(row).split() if each in asked.scopes)
-    if not _is_open(row, context) or not scopes:
+    if not _is_request_open(row, context) or not scopes:
         raise AlreadyDecidedError
     device.user_id = approval.user_id
     if decision is DeviceDecision.APPROVE:
@@ -351,7 +351,7 @@ def _select_for_update() -> Select[DeviceAuthorization, Application]:
     )
 
 
-def _is_open(row: Row[DeviceAuthorization, Application], context: OAuthContext) -> bool:
+def _is_request_open(row: Row[DeviceAuthorization, Application], context: OAuthContext) -> bool:
     device = row[0]
     return (
         _get_decision(device) is None

@@ -76,7 +76,7 @@ class IntrospectionEndpoint(
         An unknown token is not an error.
         """
         found, own_id = asked.found, asked.get_client().application.id
-        if found is None or found.token_application_id != own_id or not _is_live(found):
+        if found is None or found.token_application_id != own_id or not _is_token_pair_live(found):
             return None
         return found
 
@@ -114,7 +114,7 @@ def _is_refresh_token(request: ProtocolRequest) -> bool:
     return (request.value("token") or "").startswith(CredentialType.REFRESH_TOKEN)
 
 
-def _is_live(token: TokenPairRow) -> bool:
+def _is_token_pair_live(token: TokenPairRow) -> bool:
     """Return whether the pair is not revoked and its user is active."""
     is_revoked = token.token_revoked_at is not None or token.grant_revoked_at is not None
     return token.user_state == ACTIVE and not is_revoked
@@ -184,7 +184,7 @@ def parse_logout_request(
     Raise invalid_request, which is shown on a page, if a parameter is invalid.
     """
     request.check_no_repeated_parameters(SINGLE_VALUE_PARAMETERS)
-    hinted = _parse_hint(request.value("id_token_hint"), issuer, session)
+    hinted = _parse_logout_hint(request.value("id_token_hint"), issuer, session)
     uid = _resolve_client_id(request.value("client_id"), hinted)
     application = find_application_row(uid, session=session) if uid else None
     if uid and application is None:
@@ -200,7 +200,7 @@ def parse_logout_request(
     )
 
 
-def _parse_hint(hint: str | None, issuer: str, session: Session) -> IdTokenAudience | None:
+def _parse_logout_hint(hint: str | None, issuer: str, session: Session) -> IdTokenAudience | None:
     if hint is None:
         return None
     try:

@@ -261,7 +261,7 @@ def register_client(
     application.registration_digest = token.digest
     application.client_metadata = dict(wanted.own_words)
     _record_event(EventKind.APPLICATION_REGISTERED, application, context)
-    shown = secret if _has_secret(application) else None
+    shown = secret if _has_client_secret(application) else None
     return _build_response(201, application, token.clear, context, secret=shown)
 
 
@@ -340,7 +340,7 @@ def change_registration(
     application = _get_application(registration, context)
     _check_client_identity(application, body, context)
     wanted = _parse_body(body, context)
-    had_secret = _has_secret(application)
+    had_secret = _has_client_secret(application)
     https = context.policy.require_https_redirect_uris
     kept = {name: getattr(application, name) for name in _OWNER_SETTINGS}
     kept["service_account"] &= wanted.details.confidential
@@ -352,13 +352,13 @@ def change_registration(
     more = applications.ENDED_TRUST_DETAILS if has_lost_trust else {}
     _record_event(EventKind.APPLICATION_CHANGED, application, context, **more)
     secret = None
-    if _has_secret(application) and not had_secret:
+    if _has_client_secret(application) and not had_secret:
         keyring, now = context.keyring, context.now
         secret = renew_secret(application.id, session=context.session, keyring=keyring, now=now)
     return _build_response(200, application, registration.token, context, secret=secret)
 
 
-def _has_secret(application: Application) -> bool:
+def _has_client_secret(application: Application) -> bool:
     """Return whether the client knows a secret; clients with keys never received theirs."""
     method = (application.client_metadata or {}).get("token_endpoint_auth_method")
     return application.confidential and method != ClientAuthMethod.PRIVATE_KEY

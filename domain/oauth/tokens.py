@@ -347,7 +347,7 @@ def _build_pair_insert(rows: FromClause, **known: ColumnElement[Any]) -> Insert:
     return insert(AccessToken).from_select(_PAIR_COLUMN_NAMES, select(*values).select_from(rows))
 
 
-class Redemption:
+class CredentialRedemption:
     """The statements that redeem one type of credential.
 
     The first statement returns a row if the credential was valid.
@@ -367,9 +367,11 @@ class Redemption:
         self.at_once = store.returning(AccessToken.id)
 
 
-REFRESH_TOKEN_REDEMPTION = Redemption(build_consume_pair(_SPENT_TOKEN, _SPENT_GRANT))
-CODE_REDEMPTION = Redemption(build_consume_code(_SPENT_GRANT))
-DEVICE_CODE_REDEMPTION = Redemption(build_consume_code(_SPENT_GRANT), _FINISH_DEVICE_REQUEST)
+REFRESH_TOKEN_REDEMPTION = CredentialRedemption(build_consume_pair(_SPENT_TOKEN, _SPENT_GRANT))
+CODE_REDEMPTION = CredentialRedemption(build_consume_code(_SPENT_GRANT))
+DEVICE_CODE_REDEMPTION = CredentialRedemption(
+    build_consume_code(_SPENT_GRANT), _FINISH_DEVICE_REQUEST
+)
 
 
 class RedemptionLookup:
@@ -414,7 +416,11 @@ def finish_device_request(device_id: int, context: OAuthContext) -> None:
 
 
 def redeem_credential(
-    redemption: Redemption, pair: TokenPair, grant: Grant, context: OAuthContext, **spent: int
+    redemption: CredentialRedemption,
+    pair: TokenPair,
+    grant: Grant,
+    context: OAuthContext,
+    **spent: int,
 ) -> bool:
     """Redeem a credential for a new pair, and return whether the credential was still valid.
 
@@ -457,7 +463,7 @@ def derive_replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPa
     return _derive_pairs(refresh_token, context)[0]
 
 
-def find_replay(
+def find_refresh_replay(
     refresh_token: str, refreshed_at: datetime | None, context: OAuthContext
 ) -> RefreshReplay | None:
     """Return the pair that this token was redeemed for, if the response may be sent again.

@@ -159,7 +159,7 @@ def _merge_abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
     return frozenset[Ability]().union(*(each.abilities for each in roles if each is not None))
 
 
-class Permissions:
+class ViewerPermissions:
     """The permissions of one viewer in some groups and projects."""
 
     def __init__(self, viewer: Viewer, roles: DirectRoles) -> None:
@@ -167,46 +167,46 @@ class Permissions:
         self.viewer = viewer
         self._by_group, self._by_project = roles
 
-    def role_in_group(self, path: str) -> Role | None:
+    def get_group_role(self, path: str) -> Role | None:
         """Return the viewer's highest role in a group, direct or inherited."""
         if self.viewer.is_admin:
             return Role.OWNER
-        return self.membership_in_group(path)
+        return self.get_group_membership(path)
 
-    def membership_in_group(self, path: str) -> Role | None:
+    def get_group_membership(self, path: str) -> Role | None:
         """Return the role in a group, without the rights of administrators."""
-        return _find_highest_role(self._in_group(path))
+        return _find_highest_role(self._iterate_group_roles(path))
 
-    def abilities_in_group(self, path: str) -> frozenset[Ability]:
+    def get_group_abilities(self, path: str) -> frozenset[Ability]:
         """Return the abilities that custom roles add in a group, including inherited ones."""
-        return _merge_abilities(self._in_group(path))
+        return _merge_abilities(self._iterate_group_roles(path))
 
-    def membership_in_project(self, project_id: int) -> Role | None:
+    def get_project_membership(self, project_id: int) -> Role | None:
         """Return the direct role in a project."""
         return _find_highest_role((self._by_project.get(project_id),))
 
-    def role_in_project(self, project: Project) -> Role | None:
+    def get_project_role(self, project: Project) -> Role | None:
         """Return the viewer's highest role in a project, direct or inherited from a group."""
         if self.viewer.is_admin:
             return Role.OWNER
-        return _find_highest_role(self._in_project(project))
+        return _find_highest_role(self._iterate_project_roles(project))
 
-    def abilities_in_project(self, project: Project) -> frozenset[Ability]:
+    def get_project_abilities(self, project: Project) -> frozenset[Ability]:
         """Return the abilities that custom roles add in a project, including inherited ones."""
-        return _merge_abilities(self._in_project(project))
+        return _merge_abilities(self._iterate_project_roles(project))
 
-    def _in_group(self, path: str) -> Iterator[_DirectRole | None]:
+    def _iterate_group_roles(self, path: str) -> Iterator[_DirectRole | None]:
         return (self._by_group.get(each) for each in (*list_ancestor_paths(path), path))
 
-    def _in_project(self, project: Project) -> Iterator[_DirectRole | None]:
-        yield from self._in_group(project.path)
+    def _iterate_project_roles(self, project: Project) -> Iterator[_DirectRole | None]:
+        yield from self._iterate_group_roles(project.path)
         yield self._by_project.get(project.id)
 
-    def sees_project(self, project: Project) -> bool:
+    def can_see_project(self, project: Project) -> bool:
         """Return whether the viewer can see a project."""
         if project.deleted_at is not None:
             return False
-        if project.visibility == PUBLIC or self.role_in_project(project) is not None:
+        if project.visibility == PUBLIC or self.get_project_role(project) is not None:
             return True
         return project.visibility == INTERNAL and self.viewer.user_id is not None
 
@@ -214,12 +214,12 @@ class Permissions:
         """Return a project as the viewer sees it."""
         seen = ProjectView(
             **get_column_values(project, ProjectView),
-            role=self.role_in_project(project),
+            role=self.get_project_role(project),
             is_archived=project.archived_at is not None,
             access_levels={
                 each: AccessLevel(getattr(project, f"{each}_access_level")) for each in Feature
             },
-            abilities=self.abilities_in_project(project),
+            abilities=self.get_project_abilities(project),
             job_token_scope=JobTokenScope(
                 outbound_enabled=project.limits_job_token_to_others,
                 inbound_enabled=project.limits_job_tokens_of_others,
@@ -230,23 +230,23 @@ class Permissions:
 
     def group(self, group: Group) -> GroupView:
         """Return a group as the viewer sees it, without its contents."""
-        role = self.role_in_group(group.path)
+        role = self.get_group_role(group.path)
         return GroupView(
             **get_column_values(group, GroupView),
             # A personal namespace follows its owner's account, so no role may change it.
             role=role and Role.GUEST if group.owner_id else role,
-            abilities=self.abilities_in_group(group.path),
+            abilities=self.get_group_abilities(group.path),
         )
 
 
 def read_permissions(
     viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
-) -> Permissions:
+) -> ViewerPermissions:
     """Read the permissions of a viewer in these namespaces."""
     if not viewer.user_id:
-        return Permissions(viewer, DirectRoles({}, {}))
+        return ViewerPermissions(viewer, DirectRoles({}, {}))
     read = read_roles([viewer.user_id], namespaces, today=viewer.today, session=session)
-    return Permissions(viewer, read[viewer.user_id])
+    return ViewerPermissions(viewer, read[viewer.user_id])
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
@@ -261,7 +261,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     project = present or find_by_former_path(Project, path, session=session)
     if project is not None:
         permissions = read_permissions(viewer, [build_namespace(project)], session=session)
-        if permissions.sees_project(project):
+        if permissions.can_see_project(project):
             if present is None:
                 raise MovedError(path, build_namespace(project))
             return permissions.project(project)
@@ -326,8 +326,8 @@ def find_role_in_namespace(
     namespace = Namespace(project_id=project_id, path=path)
     permissions = read_permissions(viewer, [namespace], session=session)
     if project_id is None:
-        return permissions.role_in_group(path)
-    return permissions.role_in_project(session.get_one(Project, project_id))
+        return permissions.get_group_role(path)
+    return permissions.get_project_role(session.get_one(Project, project_id))
 
 
 def count_open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:

@@ -34,7 +34,7 @@ def create_bot(
     return user
 
 
-def find_bot_place(user_id: int, *, session: Session) -> NamespaceIds | None:
+def find_bot_namespace(user_id: int, *, session: Session) -> NamespaceIds | None:
     """Return the project or group of the bot with this account, or None for other accounts."""
     found = session.execute(
         select(Bot.project_id, Bot.group_id).where(Bot.user_id == user_id)

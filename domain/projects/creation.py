@@ -113,7 +113,7 @@ def _check_can_change_visibility(project: Project, viewer: Viewer, *, session: S
         raise ForbiddenError("A bot cannot change the visibility of a project.")
 
 
-def archive(project_id: int, *, session: Session, now: datetime) -> bool:
+def archive_project_row(project_id: int, *, session: Session, now: datetime) -> bool:
     """Archive a project; return False if it was already archived."""
     project = _lock_row(Project, project_id, session=session)
     if project.archived_at is not None:
@@ -282,7 +282,7 @@ def create_group(
         description=words.description,
         created_at=now,
     )
-    _insert(group, session=session)
+    _insert_namespace(group, session=session)
     return Namespace(group_id=group.id, path=group.path)
 
 
@@ -313,7 +313,7 @@ def create_project(
         visibility=validate_visibility(visibility),
         created_at=now,
     )
-    _insert(project, session=session)
+    _insert_namespace(project, session=session)
     session.add(AlertCounter(project_id=project.id, last_iid=0))
     update_followed_projects(select(Project.id).where(Project.id == project.id), session=session)
     return Namespace(project_id=project.id, path=project.path)
@@ -363,7 +363,7 @@ def list_reserved_names(rules: Iterable[str]) -> frozenset[str]:
     return frozenset(first for first in firsts if first and not first.startswith("<"))
 
 
-def _insert(row: Group | Project, *, session: Session) -> None:
+def _insert_namespace(row: Group | Project, *, session: Session) -> None:
     """Insert a group or project to get its id.
 
     Raise TakenError if another request took the path in the meantime.

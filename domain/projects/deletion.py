@@ -62,7 +62,7 @@ def delete_project(project: Namespace, *, session: Session, now: datetime) -> No
     )
     if row is None:
         raise _build_deleted_error()
-    _mark_deleted([row], session=session, now=now)
+    _mark_as_deleted([row], session=session, now=now)
 
 
 def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequence[str]:
@@ -92,8 +92,8 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
         .execution_options(populate_existing=True)
     ).all()
     paths = [project.path for project in projects]
-    _mark_deleted(projects, session=session, now=now)
-    _mark_deleted(groups, session=session, now=now)
+    _mark_as_deleted(projects, session=session, now=now)
+    _mark_as_deleted(groups, session=session, now=now)
     # Former members may still have a custom role of the group, so the roles are kept.
     of_group = MemberRole.group_id.in_([each.id for each in groups])
     session.execute(update_rows(MemberRole).where(of_group).values(group_id=None))
@@ -104,7 +104,7 @@ def _build_deleted_error() -> NotFoundError:
     return NotFoundError("The group or project was deleted in the meantime.")
 
 
-def _mark_deleted(
+def _mark_as_deleted(
     rows: Sequence[Group] | Sequence[Project], *, session: Session, now: datetime
 ) -> None:
     """Mark groups or projects as deleted, and revoke the access of their members and bots."""
@@ -201,7 +201,10 @@ def count_contents(namespace: Namespace, *, session: Session) -> tuple[ContentCo
         *((("subgroup", below), ("project", projects)) if namespace.group_id else ()),
         *((word, select(literal(1)).where(key.in_(projects))) for word, key in _PROJECT_CONTENTS),
         *(
-            (word, select(literal(1)).where(_is_inside(table, groups, projects, namespace)))
+            (
+                word,
+                select(literal(1)).where(_is_inside_namespace(table, groups, projects, namespace)),
+            )
             for word, table in _NAMESPACE_CONTENTS
         ),
         ("image repository", _select_images(projects)),
@@ -227,7 +230,7 @@ def _select_images(projects: Select[int]) -> Select[int]:
 
 
 def _select_tokens(groups: Select[int], projects: Select[int], namespace: Namespace) -> Select[int]:
-    bots = select(Bot.user_id).where(_is_inside(Bot, groups, projects, namespace))
+    bots = select(Bot.user_id).where(_is_inside_namespace(Bot, groups, projects, namespace))
     return select(literal(1)).where(
         PersonalAccessToken.user_id.in_(bots), PersonalAccessToken.revoked_at.is_(None)
     )
@@ -237,10 +240,12 @@ def _select_members(
     groups: Select[int], projects: Select[int], namespace: Namespace
 ) -> Select[int]:
     is_bot = exists().where(Bot.user_id == Member.user_id)
-    return select(literal(1)).where(_is_inside(Member, groups, projects, namespace), ~is_bot)
+    return select(literal(1)).where(
+        _is_inside_namespace(Member, groups, projects, namespace), ~is_bot
+    )
 
 
-def _is_inside(
+def _is_inside_namespace(
     table: type[Bot | EscalationPolicy | Member | OnCallSchedule | Silence],
     groups: Select[int],
     projects: Select[int],

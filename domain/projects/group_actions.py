@@ -24,7 +24,7 @@ from domain.projects.project_actions import (
     record_namespace_created,
     record_namespace_deleted,
 )
-from domain.projects.transfers import ensure_owner
+from domain.projects.transfers import ensure_group_has_owner
 from domain.projects.types import (
     Accepted,
     Group,
@@ -162,7 +162,7 @@ def transfer_group(work: UnitOfWork, group: GroupView, transfer: GroupTransfer) 
     )
     path = record_namespace_changes(work, group.namespace, moved)
     place = replace(group.namespace, path=path)
-    ensure_owner(place, work.actor.id, session=work.session, now=work.now)
+    ensure_group_has_owner(place, work.actor.id, session=work.session, now=work.now)
     return _reload_group(work, path)
 
 

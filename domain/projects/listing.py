@@ -27,7 +27,7 @@ from domain.projects.access import (
     INTERNAL,
     PRIVATE,
     PUBLIC,
-    Permissions,
+    ViewerPermissions,
     build_namespace,
     read_permissions,
 )
@@ -76,10 +76,11 @@ def build_last_activity(viewer: Viewer) -> ColumnElement[datetime]:
         _select_newest_time(
             select(func.max(ProjectRelease.created_at)).where(_belongs_to_project(ProjectRelease))
         ),
-        _use_time_if_known(
-            or_(Project.visibility != PRIVATE, reads_code), _default_to_creation(Project.pushed_at)
+        _use_known_time(
+            or_(Project.visibility != PRIVATE, reads_code),
+            _default_to_creation_time(Project.pushed_at),
         ),
-        _use_time_if_known(
+        _use_known_time(
             reads_code,
             _select_newest_time(
                 select(func.max(RegistryRepository.pushed_at)).where(
@@ -87,13 +88,13 @@ def build_last_activity(viewer: Viewer) -> ColumnElement[datetime]:
                 )
             ),
         ),
-        _use_time_if_known(
+        _use_known_time(
             _has_ability(Ability.READ_ENVIRONMENTS, viewer),
             _select_newest_time(
                 select(func.max(Deployment.updated_at)).where(_belongs_to_project(Deployment))
             ),
         ),
-        _use_time_if_known(
+        _use_known_time(
             _has_ability(Ability.READ_ALERTS, viewer),
             _select_newest_time(
                 select(Alert.created_at)
@@ -117,14 +118,14 @@ def _belongs_to_project(
 
 
 def _select_newest_time(times: Select[datetime]) -> ColumnElement[datetime]:
-    return _default_to_creation(times.correlate(Project).scalar_subquery())
+    return _default_to_creation_time(times.correlate(Project).scalar_subquery())
 
 
-def _default_to_creation(time: SQLColumnExpression[Any]) -> ColumnElement[datetime]:
+def _default_to_creation_time(time: SQLColumnExpression[Any]) -> ColumnElement[datetime]:
     return func.coalesce(time, Project.created_at)
 
 
-def _use_time_if_known(
+def _use_known_time(
     is_known: ColumnElement[bool], time: ColumnElement[datetime]
 ) -> ColumnElement[datetime]:
     return case((is_known, time), else_=Project.created_at)
@@ -234,7 +235,7 @@ def list_projects(
     rows = [row[0] for row in found.items]
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
     views = [permissions.project(row) for row in rows]
-    items = _add_groups(views, permissions, session=session)
+    items = _build_details_of_projects(views, permissions, session=session)
     return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
@@ -246,7 +247,7 @@ def get_project_details(
     Raise NotFoundError if it was deleted in the meantime.
     """
     permissions = read_permissions(viewer, [project.namespace], session=session)
-    found = _add_groups([project], permissions, session=session)
+    found = _build_details_of_projects([project], permissions, session=session)
     if not found:
         raise NotFoundError("Project not found, or you do not have access.")
     return found[0]
@@ -278,7 +279,7 @@ def _build_project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[Col
         is_project_visible(viewer)
         if wanted.least is None
         else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
-        None if wanted.owner_id is None else _is_owned(wanted.owner_id, viewer),
+        None if wanted.owner_id is None else _build_ownership_condition(wanted.owner_id, viewer),
         None if wanted.visibility is None else Project.visibility == wanted.visibility,
         _is_archived(wanted.is_archived),
         _is_archived(None if wanted.is_active is None else not wanted.is_active),
@@ -292,7 +293,7 @@ def _build_project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[Col
     return [each for each in conditions if each is not None]
 
 
-def _is_owned(owner_id: int, viewer: Viewer) -> ColumnElement[bool]:
+def _build_ownership_condition(owner_id: int, viewer: Viewer) -> ColumnElement[bool]:
     """Return the condition for the projects of an owner; only members can see the owner."""
     owner = replace(viewer, user_id=owner_id, is_admin=False)
     owned = has_role_in_project(owner, Role.OWNER)
@@ -343,7 +344,7 @@ def _build_group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnE
     word = fold(wanted.search)
     conditions: list[ColumnElement[bool] | None] = [
         None if wanted.parent_id is None else Group.parent_id == wanted.parent_id,
-        None if wanted.below_id is None else _is_below(wanted.below_id),
+        None if wanted.below_id is None else _is_group_below(wanted.below_id),
         Group.parent_id.is_(None) if wanted.is_top_level else None,
         None if wanted.with_personal else Group.owner_id.is_(None),
         is_group_visible(viewer)
@@ -361,12 +362,12 @@ def _build_group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnE
     return [each for each in conditions if each is not None]
 
 
-def _is_below(group_id: int) -> ColumnElement[bool]:
+def _is_group_below(group_id: int) -> ColumnElement[bool]:
     return Group.id.in_(select_subtree(_select_group_id(group_id))) & (Group.id != group_id)
 
 
-def _add_groups(
-    views: Sequence[ProjectView], permissions: Permissions, *, session: Session
+def _build_details_of_projects(
+    views: Sequence[ProjectView], permissions: ViewerPermissions, *, session: Session
 ) -> tuple[ProjectDetails, ...]:
     """Return projects with their groups, without those deleted since they were read."""
     groups = _find_groups_above([view.path for view in views], session=session)
@@ -385,8 +386,8 @@ def _add_groups(
             shares=None if view.role is None else tuple(shares.get(view.id, ())),
             holder=permissions.group(groups[fold(view.group_path)]),
             group_names=_list_group_names(view.path, groups),
-            direct_role=permissions.membership_in_project(view.id),
-            inherited_role=permissions.membership_in_group(view.group_path),
+            direct_role=permissions.get_project_membership(view.id),
+            inherited_role=permissions.get_group_membership(view.group_path),
             last_activity_at=active_at[view.id],
         )
         for view in views

@@ -101,7 +101,7 @@ def change_member(
 
 
 @action("members.change", command="give-member-role")
-def give_member_role(
+def assign_custom_role(
     work: UnitOfWork, holder: ProjectOrGroup, user_id: int, gift: MemberRoleGift
 ) -> Member:
     """Assign a custom role to a member by its id, or remove it with 0."""

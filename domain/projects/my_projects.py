@@ -37,20 +37,20 @@ _MAX_PROJECTS_PER_GROUP = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class MyProjects:
+class ViewerProjects:
     """The projects of a user, those with open alerts first."""
 
     projects: tuple[ProjectView, ...]
     has_more: bool = False
 
 
-def list_my_projects(viewer: Viewer, *, most: int, session: Session) -> MyProjects:
+def list_my_projects(viewer: Viewer, *, most: int, session: Session) -> ViewerProjects:
     """Return up to `most` projects in which the viewer has a role.
 
     Administrators get only the projects of which they are members.
     """
     if viewer.user_id is None:
-        return MyProjects(projects=())
+        return ViewerProjects(projects=())
     has_open = exists().where(
         Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged"))
     )
@@ -62,7 +62,7 @@ def list_my_projects(viewer: Viewer, *, most: int, session: Session) -> MyProjec
     ).all()
     views = _build_project_views(rows[:most], viewer, session=session)
     ordered = sorted(views, key=lambda project: (-project.open_alerts, project.path))
-    return MyProjects(projects=tuple(ordered), has_more=len(rows) > most)
+    return ViewerProjects(projects=tuple(ordered), has_more=len(rows) > most)
 
 
 def can_see_any_project(viewer: Viewer, *, session: Session) -> bool:

@@ -37,7 +37,9 @@ def build_owner_columns(holder: ProjectOrGroup) -> Mapping[str, int]:
     return {"group_id" if holder.is_group else "project_id": holder.id}
 
 
-def belongs_to(table: Any, holder: ProjectOrGroup | Namespace) -> ColumnElement[bool]:
+def build_owner_match_condition(
+    table: Any, holder: ProjectOrGroup | Namespace
+) -> ColumnElement[bool]:
     """Return the condition for rows that this project or group itself owns."""
     column = table.group_id if holder.is_group else table.project_id
     return and_(column == holder.id)
@@ -74,7 +76,7 @@ def select_project_ids(holder: ProjectOrGroup) -> Select[int]:
 def is_owned_at_or_below(table: Any, holder: ProjectOrGroup) -> ColumnElement[bool]:
     """Return the condition for rows owned by a project, or by a group and everything below it."""
     if not holder.is_group:
-        return belongs_to(table, holder)
+        return build_owner_match_condition(table, holder)
     groups = select_subtree(select(Group.id).where(Group.id == holder.id))
     return or_(table.group_id.in_(groups), table.project_id.in_(select_project_ids(holder)))
 
@@ -152,7 +154,7 @@ def _sort_nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def is_used_by(table: Any, used: Iterable[GroupChain]) -> ColumnElement[bool]:
+def build_used_by_condition(table: Any, used: Iterable[GroupChain]) -> ColumnElement[bool]:
     """Return the condition for rows that any of these projects or groups uses."""
     some = tuple(used)
     projects = {each.project_id for each in some if each.project_id is not None}
@@ -165,8 +167,8 @@ def is_owned_here_or_above(
 ) -> ColumnElement[bool]:
     """Return the condition for rows owned here and, on request, by the groups above."""
     if not with_groups_above:
-        return belongs_to(table, holder)
-    return is_used_by(table, [find_group_chain(holder, session=session)])
+        return build_owner_match_condition(table, holder)
+    return build_used_by_condition(table, [find_group_chain(holder, session=session)])
 
 
 def is_owned_above(table: Any, holder: ProjectOrGroup, *, session: Session) -> ColumnElement[bool]:

@@ -16,7 +16,7 @@ from domain.projects.visibility_sql import select_subtree
 from models import FormerPath, Group, Project, RegistryRepository
 from models.folding import fold
 
-_Row = TypeVar("_Row", Group, Project)
+_PathRow = TypeVar("_PathRow", Group, Project)
 #: The columns of former paths that refer to the group or project.
 _OWNER_COLUMNS: Mapping[type, InstrumentedAttribute[int | None]] = {
     Group: FormerPath.group_id,
@@ -78,7 +78,7 @@ class FormerPathView:
     created_at: datetime
 
 
-def find_by_former_path(table: type[_Row], path: str, *, session: Session) -> _Row | None:
+def find_by_former_path(table: type[_PathRow], path: str, *, session: Session) -> _PathRow | None:
     """Return the group or project with this former path, or None."""
     return session.scalar(
         select(table)

@@ -27,7 +27,7 @@ class Membership:
     path: str
     role: Role
 
-    def is_common(self, others: "OtherNamespaces") -> bool:
+    def is_common_with(self, others: "OtherNamespaces") -> bool:
         """Return whether this role and another one apply to a common namespace.
 
         Roles are inherited by everything below their group.
@@ -113,7 +113,7 @@ def _find_common_memberships(
     mine = OtherNamespaces.of(
         find_memberships(viewer.user_id or 0, today=viewer.today, session=session)
     )
-    return tuple(each for each in theirs if each.is_common(mine))
+    return tuple(each for each in theirs if each.is_common_with(mine))
 
 
 def find_memberships(user_id: int, *, today: date, session: Session) -> tuple[Membership, ...]:

@@ -9,7 +9,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from domain.core.database.rows import delete_rows, insert_into
-from domain.projects.owners import find_group_chains, group_rows_by_project, is_used_by
+from domain.projects.owners import build_used_by_condition, find_group_chains, group_rows_by_project
 from models import AlertFollower, EscalationPolicy
 
 #: Name of escalations as a follower of alerts.
@@ -30,7 +30,7 @@ def update_followed_projects(projects: Select[int], *, session: Session) -> None
         used = find_group_chains(ids[begin : begin + _IDS_PER_BATCH], session=session)
         owners = session.execute(
             select(EscalationPolicy.project_id, EscalationPolicy.group_id)
-            .where(is_used_by(EscalationPolicy, used.values()))
+            .where(build_used_by_condition(EscalationPolicy, used.values()))
             .distinct()
         )
         followed = group_rows_by_project(owners, used).keys()

@@ -196,7 +196,7 @@ def delete_project(work: UnitOfWork, project: ProjectView) -> Accepted:
 @action("projects.archive")
 def archive(work: UnitOfWork, project: ProjectView) -> Project:
     """Archive a project, so that it accepts no changes, pushes or alerts."""
-    if creation.archive(project.id, session=work.session, now=work.now):
+    if creation.archive_project_row(project.id, session=work.session, now=work.now):
         work.record(EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace)
     return _reload_project(work, project.path)
 

@@ -341,10 +341,10 @@ def explain_transfer(
         for role, user_id in session.execute(shared):
             here[user_id] = max(Role(role), here.get(user_id, Role.GUEST))
     before = _read_roles(
-        _is_in_groups(list_ancestor_paths(namespace.path)), viewer, session=session
+        _is_in_any_group(list_ancestor_paths(namespace.path)), viewer, session=session
     )
     above = (*list_ancestor_paths(new_parent), new_parent) if new_parent else ()
-    after = _read_roles(_is_in_groups(above), viewer, session=session)
+    after = _read_roles(_is_in_any_group(above), viewer, session=session)
     changed = {
         user_id: (
             _find_highest_role(here, before, user_id),
@@ -362,7 +362,7 @@ def explain_transfer(
     )
 
 
-def ensure_owner(
+def ensure_group_has_owner(
     namespace: Namespace, user_id: int | None, *, session: Session, now: datetime
 ) -> None:
     """Make a user the owner of a group that has no owner after a transfer to the top level.
@@ -382,7 +382,7 @@ def ensure_owner(
         member.role, member.expires_at, member.member_role_id = int(Role.OWNER), None, None
 
 
-def _is_in_groups(paths: Iterable[str]) -> ColumnElement[bool]:
+def _is_in_any_group(paths: Iterable[str]) -> ColumnElement[bool]:
     keys = [fold(path) for path in paths]
     return Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
 

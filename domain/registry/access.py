@@ -44,7 +44,7 @@ class RequestedScope:
     name: str
     actions: tuple[str, ...]
 
-    def as_claim(self, actions: Iterable[str]) -> dict[str, object]:
+    def build_access_claim(self, actions: Iterable[str]) -> dict[str, object]:
         """Return an entry of the claim `access` with the allowed actions."""
         return {"type": self.resource_type, "name": self.name, "actions": sorted(actions)}
 
@@ -80,7 +80,7 @@ def find_allowed_access(
     Resources without allowed actions are left out.
     """
     found = ((scope, _find_granted_actions(scope, requester, session=session)) for scope in scopes)
-    return [scope.as_claim(actions) for scope, actions in found if actions]
+    return [scope.build_access_claim(actions) for scope, actions in found if actions]
 
 
 def _find_granted_actions(

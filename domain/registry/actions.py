@@ -148,7 +148,13 @@ def delete_tags(
     if not rule.delete:
         raise InvalidError("`name_regex_delete` is missing.", field="name_regex_delete")
     queue_removal(repository, rule, session=work.session, now=work.now)
-    _record_event(work, EventKind.REGISTRY_TAGS_REMOVED, repository.path, project, **rule.as_json())
+    _record_event(
+        work,
+        EventKind.REGISTRY_TAGS_REMOVED,
+        repository.path,
+        project,
+        **rule.convert_to_json_value(),
+    )
 
 
 def _record_event(

@@ -147,9 +147,9 @@ class RegistryClient:
                 return
             _check_status(answer, _OK)
             yield from _parse_tags(answer)
-            url = self._next_page(url, answer)
+            url = self._find_next_page_url(url, answer)
 
-    def _next_page(self, url: str, answer: _Response) -> str | None:
+    def _find_next_page_url(self, url: str, answer: _Response) -> str | None:
         link = answer.headers.get("Link", "")
         target = link.partition("<")[2].partition(">")[0]
         following = urljoin(url, target) if target and "next" in link else None

@@ -272,23 +272,23 @@ def _store_manifest(event: RegistryEvent, repository_id: int, session: Session) 
 def _store_tag(event: RegistryEvent, repository_id: int, session: Session) -> None:
     key = {"repository_id": repository_id, "name": event.tag}
     values = {"digest": event.digest, "pushed_at": event.moment}
-    _store_if_latest(RegistryTag, key, values, RegistryTag.pushed_at, session)
+    _store_change_if_latest(RegistryTag, key, values, RegistryTag.pushed_at, session)
 
 
 def _store_tag_removal(event: RegistryEvent, repository_id: int, session: Session) -> None:
     key = {"repository_id": repository_id, "name": event.tag}
     values = {"removed_at": event.moment}
-    _store_if_latest(RegistryTag, key, values, RegistryTag.removed_at, session)
+    _store_change_if_latest(RegistryTag, key, values, RegistryTag.removed_at, session)
 
 
 def _store_deletion(event: RegistryEvent, repository_id: int, session: Session) -> None:
     """Store the deletion of a digest; for a layer it has no effect."""
     key = {"repository_id": repository_id, "digest": event.digest}
     values = {"deleted_at": event.moment}
-    _store_if_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
+    _store_change_if_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
 
 
-def _store_if_latest(
+def _store_change_if_latest(
     table: type[RegistryTag | RegistryManifest],
     key: Mapping[str, Any],
     values: Mapping[str, Any],

@@ -53,7 +53,7 @@ class RemovalRule:
         for name, pattern in (("name_regex_delete", self.delete), ("name_regex_keep", self.keep)):
             _compile_pattern(pattern, name)
 
-    def as_json(self) -> dict[str, str | int]:
+    def convert_to_json_value(self) -> dict[str, str | int]:
         """Return the rule in its stored form."""
         return {
             "delete": self.delete,
@@ -204,7 +204,7 @@ def queue_removal(
     session.add(
         RegistryRemoval(
             repository_id=repository.id,
-            rule=rule.as_json() if rule else None,
+            rule=rule.convert_to_json_value() if rule else None,
             requested_at=now,
             due_at=now,
             failures=0,
@@ -248,7 +248,7 @@ def store_removal_failure(
     )
 
 
-def release_removal(removal: ClaimedRemoval, *, session: Session, now: datetime) -> None:
+def release_claimed_removal(removal: ClaimedRemoval, *, session: Session, now: datetime) -> None:
     """Release an unfinished removal for the next run."""
     session.execute(
         update_rows(RegistryRemoval).where(RegistryRemoval.id == removal.id).values(due_at=now)

@@ -37,7 +37,7 @@ class RegistryToken:
     expires_in: int
     issued_at: datetime
 
-    def as_json(self) -> dict[str, str | int]:
+    def convert_to_json_value(self) -> dict[str, str | int]:
         """Return the object of the token specification, which has two fields for the token."""
         return {
             "token": self.clear,

@@ -189,7 +189,7 @@ class Change:
         )
 
     @property
-    def is_decided_by_values(self) -> bool:
+    def depends_on_values(self) -> bool:
         """Return whether the parameters of a call determine whether its result changes."""
         calls = self.calls
         return bool(calls) and all(each.when is not None for each in calls)

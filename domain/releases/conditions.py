@@ -26,19 +26,19 @@ def list_nested_names(given: Mapping[str, Any]) -> Iterator[str]:
         if "[" in name:
             yield _BRACKETS_PATTERN.sub(lambda found: f".{found[1]}" if found[1] else "[]", name)
         elif isinstance(value, dict | list):
-            yield from _list_names_below(name, value, _MAX_DEPTH)
+            yield from _list_nested_names_below(name, value, _MAX_DEPTH)
 
 
-def _list_names_below(name: str, value: Any, depth: int) -> Iterator[str]:
+def _list_nested_names_below(name: str, value: Any, depth: int) -> Iterator[str]:
     if depth == 0:
         return
     if isinstance(value, list):
         for each in value:
-            yield from _list_names_below(f"{name}[]", each, depth - 1)
+            yield from _list_nested_names_below(f"{name}[]", each, depth - 1)
     elif isinstance(value, dict):
         for key, each in value.items():
             yield f"{name}.{key}"
-            yield from _list_names_below(f"{name}.{key}", each, depth - 1)
+            yield from _list_nested_names_below(f"{name}.{key}", each, depth - 1)
 
 
 class Condition(Protocol):

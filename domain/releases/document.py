@@ -43,9 +43,9 @@ def _format_lines() -> Iterator[str]:
 def _format_section(change: Change) -> Iterator[str]:
     yield from ("", f"### {change.title}", "")
     yield from ("| | |", "|---|---|")
-    concerned = "<br>".join(_format_code(str(each)) for each in change.matches)
+    concerned = "<br>".join(_format_code_cell(str(each)) for each in change.matches)
     facts = {
-        "id": _format_code(change.id),
+        "id": _format_code_cell(change.id),
         "interface": change.interface.label,
         "announced": change.announced or "not specified",
         "end of support": change.end_of_support or "not specified",
@@ -59,7 +59,7 @@ def _format_section(change: Change) -> Iterator[str]:
         yield f"| {name} | {value} |"
 
 
-def _format_code(text: str) -> str:
+def _format_code_cell(text: str) -> str:
     escaped = text.replace("|", "\\|")
     return f"`{escaped}`"
 

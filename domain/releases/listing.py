@@ -29,7 +29,7 @@ class ChangeFilter:
     state: ReleaseChangeState | None = None
 
 
-def get_state(change: Change, *, running: Release) -> ReleaseChangeState:
+def get_change_state(change: Change, *, running: Release) -> ReleaseChangeState:
     """Return the state of a change in the running release."""
     if not change.hosted:
         return ReleaseChangeState.NOT_HOSTED
@@ -44,7 +44,7 @@ def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
         for each in SCHEDULE
         if wanted.release in {None, each.removal}
         and wanted.interface in {None, each.interface}
-        and wanted.state in {None, get_state(each, running=running)}
+        and wanted.state in {None, get_change_state(each, running=running)}
     ]
 
 

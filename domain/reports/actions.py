@@ -11,7 +11,7 @@ from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import ListPage
 from domain.incidents.types import validate_lines
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
-from domain.projects.owners import belongs_to
+from domain.projects.owners import build_owner_match_condition
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import writing
 from domain.reports.drafts import build_draft, find_shift_to_hand_off
@@ -76,7 +76,7 @@ def list_handoff_notes(
 ) -> ListPage[HandoverNote]:
     """List the handoff notes of a schedule."""
     schedule = get_schedule_row(work, holder, schedule_id)
-    here = select_notes(belongs_to(OnCallSchedule, holder)).where(
+    here = select_notes(build_owner_match_condition(OnCallSchedule, holder)).where(
         OnCallHandoverNote.schedule_id == schedule.id
     )
     orders = {"id": OnCallHandoverNote.id}
@@ -157,7 +157,7 @@ def _get_note(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, note_id: int
 ) -> HandoverNote:
     note = OnCallHandoverNote
-    wanted = select_notes(belongs_to(OnCallSchedule, holder)).where(
+    wanted = select_notes(build_owner_match_condition(OnCallSchedule, holder)).where(
         note.schedule_id == schedule_id, note.id == note_id
     )
     row = work.session.execute(wanted).one_or_none()

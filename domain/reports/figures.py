@@ -39,7 +39,7 @@ def list_user_changes(alert: CountedAlert) -> list[StatusEntry]:
     return [each for each in alert.entries if not each.is_by_itself]
 
 
-def find_answer(alert: CountedAlert, paged_at: datetime) -> PageAnswer:
+def find_first_answer(alert: CountedAlert, paged_at: datetime) -> PageAnswer:
     """Return the first answer to a page for an alert."""
     ended_at = _find_automatic_end(alert)
     answers = (each for each in list_user_changes(alert) if each.status in _ANSWER_STATUSES)
@@ -127,7 +127,7 @@ class ReportFigures:
     def count_answer(self, alert: CountedAlert, paged_at: datetime) -> None:
         """Count how an alert or incident was answered after its first page in the period."""
         self._paged_incidents += alert.is_incident
-        self._answers[find_answer(alert, paged_at).kind] += 1
+        self._answers[find_first_answer(alert, paged_at).kind] += 1
 
     def count_page(self, page: CountedPage) -> None:
         """Count a page in the period."""

@@ -7,7 +7,12 @@ from sqlalchemy import ColumnElement, Select, select
 
 from domain.access.actor import UnitOfWork
 from domain.paging.on_call.schedule_values import Period
-from domain.projects.owners import belongs_to, find_group_chain, find_group_chains, is_used_by
+from domain.projects.owners import (
+    build_owner_match_condition,
+    build_used_by_condition,
+    find_group_chain,
+    find_group_chains,
+)
 from domain.projects.views import ProjectOrGroup
 from domain.reports.types import HandoverNote
 from models import OnCallHandoverNote, OnCallSchedule, User
@@ -50,7 +55,7 @@ def find_notes_in_period(
     note = OnCallHandoverNote
     own = find_group_chain(holder, session=work.session)
     below = find_group_chains(project_ids, session=work.session) if holder.is_group else {}
-    used = is_used_by(OnCallSchedule, [own, *below.values()])
+    used = build_used_by_condition(OnCallSchedule, [own, *below.values()])
     found = select_notes(used).where(note.created_at >= within.start, note.created_at < within.end)
     return list(map(build_note, work.session.execute(found.order_by(note.id))))
 
@@ -60,7 +65,7 @@ def find_latest_notes(
 ) -> list[HandoverNote]:
     """Return the latest notes of a schedule, newest first."""
     note = OnCallHandoverNote
-    here = belongs_to(OnCallSchedule, holder)
+    here = build_owner_match_condition(OnCallSchedule, holder)
     found = select_notes(here).where(note.schedule_id == schedule_id)
     newest = found.order_by(note.id.desc()).limit(_MAX_SHOWN_NOTES)
     return list(map(build_note, work.session.execute(newest)))

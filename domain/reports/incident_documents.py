@@ -25,7 +25,7 @@ from domain.reports.types import (
     IncidentDocument,
     IncidentDocumentChange,
 )
-from domain.reports.writing import format_length, format_plain_line
+from domain.reports.writing import format_duration_cell, format_plain_line
 from models import Alert, Contact, EscalationPage, IncidentAlert, User
 from models import IncidentDocument as DocumentRow
 
@@ -227,4 +227,4 @@ def _format_sections(incident: Incident, told: _IncidentHistory) -> Iterator[str
 
 
 def _format_delay(seconds: float) -> str:
-    return f"after {format_length(seconds)}"
+    return f"after {format_duration_cell(seconds)}"

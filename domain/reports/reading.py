@@ -10,7 +10,7 @@ from domain.paging.escalations.types import ContactOutcome
 from domain.paging.on_call.schedule_values import Period
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import rows
-from domain.reports.figures import ReportFigures, find_answer
+from domain.reports.figures import ReportFigures, find_first_answer
 from domain.reports.handover_notes import find_notes_in_period
 from domain.reports.noise import MAX_RULES, MIN_OPENINGS, NoisyRules
 from domain.reports.rows import ListedPage, ReportFilter
@@ -111,7 +111,7 @@ def _build_page(
         state=page.state,
         contacts=tuple(contacts or ()),
         accepted_at=page.accepted_at,
-        answer=find_answer(page.alert, page.at),
+        answer=find_first_answer(page.alert, page.at),
         escalation_policy=page.policy,
         route=page.route,
         round=page.round,

@@ -24,7 +24,7 @@ def format_plain_line(text: str) -> str:
     return escape_markdown(" ".join(text.split())).replace("|", "\\|")
 
 
-def format_length(seconds: float | None) -> str:
+def format_duration_cell(seconds: float | None) -> str:
     """Return a duration as text, such as `1h30m`."""
     return _EMPTY_CELL if seconds is None else format_duration(timedelta(seconds=int(seconds)))
 
@@ -33,7 +33,7 @@ def format_answer(answer: PageAnswer) -> str:
     """Return the response to a page as text, such as `acknowledged by @alice after 2m`."""
     if answer.kind is AnswerKind.NONE:
         return "not yet answered"
-    after = "" if answer.seconds is None else f" after {format_length(answer.seconds)}"
+    after = "" if answer.seconds is None else f" after {format_duration_cell(answer.seconds)}"
     if answer.kind is AnswerKind.ENDED:
         return f"resolved automatically{after}"
     return f"{answer.kind.value} by {f'@{answer.by}' if answer.by else 'the command line'}{after}"
@@ -87,9 +87,9 @@ def _format_lines(report: Report) -> Iterator[str]:
         (
             (
                 *(each.severity or "all", each.alerts, each.acknowledged),
-                *map(format_length, (each.acknowledge_median, each.acknowledge_90th)),
+                *map(format_duration_cell, (each.acknowledge_median, each.acknowledge_90th)),
                 each.resolved,
-                *map(format_length, (each.resolve_median, each.resolve_90th)),
+                *map(format_duration_cell, (each.resolve_median, each.resolve_90th)),
             )
             for each in report.times
         ),

@@ -144,12 +144,12 @@ def ways(root: Path) -> dict[str, int]:
     os.chdir(root)
     trace = Trace(root)
     from app import create_app  # noqa: PLC0415 - of the checkout that was given
-    from web.database.schema import migrate  # noqa: PLC0415
+    from web.database.schema import migrate_to_newest  # noqa: PLC0415
     from web.settings.reader import parse_settings  # noqa: PLC0415
 
     with TemporaryDirectory() as folder:
         settings = parse_settings({"INSTANCE_PATH": folder, "BASE_URL": "http://localhost"})
-        migrate(settings)
+        migrate_to_newest(settings)
         caller = Caller(create_app(settings))
         found = {}
         for _ in range(2):

@@ -21,7 +21,7 @@ from domain.releases.usage.storing import (
     CallTotals,
     Consumer,
     CountedCalls,
-    Shape,
+    UsageShape,
     store_call_counts,
 )
 from models import AuditStream, User
@@ -48,9 +48,9 @@ from tests.support.service.receiver import running_receiver
 
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 SHAPES = (
-    Shape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
-    Shape("PUT", "/api/v4/projects/:id", ("operations_access_level",), ()),
-    Shape("GET", "/api/v4/projects", (), ()),
+    UsageShape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
+    UsageShape("PUT", "/api/v4/projects/:id", ("operations_access_level",), ()),
+    UsageShape("GET", "/api/v4/projects", (), ()),
 )
 
 

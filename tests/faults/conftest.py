@@ -11,7 +11,7 @@ from tests.faults.account import KEPT
 from tests.faults.reliability import keep
 from tests.support.database.postgres import Postgres, memory_directory, own_server
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, running
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.settings.reader import parse_settings
 
 #: Creates and starts a service with a kind of database and settings.
@@ -57,7 +57,7 @@ def breakable_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bre
         template = Postgres(server.get_uri()).new_database()
         path = str(tmp_path_factory.mktemp("template"))
         given = {"INSTANCE_PATH": path, "DATABASE_URL": template, "SECRET_KEY": SECRET_KEY}
-        migrate(parse_settings(given))
+        migrate_to_newest(parse_settings(given))
         yield BreakablePostgres(server=server, template=template)
 
 

@@ -66,11 +66,11 @@ class World:
         sys.path.insert(0, str(checkout))
         os.chdir(checkout)
         flask.Flask.url_rule_class = RememberedRule
-        from web.database.schema import migrate  # noqa: PLC0415
+        from web.database.schema import migrate_to_newest  # noqa: PLC0415
         from web.settings.reader import parse_settings  # noqa: PLC0415
 
         settings = parse_settings(_SETTINGS | {"INSTANCE_PATH": str(folder)})
-        migrate(settings)
+        migrate_to_newest(settings)
         self._settings = replace(settings, password_hash_memory_kib=64, password_hash_passes=1)
         self._watch = sqlite3.connect(folder / "gatebell.db", isolation_level=None)
         self._pristine = sqlite3.connect(":memory:")

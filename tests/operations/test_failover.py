@@ -13,7 +13,7 @@ from tests.support.database.postgres import memory_directory
 from tests.support.database.standby import PROGRAMS, Server, primary_with_standby, url_of_both
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell, running
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.settings.reader import parse_settings
 
 _PATIENCE_SECONDS = 60
@@ -48,7 +48,7 @@ def test_the_service_continues_with_the_promoted_standby(
         WEB_CONCURRENCY="1",
     )
     live.instance_path.mkdir()
-    migrate(parse_settings(live.environment))
+    migrate_to_newest(parse_settings(live.environment))
     with running(live):
         endpoint = connect(live)
         assert endpoint.accepted(title="before")["iid"] == 1

@@ -76,7 +76,7 @@ def test_processes_take_turns_at_work_that_needs_much_memory(tmp_path: Path) -> 
         sleep(0.02)
         place.unlink()
 
-    executor.limit_host(1)
+    executor.limit_host_concurrency(1)
     children = [os.fork() for _ in range(1)]
     if 0 in children:
         outcomes = [executor._do(work)[1] for _ in range(5)]  # noqa: SLF001 - without greenlets

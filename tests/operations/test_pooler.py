@@ -39,7 +39,7 @@ from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.receiver import running_receiver
 from web.database.engine import open_engine
 from web.database.prepare import prepare_database
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
 from web.settings.reader import Settings, parse_settings
@@ -70,7 +70,7 @@ class Pooled:
 def pooled(new_postgres: NewPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pooled]:
     """Run a service behind a pooler, after `make migrate` has prepared its role."""
     direct, folder = new_postgres(), tmp_path_factory.mktemp("pooled")
-    migrate(through(direct, folder))
+    migrate_to_newest(through(direct, folder))
     with running_pgbouncer(direct, pool_size=1) as pooler:
         live = LiveGatebell(
             instance_path=folder,
@@ -228,7 +228,7 @@ def test_a_statement_is_cancelled_at_its_timeout_and_with_its_client(
 ) -> None:
     direct = new_postgres()
     hasty = partial(through, folder=tmp_path, DATABASE_STATEMENT_TIMEOUT_MS="2500")
-    migrate(hasty(direct))
+    migrate_to_newest(hasty(direct))
     with running_pgbouncer(direct) as pooler:
         engine, began = open_engine(hasty(pooler.url)), monotonic()
         with engine.connect() as connection, pytest.raises(DBAPIError, match="statement timeout"):
@@ -266,7 +266,7 @@ def test_a_session_pooler_and_no_pooler_work_with_both_settings(
         undeclared = through(pooler.url, tmp_path, DATABASE_POOLER="none")
         with pytest.raises(CannotStartError, match=f"{reason}.*DATABASE_POOLER=transaction"):
             prepare_database(undeclared)
-        migrate(through(other, tmp_path))
+        migrate_to_newest(through(other, tmp_path))
         pooler.asked("RECONNECT")
         prepare_database(through(pooler.url, tmp_path))
         if ignored:

@@ -108,14 +108,14 @@ def test_optimization_of_a_python_is_detected(
 ) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", variables.get)
     monkeypatch.setattr(sysconfig, "get_scheme_names", lambda: ("posix_prefix", *schemes))
-    assert interpreter.is_optimized() == is_so
+    assert interpreter.is_interpreter_optimized() == is_so
 
 
 def test_the_interpreter_check_runs_without_installed_packages() -> None:
     command = [sys.executable, "-I", str(ROOT / "web" / "interpreter.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == f"{interpreter.describe_interpreter()}\n"
-    assert (done.returncode == 0) == interpreter.is_optimized()
+    assert (done.returncode == 0) == interpreter.is_interpreter_optimized()
 
 
 def test_make_help_lists_every_common_target() -> None:

@@ -26,7 +26,7 @@ from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.ports import free_port
 from web.database.engine import use_engine
 from web.database.prepare import prepare_database
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.database.start_checks import check_schema
 from web.settings.reader import parse_settings
 
@@ -122,7 +122,7 @@ def test_instance_files_are_readable_only_by_their_owner_with_any_umask(tmp_path
     before = os.umask(0)
     try:
         settings = parse_settings({"INSTANCE_PATH": str(tmp_path / "made")})
-        migrate(settings)
+        migrate_to_newest(settings)
     finally:
         os.umask(before)
     modes = {

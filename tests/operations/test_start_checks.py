@@ -10,7 +10,7 @@ from flask import Flask
 from tests.operations.conftest import RunHere
 from tests.operations.programs import execute_statements, run
 from tests.support.service.live import Done, LiveGatebell
-from web.database.schema import IncompatibleSchemaError, migrate
+from web.database.schema import IncompatibleSchemaError, migrate_to_newest
 from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
 from web.settings.reader import Settings, SettingsError, parse_settings
@@ -92,7 +92,7 @@ def test_a_newer_compatible_schema_is_accepted_with_a_warning(
         "ALTER TABLE users ADD COLUMN of_tomorrow INTEGER",
         "UPDATE alembic_version SET version_num = '9999'",
     )
-    migrate(settings)
+    migrate_to_newest(settings)
     check_database_if_available(settings)
     assert "Database was migrated by a newer release (9999)" in caplog.text
     client = make_app(settings).test_client()
@@ -139,10 +139,10 @@ def test_make_migrate_does_not_change_a_newer_schema(
     settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
     execute_statements(settings, "UPDATE alembic_version SET version_num = '9999'")
-    migrate(settings)
+    migrate_to_newest(settings)
     execute_statements(settings, "UPDATE schema_support SET oldest_revision = '9998'")
     with pytest.raises(IncompatibleSchemaError):
-        migrate(settings)
+        migrate_to_newest(settings)
     done = run_here(live, "make migrate")
     assert done.returncode == 1
     assert "a newer release has migrated" in done.stderr

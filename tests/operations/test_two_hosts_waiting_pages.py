@@ -21,7 +21,7 @@ from domain.paging.notifications.paging import NewPage
 from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from domain.paging.silences.actions import create_silence, expire_silence
 from domain.paging.silences.types import NewSilence
-from domain.projects.creation import archive, create_group, unarchive_project
+from domain.projects.creation import archive_project_row, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import AlertNote, Contact, Group, Member, Page, PageMessage, User
 from tests.operations.test_two_hosts import Pair, waited_for
@@ -155,7 +155,7 @@ def test_waiting_pages_on_two_hosts_are_cancelled_and_counted(pair: Pair) -> Non
         of_guests = Member.project_id == world.projects["guest"]
         session.execute(update(Member).where(of_guests).values(role=int(Role.GUEST)))
         session.execute(update(User).where(User.username.like("%-blocked")).values(state="locked"))
-        archive(world.projects["archived"], session=session, now=now)
+        archive_project_row(world.projects["archived"], session=session, now=now)
         transfer_project(world.projects["transferred"], "elsewhere", session=session, now=now)
         new = NewSilence(
             matchers=parse_matchers('title=~".+"'), starts_at=now, ends_at=now + timedelta(hours=1)

@@ -18,7 +18,12 @@ from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.commands.backups.manifest import read_database_contents
 from web.database.engine import open_engine
-from web.database.schema import UnknownRevisionError, get_newest_known_revision, migrate, migrate_to
+from web.database.schema import (
+    UnknownRevisionError,
+    get_newest_known_revision,
+    migrate_to,
+    migrate_to_newest,
+)
 from web.extensions import db
 from web.jobs.retention import assign_alerts_to_monitors
 from web.settings.reader import Settings
@@ -92,7 +97,7 @@ def test_the_first_migration_creates_the_tables_of_release_0_1_0(
 def test_an_upgraded_database_has_the_schema_of_a_new_one(
     former: FormerDatabase, settings: Settings, catalog: Catalog
 ) -> None:
-    migrate(former.settings)
+    migrate_to_newest(former.settings)
     assert catalog(former.settings) == catalog(settings)
 
 
@@ -113,7 +118,7 @@ def test_rows_survive_an_upgrade_a_downgrade_and_another_upgrade(former: FormerD
 def test_an_upgraded_service_has_the_data_of_release_0_1_0(
     former: FormerDatabase, make_app: Callable[[Settings], Flask]
 ) -> None:
-    migrate(former.settings)
+    migrate_to_newest(former.settings)
     app = make_app(former.settings)
     app.extensions["gatebell"] = replace(app.extensions["gatebell"], clock=lambda: THEN)
     client = app.test_client()
@@ -144,7 +149,7 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
         # Release 0.1.0 grouped reports of both integrations into one alert.
         connection.execute(text("UPDATE deliveries SET integration_id = 2 WHERE id = 4"))
     engine.dispose()
-    migrate(former.settings)
+    migrate_to_newest(former.settings)
     app = make_app(former.settings)
     app.extensions["gatebell"] = replace(app.extensions["gatebell"], clock=lambda: THEN)
     client, key = app.test_client(), {"Authorization": f"Bearer {former.key}"}

@@ -75,11 +75,11 @@ def _identify_and_authorize(path: str, service: GitService) -> GitAccess:
     if found is not None:
         g.limited_user_id = found.user_id
     refusal = g.pop("git_refusal", None)
-    return _count_and_authorize(path, service, found, refusal)
+    return _authorize_counted_request(path, service, found, refusal)
 
 
 @limit_git_by_user
-def _count_and_authorize(
+def _authorize_counted_request(
     path: str, service: GitService, found: Bearer | None, refusal: str | None
 ) -> GitAccess:
     if refusal is not None:

@@ -71,7 +71,7 @@ class RateLimit:
             try:
                 self._count_in_store()
             finally:
-                _store_statuses(_read_library_statuses())
+                _store_rate_statuses(_read_library_statuses())
             return
         rates = services().live_settings.derived(self._parse_rates)
         if not rates:
@@ -82,7 +82,7 @@ class RateLimit:
             observed, ends = storage.count(named, rate.get_expiry())
             left = max(0, rate.amount - observed)
             counted.append(_RateStatus(observed > rate.amount, rate.amount, observed, left, ends))
-        _store_statuses(counted)
+        _store_rate_statuses(counted)
         if any(each.is_exceeded for each in counted):
             raise TooManyRequests
 
@@ -91,7 +91,7 @@ class RateLimit:
         return parse_many(rates) if rates else []
 
 
-def _store_statuses(counted: "list[_RateStatus]") -> None:
+def _store_rate_statuses(counted: "list[_RateStatus]") -> None:
     """Store limits for the headers, after limits of another `RateLimit` for this request."""
     before = g.get("counted")
     if before is None:

@@ -90,7 +90,7 @@ def get_instance_state() -> InstanceState:
         former_tokens=list_former_tokens(session=db.session(), now=now()),
         failing_streams=tuple(
             each
-            for each in AUDIT_STREAM_KIND.list_all(
+            for each in AUDIT_STREAM_KIND.list_all_destinations(
                 session=db.session(), keyring=services().keyring, now=now()
             )
             if each.state is DestinationState.FAILING
@@ -176,7 +176,7 @@ def _to_timestamp(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-def _read(subject: str, read: Callable[[], ReadResult]) -> ReadResult | None:
+def _read_or_log_failure(subject: str, read: Callable[[], ReadResult]) -> ReadResult | None:
     """Return the result of `read`, or None if the database is unavailable.
 
     The failure is logged with the subject of the metrics.
@@ -200,9 +200,9 @@ def _read(subject: str, read: Callable[[], ReadResult]) -> ReadResult | None:
 def list_audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     """Return the states of the audit log's destinations, or none if they are unknown."""
     moment = now()
-    found = _read(
+    found = _read_or_log_failure(
         "audit streams",
-        lambda: AUDIT_STREAM_KIND.list_all(
+        lambda: AUDIT_STREAM_KIND.list_all_destinations(
             session=db.session(), keyring=services().keyring, now=moment
         ),
     )
@@ -219,11 +219,11 @@ def list_audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
 def list_job_metrics() -> Sequence[Gauge]:
     """Return the times of the last successful and failed backup and of the last job failures."""
     known = services().last_backup
-    found = _read("backups", lambda: get_backup_state(session=db.session()))
+    found = _read_or_log_failure("backups", lambda: get_backup_state(session=db.session()))
     if found is not None:
         known["state"] = found
     state = known.get("state", BackupState())
-    jobs = _read("failed jobs", lambda: list_failed_jobs(session=db.session()))
+    jobs = _read_or_log_failure("failed jobs", lambda: list_failed_jobs(session=db.session()))
     return (
         Gauge(
             "gatebell_backup_last_success_timestamp_seconds",
@@ -254,7 +254,7 @@ def list_job_metrics() -> Sequence[Gauge]:
 
 def list_webhook_metrics() -> Sequence[Gauge]:
     """Return the backlog of all projects' webhooks, or nothing if it is unknown."""
-    found = _read("webhooks", lambda: get_webhook_backlog(session=db.session()))
+    found = _read_or_log_failure("webhooks", lambda: get_webhook_backlog(session=db.session()))
     if found is None:
         return ()
     waited = _get_age_seconds(found.oldest, now())
@@ -268,7 +268,9 @@ def list_webhook_metrics() -> Sequence[Gauge]:
 
 def list_integration_metrics() -> Sequence[Gauge]:
     """Return the number of integrations that reject all deliveries, or nothing if it is unknown."""
-    found = _read("integrations", lambda: count_rejecting_integrations(session=db.session()))
+    found = _read_or_log_failure(
+        "integrations", lambda: count_rejecting_integrations(session=db.session())
+    )
     if found is None:
         return ()
     words = "Integrations that worked before and have rejected all requests for ten minutes."
@@ -277,7 +279,7 @@ def list_integration_metrics() -> Sequence[Gauge]:
 
 def list_mail_metrics() -> Sequence[Gauge]:
     """Return the state of the outbox, or nothing if it is unknown."""
-    mail = _read("email", lambda: get_mail_queue_state(session=db.session()))
+    mail = _read_or_log_failure("email", lambda: get_mail_queue_state(session=db.session()))
     if mail is None:
         return ()
     return (

@@ -18,7 +18,7 @@ from domain.audit.events import EventKind
 from domain.core.database.rows import insert_into
 from domain.core.errors import InvalidParametersError, InvalidValue
 from domain.core.types.base import get_column_values
-from domain.oauth.personal_tokens.lifetimes import expire_endless_token_batch
+from domain.oauth.personal_tokens.lifetimes import assign_expiry_to_token_batch
 from models import InstanceSetting
 from web.pages.templating import duration, file_size
 from web.services import services
@@ -184,7 +184,7 @@ def _build_view(
     return SettingView(
         **get_column_values(known.kind, SettingView)
         | {
-            "allowed": known.changeable_to.allowed,
+            "allowed": known.runtime_kind.allowed,
             "may_be_empty": known.kind.may_be_empty or setting.default == "",
         },
         name=setting.name,
@@ -254,7 +254,7 @@ def get_settings_in_transaction(*, session: Session) -> Settings:
 
 
 @action("instance_settings.change")
-def store_setting(work: UnitOfWork, name: str, text: str) -> dict[str, Any]:
+def store_setting_text(work: UnitOfWork, name: str, text: str) -> dict[str, Any]:
     """Store a value in the database, which every process applies within a second.
 
     Raise SettingsError if the setting cannot be changed or the value is invalid.
@@ -303,7 +303,7 @@ def _record_and_apply_change(
     work.record(EventKind.SETTING_CHANGED, subject=name, details=details)
     if name in _TOKEN_EXPIRY_SETTINGS:
         lifetimes = token_lifetimes(get_settings_in_transaction(session=work.session))
-        expire_endless_token_batch(lifetimes, session=work.session, now=work.now)
+        assign_expiry_to_token_batch(lifetimes, session=work.session, now=work.now)
 
 
 def store_changed_settings(work: UnitOfWork, texts: Mapping[str, str]) -> None:
@@ -315,7 +315,7 @@ def store_changed_settings(work: UnitOfWork, texts: Mapping[str, str]) -> None:
     values = parse_changes(texts)
     for name, value in values.items():
         if value != getattr(current, name):
-            store_setting(work, name, texts[name])
+            store_setting_text(work, name, texts[name])
 
 
 def parse_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
@@ -327,7 +327,7 @@ def parse_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
     problems: list[InvalidValue] = []
     for name, text in texts.items():
         setting = get_changeable_setting(name)
-        kind = get_setting_metadata(setting).changeable_to
+        kind = get_setting_metadata(setting).runtime_kind
         try:
             values[name] = parse_change(name, text)
         except SettingsError as error:

@@ -28,7 +28,7 @@ _MAX_KEY_LENGTH = 255
 _KEY_CHARACTERS = frozenset(printable) - frozenset(whitespace)
 
 
-def run_once(bearer: Bearer | None, act: Callable[[], Response]) -> Response:
+def run_idempotently(bearer: Bearer | None, act: Callable[[], Response]) -> Response:
     """Return the response of a request that runs only once per key.
 
     Requests without a key, without a token, or with other methods always run.

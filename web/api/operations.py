@@ -61,7 +61,7 @@ from web.api.callers import (
     list_users_in_header_and_query,
     list_users_to_act_as,
 )
-from web.api.idempotency import run_once
+from web.api.idempotency import run_idempotently
 from web.api.list_headers import (
     add_ignored_parameters_header,
     build_cursor_headers,
@@ -132,7 +132,7 @@ class Operation(AccessDecorator):
     def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
         """Return a copy of this decorator with another function that reads the body."""
         arguments = self.arguments._replace(reader=reader)
-        return replace(self, guard=_build_guard(arguments), arguments=arguments)
+        return replace(self, guard=_build_permission_guard(arguments), arguments=arguments)
 
 
 def operation(
@@ -160,7 +160,9 @@ def operation(
         limit=limit,
     )
     return Operation(
-        access=arguments.permission.text, guard=_build_guard(arguments), arguments=arguments
+        access=arguments.permission.text,
+        guard=_build_permission_guard(arguments),
+        arguments=arguments,
     )
 
 
@@ -281,14 +283,14 @@ def fast_operation(name: str, *, returns: type[Resource]) -> Operation:
     return Operation(access=permission.text, guard=guard, arguments=arguments)
 
 
-def _build_guard(arguments: OperationSpec) -> Guard:
+def _build_permission_guard(arguments: OperationSpec) -> Guard:
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         named = frozenset(signature(view).parameters)
         known = _list_known_names(arguments)
 
         @wraps(view)
         def guarded(**variables: Any) -> Response:
-            given = _authorize(arguments, variables)
+            given = _authorize_request(arguments, variables)
             gate = open_release_gate(partial(_get_given_parameters, arguments))
             names = _read_parameters(arguments, given, gate)
             record_operation(given["bearer"], names, known, variables.get("kind", ""))
@@ -299,14 +301,14 @@ def _build_guard(arguments: OperationSpec) -> Guard:
                 )
                 return _build_response(arguments, returned, given.get("query"), gate)
 
-            return run_once(given["bearer"], act) if arguments.is_repeatable else act()
+            return run_idempotently(given["bearer"], act) if arguments.is_repeatable else act()
 
         return guarded
 
     return guard
 
 
-def _authorize(arguments: OperationSpec, variables: dict[str, Any]) -> dict[str, Any]:
+def _authorize_request(arguments: OperationSpec, variables: dict[str, Any]) -> dict[str, Any]:
     """Check the permissions of a request and return the arguments of its view.
 
     Raise the matching error if the request is not permitted.

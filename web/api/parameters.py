@@ -17,9 +17,11 @@ def read_all_parameters() -> dict[str, Any]:
     The body is a JSON object or a form, and takes precedence.
     """
     body = (
-        parse_json_object(request.get_data()) if is_json_request() else collect_pairs(request.form)
+        parse_json_object(request.get_data())
+        if is_json_request()
+        else collect_parameter_pairs(request.form)
     )
-    return {**collect_pairs(request.args), **body}
+    return {**collect_parameter_pairs(request.args), **body}
 
 
 def is_json_request() -> bool:
@@ -30,10 +32,14 @@ def is_json_request() -> bool:
 
 def read_given_parameters() -> dict[str, Any]:
     """Return the parameters of a request: only the query for reading methods."""
-    return collect_pairs(request.args) if request.method in _READ_METHODS else read_all_parameters()
+    return (
+        collect_parameter_pairs(request.args)
+        if request.method in _READ_METHODS
+        else read_all_parameters()
+    )
 
 
-def collect_pairs(given: MultiDict[str, str]) -> dict[str, Any]:
+def collect_parameter_pairs(given: MultiDict[str, str]) -> dict[str, Any]:
     """Return pairs as a mapping, with a list for each name such as `scopes[]`."""
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]

@@ -15,7 +15,7 @@ from domain.core.errors import InvalidError, TooManyAttemptsError
 from domain.releases.checker.checker import check_text, decode_file
 from domain.releases.checker.findings import CheckReport
 from domain.releases.version import Release
-from web.api.parameters import collect_pairs, parse_json_object
+from web.api.parameters import collect_parameter_pairs, parse_json_object
 from web.http.extensions import get_client_address
 from web.http.request_bodies import read_limited_body
 from web.services import settings
@@ -34,7 +34,7 @@ _MAX_ANONYMOUS_CHECKS = 2
 _MAX_CHECKS_PER_ADDRESS = 1
 
 
-def read_submission() -> dict[str, Any]:
+def read_submitted_check() -> dict[str, Any]:
     """Return `name`, `content` and `release` of the body, which is JSON or a form with `file`.
 
     Raise BodyTooLargeError if the body exceeds the limit. Files stay in memory, whereas forms of
@@ -42,7 +42,7 @@ def read_submission() -> dict[str, Any]:
     """
     received = read_limited_body(settings().release_check_limit_bytes)
     received.check()
-    query = collect_pairs(request.args)
+    query = collect_parameter_pairs(request.args)
     if request.mimetype in _FORM_MEDIA_TYPES:
         return {**query, **_parse_form(received.content)}
     return {**query, **parse_json_object(received.content)}
@@ -58,7 +58,7 @@ def _parse_form(content: bytes) -> dict[str, Any]:
     _, form, files = parser.parse(
         stream, request.mimetype, len(content), dict(request.mimetype_params)
     )
-    found = collect_pairs(form)
+    found = collect_parameter_pairs(form)
     file = files.get("file")
     if file is not None and (file.filename or not found.get("content")):
         found["content"] = decode_file(file.read())
@@ -66,7 +66,7 @@ def _parse_form(content: bytes) -> dict[str, Any]:
     return found
 
 
-class _AnonymousSlots:
+class _AnonymousCheckSlots:
     """Counter of the active checks of anonymous callers by IP address."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class _AnonymousSlots:
                 self._held += Counter()  # drops addresses without a check
 
 
-_anonymous_slots = _AnonymousSlots()
+_anonymous_slots = _AnonymousCheckSlots()
 
 
 def run_release_check(

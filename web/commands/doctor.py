@@ -59,7 +59,7 @@ from web.database.start_checks import convert_database_errors
 from web.database.start_errors import CannotStartError
 from web.extensions import db
 from web.http.transactions import roll_back_session
-from web.interpreter import describe_interpreter, is_optimized
+from web.interpreter import describe_interpreter, is_interpreter_optimized
 from web.outgoing.mail_server import build_mail_server, build_sender
 from web.pages.templating import pluralize
 from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
@@ -243,7 +243,7 @@ def check_python(settings: Settings) -> Iterator[CheckResult]:
     """Check whether Python was built with optimization."""
     del settings
     said = f"Python {describe_interpreter()}"
-    if is_optimized():
+    if is_interpreter_optimized():
         yield ok(f"{said}.")
     else:
         yield warning(

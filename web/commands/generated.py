@@ -27,12 +27,12 @@ from domain.core.types.base import (
     Option,
     PagedQuery,
     Query,
-    has_effect,
+    has_parameter_effect,
 )
 from domain.core.types.reading import validate_body
 from domain.projects.access import resolve_group
 from domain.projects.views import GroupView, ProjectView
-from web.commands.operator_help import help_for
+from web.commands.operator_help import get_help_text
 from web.commands.transaction import (
     COMMAND_LINE_VIEWER,
     get_project_at,
@@ -98,7 +98,7 @@ def build_command(
 
 
 def _build_help(act: Action[Any, Any]) -> str:
-    summary = help_for(act.name) or act.summary
+    summary = get_help_text(act.name) or act.summary
     if act.is_list:
         return f"{summary} At most {_MAX_LISTED:,} entries are printed."
     if act.command in {"change", "set"}:
@@ -128,8 +128,8 @@ def _list_params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
             is_hidden = act.is_list and (
                 name in _PAGINATION_PARAMETERS or "const" in _get_field_schema(field)
             )
-            if has_effect(field) and not is_hidden:
-                yield from _list_field_params(name, field, words=help_for(act.name, name))
+            if has_parameter_effect(field) and not is_hidden:
+                yield from _list_field_params(name, field, words=get_help_text(act.name, name))
         yield from _list_page_options(act.input_type)
 
 
@@ -257,7 +257,7 @@ def _run_action(
         )
     sent = _collect_sent_fields(act, given)
     if act.is_list:
-        return _collect_list(act, unit, arguments, sent)
+        return _collect_list_items(act, unit, arguments, sent)
     if act.input_type is not None:
         arguments.append(validate_body(act.input_type, sent))
     returned = act(unit, *arguments)
@@ -292,31 +292,33 @@ def _get_target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
     return get_project_or_group_at(path)
 
 
-def _collect_list(
+def _collect_list_items(
     act: Action[Any, Any], unit: UnitOfWork, arguments: list[Any], sent: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return a list with all its parts, up to 1,000 items, and the total."""
     items: list[Any] = []
     query = cast("type[Query]", act.input_type)
     sent = dict(sent)
-    total, cursor, part = None, None, _build_first_part(query, sent.pop("page", 1))
+    total, cursor, part = None, None, _build_first_page_request(query, sent.pop("page", 1))
     while part is not None:
         found: ListPage[Any] = act(unit, *arguments, validate_body(query, {**sent, **part}))
         items += [each.model_dump(mode="json") for each in found.items]
         total, cursor = found.total, found.next_cursor
-        part = _find_next_part(part, found, len(items))
+        part = _find_next_page_request(part, found, len(items))
     if total is None and cursor:
         return {act.plural: items, "next_cursor": cursor}
     return {act.plural: items, "total": len(items) if total is None else total}
 
 
-def _build_first_part(query: type[Query], page: int) -> dict[str, Any] | None:
+def _build_first_page_request(query: type[Query], page: int) -> dict[str, Any] | None:
     """Return the parameters for the first part of a command's page of 1,000 entries."""
     first = (page - 1) * _MAX_LISTED // _PAGE_SIZE + 1
     return {"per_page": _PAGE_SIZE, **({"page": first} if issubclass(query, OffsetQuery) else {})}
 
 
-def _find_next_part(part: dict[str, Any], found: ListPage[Any], read: int) -> dict[str, Any] | None:
+def _find_next_page_request(
+    part: dict[str, Any], found: ListPage[Any], read: int
+) -> dict[str, Any] | None:
     if read >= _MAX_LISTED:
         return None
     if found.next_cursor:

@@ -89,7 +89,7 @@ class _ReportEntry:
     #: Additional values, such as the URL of an integration.
     details: dict[str, Any] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
+    def convert_to_json_value(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         found: dict[str, Any] = {"name": self.name, "outcome": self.outcome.value}
         if self.holder is not None:
@@ -107,7 +107,7 @@ def _build_report(
         "dry_run": is_dry_run,
         "summary": {each.value.replace(" ", "_"): counts[each] for each in _ImportOutcome},
         **{
-            plural: [each.as_json() for each in entries if each.kind == kind]
+            plural: [each.convert_to_json_value() for each in entries if each.kind == kind]
             for kind, plural in _REPORT_LIST_NAMES.items()
         },
         "left_out": [
@@ -117,7 +117,7 @@ def _build_report(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Targets:
+class _ImportTargets:
     """Projects and groups of teams, and defaults for all other objects."""
 
     #: Names of the export's teams by key.
@@ -165,7 +165,7 @@ def _create_or_note_error(entry: _ReportEntry, make: Callable[[], _Created]) -> 
 
 
 def _import_integrations(
-    found: Iterable[ImportedIntegration], places: _Targets
+    found: Iterable[ImportedIntegration], places: _ImportTargets
 ) -> list[_ReportEntry]:
     """Create the missing integrations and return their entries.
 
@@ -324,7 +324,7 @@ class _UserAccounts:
 
 
 def _import_schedules(
-    found: Iterable[ImportedSchedule], people: _UserAccounts, places: _Targets
+    found: Iterable[ImportedSchedule], people: _UserAccounts, places: _ImportTargets
 ) -> tuple[list[_ReportEntry], _ScheduleIds]:
     """Create the missing schedules and return their entries and ids."""
     entries, ids = list[_ReportEntry](), _ScheduleIds()
@@ -415,7 +415,7 @@ def _create_overrides(
 def _import_policies(
     found: Iterable[ImportedPolicy],
     people: _UserAccounts,
-    places: _Targets,
+    places: _ImportTargets,
     schedules: _ScheduleIds,
 ) -> list[_ReportEntry]:
     """Create the missing policies and return their entries."""
@@ -509,7 +509,7 @@ def apply_plan(
     New accounts are stored one by one. All other objects are stored together or not at all.
     Existing objects with the same name are unchanged, so a second run has no effect.
     """
-    places = _Targets(
+    places = _ImportTargets(
         teams=plan.teams, by_team=by_team, otherwise=otherwise, of_integrations=of_integrations
     )
     people = _UserAccounts(options=options)

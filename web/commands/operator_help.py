@@ -42,6 +42,6 @@ TEXTS: Mapping[str, str] = {
 }
 
 
-def help_for(action: str, field: str = "") -> str:
+def get_help_text(action: str, field: str = "") -> str:
     """Return the help text of an action or of one of its fields, or an empty text."""
     return TEXTS.get(f"{action}.{field}" if field else action, "")

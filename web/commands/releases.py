@@ -38,14 +38,14 @@ _STDIN = "-"
 _SKIPPED_FOLDERS = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
 
 
-def _json_text(document: object) -> str:
+def _format_json_text(document: object) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 _REPORT_FORMATS: Mapping[str, Callable[[Sequence[CheckedFile]], str]] = {
     "text": format_as_text,
-    "json": lambda checked: _json_text(format_as_json(checked, _build_page_url)),
-    "sarif": lambda checked: _json_text(format_as_sarif(checked, _build_page_url)),
+    "json": lambda checked: _format_json_text(format_as_json(checked, _build_page_url)),
+    "sarif": lambda checked: _format_json_text(format_as_sarif(checked, _build_page_url)),
 }
 
 
@@ -174,7 +174,7 @@ def rehearse_command(*, release: Release, output: str) -> None:
     The exit status is 0 if nothing breaks, 1 if a call breaks, and 2 for an invalid argument.
     """
     session = db.session()
-    found = rehearsal.rehearse(
+    found = rehearsal.rehearse_release(
         release, get_settings_in_transaction(session=session), session=session, now=now()
     )
     session.rollback()

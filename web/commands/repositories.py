@@ -48,7 +48,7 @@ def check_command() -> dict[str, Any]:
     return {
         "checked": len(there),
         "faults": {path: fault for path, fault in faults.items() if fault},
-        "orphans": [str(path) for path in maintenance.find_orphans(own, kept)],
+        "orphans": [str(path) for path in maintenance.find_orphaned_repositories(own, kept)],
     }
 
 
@@ -79,4 +79,4 @@ def restore_command(*, directory: Path) -> dict[str, Any]:
 def remove_orphans_command() -> dict[str, Any]:
     """Remove the repositories that belong to no project."""
     own, kept = _list_repositories()
-    return {"removed": maintenance.remove_orphans(own, kept)}
+    return {"removed": maintenance.remove_orphaned_repositories(own, kept)}

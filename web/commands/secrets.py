@@ -6,7 +6,11 @@ from flask.cli import AppGroup
 
 from domain.core.errors import ConflictError
 from domain.core.secret_keys import delete_missing_keys, record_key_use
-from domain.housekeeping.rekeying import SecretKeyRotation, get_secret_key_rotation, reencrypt_all
+from domain.housekeeping.rekeying import (
+    SecretKeyRotation,
+    get_secret_key_rotation,
+    reencrypt_all_columns,
+)
 from web.commands.transaction import run_in_transaction, run_without_key_check
 from web.extensions import db
 from web.services import now, services
@@ -21,7 +25,7 @@ def status_command() -> dict[str, Any]:
     seen = get_secret_key_rotation(services().keyring, session=db.session(), now=now())
     return {
         "keys": [_describe_key(fingerprint, seen) for fingerprint in seen.keyring.fingerprints],
-        "hosts": [host.as_json() for host in seen.hosts],
+        "hosts": [host.convert_to_json_value() for host in seen.hosts],
         "encrypted_with_older": dict(seen.encrypted),
         "hashed_with_older": dict(seen.hashed),
         "unreadable": dict(seen.unreadable),
@@ -35,10 +39,10 @@ def reencrypt_command() -> dict[str, Any]:
     """Re-encrypt the data of older keys with SECRET_KEY. Every host must have this key."""
     session, keyring = db.session(), services().keyring
     seen = get_secret_key_rotation(keyring, session=session, now=now())
-    if ignorant := seen.hosts_without(keyring.fingerprints[0]):
+    if ignorant := seen.list_hosts_without_key(keyring.fingerprints[0]):
         message = f"These hosts do not have the new SECRET_KEY yet: {', '.join(ignorant)}."
         raise ConflictError(message)
-    done = reencrypt_all(keyring, session=session)
+    done = reencrypt_all_columns(keyring, session=session)
     return {"reencrypted": done, "unreadable": dict(seen.unreadable)}
 
 
@@ -53,7 +57,10 @@ def forget_command() -> dict[str, Any]:
 
 
 def _describe_key(fingerprint: str, seen: SecretKeyRotation) -> dict[str, Any]:
-    ignorant, writing = seen.hosts_without(fingerprint), seen.hosts_writing_with(fingerprint)
+    ignorant, writing = (
+        seen.list_hosts_without_key(fingerprint),
+        seen.list_hosts_writing_with_key(fingerprint),
+    )
     is_newest = fingerprint == seen.keyring.fingerprints[0]
     return {
         "fingerprint": fingerprint,
@@ -61,16 +68,18 @@ def _describe_key(fingerprint: str, seen: SecretKeyRotation) -> dict[str, Any]:
         "unknown_to": list(ignorant),
         "written_with_by": list(writing),
         "may_be_written_with": not ignorant,
-        "may_be_dropped": not (is_newest or writing or seen.needing_older),
+        "may_be_dropped": not (is_newest or writing or seen.old_key_row_count),
     }
 
 
 def _find_next_step(seen: SecretKeyRotation) -> str:
     newest, *others = seen.keyring.fingerprints
     ignorant = [
-        f"{host} needs {each}" for each in (newest, *others) for host in seen.hosts_without(each)
+        f"{host} needs {each}"
+        for each in (newest, *others)
+        for host in seen.list_hosts_without_key(each)
     ]
-    writing = [name for each in others for name in seen.hosts_writing_with(each)]
+    writing = [name for each in others for name in seen.list_hosts_writing_with_key(each)]
     was_swapped = not seen.used.isdisjoint(others)
     steps = (
         (ignorant, f"Wait until every host has every key: {', '.join(ignorant)}."),

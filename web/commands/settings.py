@@ -13,7 +13,7 @@ from web.admin.settings import (
     get_settings_in_transaction,
     list_section_views,
     reset_setting,
-    store_setting,
+    store_setting_text,
 )
 from web.api.schemas.releases import ReleaseRehearsal
 from web.commands.transaction import run_in_transaction
@@ -47,7 +47,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     """
     parse_change(name, value)
     told = _confirm_release_change(name, value, is_agreed=yes)
-    return {**store_setting(unit_of_work(), name, value), **told}
+    return {**store_setting_text(unit_of_work(), name, value), **told}
 
 
 @instance_settings.command("reset")

@@ -21,7 +21,7 @@ from web.database.engine import count_last_connection_taken, count_pool_timeout
 _MAX_TRIES = 5
 
 
-class _Waiter:
+class _WaitingRequest:
     """Waiting request for a connection."""
 
     def __init__(self) -> None:
@@ -42,15 +42,15 @@ class _FreeConnections:
         #: Free connections, last used first to be reused. None stands for a connection that is yet
         #: to be opened.
         self.free: list[SqlalchemyStatements | None] = [None] * size
-        self.waiters: deque[_Waiter] = deque()
+        self.waiters: deque[_WaitingRequest] = deque()
         #: Lock of the waiting requests and of the threads that serve them.
         self._lock = Lock()
 
     def close_last_used(self) -> None:
         """Close the free connection that was used last, if any."""
         with suppress(IndexError):
-            _discard(self.free.pop())
-            self._give_back(None)
+            _discard_connection(self.free.pop())
+            self._return_connection(None)
 
     def close(self) -> None:
         """Close all free connections."""
@@ -59,15 +59,15 @@ class _FreeConnections:
             while True:
                 kept.append(self.free.pop())
         for each in kept:
-            _discard(each)
-            self._give_back(None)
+            _discard_connection(each)
+            self._return_connection(None)
 
     def wait(self) -> SqlalchemyStatements | None:
         """Return a connection that another thread gives back.
 
         Raise PoolTimeoutError if none is given back in time.
         """
-        waiter = _Waiter()
+        waiter = _WaitingRequest()
         with self._lock:
             self.waiters.append(waiter)
             self._serve()
@@ -80,7 +80,7 @@ class _FreeConnections:
                 if not waiter.is_served.is_set():
                     self.waiters.remove(waiter)
             if is_late:
-                self._give_back(waiter.kept)
+                self._return_connection(waiter.kept)
         if not is_served:
             count_pool_timeout()
             raise PoolTimeoutError("All connections are in use.")
@@ -91,7 +91,7 @@ class _FreeConnections:
         with self._lock:
             self._serve()
 
-    def _give_back(self, kept: SqlalchemyStatements | None) -> None:
+    def _return_connection(self, kept: SqlalchemyStatements | None) -> None:
         self.free.append(kept)
         if self.waiters:
             self.serve()
@@ -226,7 +226,7 @@ class AutocommitPool:
             # The statement waits for locks and the disk in C code.
             driver = kept.connection.connection.driver_connection
             stop = driver.interrupt if driver else None
-            return self._executor.run_or_stop(partial(work, kept), stop=stop)
+            return self._executor.run_interruptibly(partial(work, kept), stop=stop)
         except BaseException as error:
             if kept is not None:
                 self._discard_if_broken(kept, error)
@@ -244,9 +244,9 @@ class AutocommitPool:
 
     def _discard_if_broken(self, kept: SqlalchemyStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):
-            _discard(kept)  # perhaps in the middle of a statement
+            _discard_connection(kept)  # perhaps in the middle of a statement
         elif is_connection_lost(error) or is_read_only(error):
-            _discard(kept)
+            _discard_connection(kept)
             self.close()  # connections of the same age are broken, too
 
 
@@ -266,10 +266,10 @@ def _roll_back_or_discard(kept: SqlalchemyStatements, error: BaseException) -> N
     try:
         kept.connection.exec_driver_sql("ROLLBACK")
     except Exception:  # noqa: BLE001 - whatever it was, this connection is not used again
-        _discard(kept)
+        _discard_connection(kept)
 
 
-def _discard(kept: SqlalchemyStatements | None) -> None:
+def _discard_connection(kept: SqlalchemyStatements | None) -> None:
     if kept is not None:
         with suppress(Exception):
             kept.connection.invalidate()

@@ -54,7 +54,7 @@ class RepeatedQuery:
         """
         return self._run(self._direct.sql, self._direct.values(parameters))
 
-    def may_have_changed(self) -> bool:
+    def may_result_have_changed(self) -> bool:
         """Return whether the database may have been written to since the last call.
 
         Always return True on Postgres. The check costs a fraction of the query and raises the same

@@ -141,7 +141,7 @@ def prepare_engine(
         event.listen(engine, "begin", partial(_begin_transaction, writes=writes))
         return
     event.listen(engine, "connect", _check_session)
-    event.listen(engine, "handle_error", _mark_disconnected)
+    event.listen(engine, "handle_error", _mark_error_as_disconnect)
     _ping_idle_connections(engine)
     if is_web_process():
         _build_deadline_listener(settings)(engine)
@@ -156,7 +156,7 @@ def is_session_ending(error: BaseException) -> bool:
     return getattr(said, "severity_nonlocalized", None) in _SESSION_ENDING_SEVERITIES
 
 
-def _mark_disconnected(context: ExceptionContext) -> None:
+def _mark_error_as_disconnect(context: ExceptionContext) -> None:
     if is_session_ending(context.original_exception):
         context.is_disconnect = True
 

@@ -102,7 +102,7 @@ def run_with_lock_retries(
             with engine.connect() as connection:
                 return work(connection)
         except DBAPIError as error:
-            if not _is_blocked(error):
+            if not _is_lock_timeout(error):
                 raise
         with engine.connect().execution_options(begin_mode="DEFERRED") as connection:
             waiting.pause(revision(connection) or "0000", _describe_other_transactions(connection))
@@ -134,7 +134,7 @@ class _AttemptPauses:
         self._seconds = min(self._seconds * 1.5, _MAX_PAUSE_SECONDS)
 
 
-def _is_blocked(error: DBAPIError) -> bool:
+def _is_lock_timeout(error: DBAPIError) -> bool:
     code = getattr(error.orig, "sqlite_errorcode", None)
     return isinstance(error.orig, DeadlockDetected | LockNotAvailable) or code == SQLITE_BUSY
 

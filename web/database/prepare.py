@@ -19,7 +19,7 @@ from domain.core.errors import ConflictError
 from domain.core.randomness import random_password
 from models import User
 from web.database.engine import open_engine
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.database.start_checks import (
     check_schema,
     check_sessions,
@@ -49,7 +49,7 @@ def prepare_database(settings: Settings) -> None:
     """
     if should_migrate(settings):
         with convert_database_errors():
-            migrate(settings)
+            migrate_to_newest(settings)
     check_sessions(settings)
     check_schema(settings)
     register_secret_key(settings)

@@ -77,13 +77,13 @@ class PreparedStatements:
 
         Raise the error of the statement if it failed.
         """
-        result = self._driver.wait(_communicate(self._pgconn))
+        result = self._driver.wait(_exchange_with_server(self._pgconn))
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result, encoding=self._driver.info.encoding)
         return result
 
 
-def _communicate(pgconn: PGconn) -> PQGen[PGresult]:
+def _exchange_with_server(pgconn: PGconn) -> PQGen[PGresult]:
     """Send the data that libpq has buffered and return the result of the statement."""
     while pgconn.flush():
         if (yield Wait.RW) & Ready.R:

@@ -46,7 +46,7 @@ class SchemaState(Enum):
     TOO_OLD = "too old"
 
 
-def migrate(settings: Settings) -> None:
+def migrate_to_newest(settings: Settings) -> None:
     """Migrate the database to the newest schema; concurrent calls wait for the first.
 
     A newer schema is not changed. Behind a transaction pooler, set the defaults of the role.

@@ -95,7 +95,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self._seen_at = monotonic()
         if self.executor is None:
             return work()
-        return self.executor.run_or_stop(work, stop=self.interrupt)
+        return self.executor.run_interruptibly(work, stop=self.interrupt)
 
     def _run_when_first(self, run: Callable[[], Outcome]) -> Outcome:
         """Run a function that takes the write lock, once this connection is first in the queue.

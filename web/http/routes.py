@@ -109,7 +109,7 @@ def list_existing_methods(candidates: Iterable[str], *, path: str | None = None)
     return [
         each
         for each in candidates
-        if _has_route(adapter, each, path) and not (is_receiver and each in _READ_METHODS)
+        if _has_matching_route(adapter, each, path) and not (is_receiver and each in _READ_METHODS)
     ]
 
 
@@ -136,7 +136,7 @@ def _find_endpoint_name(adapter: MapAdapter, method: str, path: str | None) -> s
     return endpoint
 
 
-def _has_route(adapter: MapAdapter, method: str, path: str | None) -> bool:
+def _has_matching_route(adapter: MapAdapter, method: str, path: str | None) -> bool:
     try:
         adapter.match(path, method=method)
     except RequestRedirect:

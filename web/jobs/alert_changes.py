@@ -22,7 +22,11 @@ from domain.alerts.change_feed import (
     lock_due_changes,
     schedule_change_retry,
 )
-from domain.alerts.handling.batches import BATCHES_ARE_DUE, process_next_slice, stop_oldest_batch
+from domain.alerts.handling.batches import (
+    BATCHES_ARE_DUE,
+    process_next_batch_slice,
+    stop_oldest_batch,
+)
 from domain.core.clock import Clock, system_clock
 from domain.core.database.failures import is_database_failure
 from domain.incidents.automation import (
@@ -241,7 +245,7 @@ class AlertBatches(Job):
     def _advance(self) -> bool:
         try:
             with Session(self.engine) as session, session.begin():
-                return process_next_slice(session=session, now=self.clock()) is not None
+                return process_next_batch_slice(session=session, now=self.clock()) is not None
         except DBAPIError:
             raise  # the database is unavailable or busy; the next run retries
         except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up

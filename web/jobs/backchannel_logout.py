@@ -49,10 +49,10 @@ class BackchannelLogout(Job):
         for each in ended:
             by_application[each.application_id].append(each)
         with ThreadPoolExecutor(_MAX_CONCURRENT_APPLICATIONS) as pool:
-            list(pool.map(self._notify_application, by_application.values()))
+            list(pool.map(self._notify_application_of_logouts, by_application.values()))
         return len(ended)
 
-    def _notify_application(self, ended: Sequence[EndedSession]) -> None:
+    def _notify_application_of_logouts(self, ended: Sequence[EndedSession]) -> None:
         """Notify one application of its ended sign-ins, and stop at the first failure."""
         client = OutgoingClient.of(self.settings)
         try:

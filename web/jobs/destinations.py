@@ -97,7 +97,7 @@ class DestinationWorker(Job):
         if most <= 0 or not self.has(self.kind.due):
             return []
         with Session(self.engine) as session, session.begin():
-            claims = self.kind.claim_due(most=most, session=session, now=self.clock())
+            claims = self.kind.claim_due_destinations(most=most, session=session, now=self.clock())
         begun = [
             Thread(target=self._deliver_all, args=(claim,), name=self.kind.noun, daemon=True)
             for claim in claims
@@ -139,7 +139,7 @@ class DestinationWorker(Job):
     def _find_next_delivery(
         self, claim: DestinationClaim, session: Session
     ) -> ClaimedDelivery | None:
-        return self.kind.next_delivery(
+        return self.kind.take_next_delivery(
             claim, session=session, keyring=self.keyring, now=self.clock()
         )
 

@@ -73,7 +73,7 @@ class PendingEscalations(Job):
                     "PolicyLookup", {ParserSettings: parser_settings(settings)}.__getitem__
                 ),
             )
-            return int(pending.escalate_pending(work, alert_id))
+            return int(pending.escalate_pending_alert(work, alert_id))
 
 
 class Escalations(Job):

@@ -25,10 +25,10 @@ _RETRY_SECONDS = 5.0
 def start_host_heartbeat(settings: Settings, program: str) -> None:
     """Start reporting in a daemon thread."""
     name = f"{socket.gethostname()}:{settings.port} {program}"
-    Thread(target=_report_repeatedly, args=(settings, name), name="pulse", daemon=True).start()
+    Thread(target=_report_host_repeatedly, args=(settings, name), name="pulse", daemon=True).start()
 
 
-def _report_repeatedly(
+def _report_host_repeatedly(
     settings: Settings, name: str, pause: Callable[[float], None] = sleep
 ) -> None:
     while True:

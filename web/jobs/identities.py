@@ -7,7 +7,7 @@ from typing import Any, cast
 from sqlalchemy.orm import Session
 
 from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
-from domain.accounts.identity_providers.checks import check_identity, claim_due_identity
+from domain.accounts.identity_providers.checks import check_identity_at_provider, claim_due_identity
 from domain.accounts.identity_providers.errors import ProviderError, ProviderUnreachableError
 from domain.accounts.identity_providers.relying_party import ProviderAccess
 from domain.core.clock import system_clock
@@ -44,7 +44,7 @@ def check_identities(settings: Settings) -> None:
                 policy=policy,
             )
             try:
-                check_identity(work, identity_id)
+                check_identity_at_provider(work, identity_id)
                 release_locks(session)  # the next provider may be slow
             except ProviderError as error:
                 session.rollback()

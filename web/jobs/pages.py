@@ -47,8 +47,8 @@ from domain.paging.notifications.outbox import (
     claim_contacts,
     find_due_contacts,
     record_failure,
-    record_sent,
-    release_claim,
+    record_message_sent,
+    release_contact_claim,
     take_next_message,
 )
 from domain.paging.notifications.page_targets import SubjectKind
@@ -360,7 +360,7 @@ class PagingJob(Job):
         did_well: bool | None = None
         while (delivery := self._next(claim, settings)) is not None:
             if self.is_stopped.is_set():
-                self._in_transaction(lambda session: release_claim(claim, session=session))
+                self._in_transaction(lambda session: release_contact_claim(claim, session=session))
                 break
             began = monotonic()
             problem = self._senders.send(delivery, settings)
@@ -368,7 +368,7 @@ class PagingJob(Job):
             if problem is not None:
                 self._note_failure(claim, problem, settings, delivery)
                 break
-            self._note_sent(claim, delivery)
+            self._record_message_sent(claim, delivery)
         return did_well
 
     def _next(self, claim: ContactClaim, settings: Settings) -> ContactMessage | None:
@@ -382,7 +382,7 @@ class PagingJob(Job):
             self._note_failure(claim, SendProblem(str(error)), settings)
             return None
 
-    def _note_sent(self, claim: ContactClaim, delivery: ContactMessage) -> None:
+    def _record_message_sent(self, claim: ContactClaim, delivery: ContactMessage) -> None:
         """Record a sent message, and retry while the database is unavailable.
 
         Without the record the message would be sent again.
@@ -390,7 +390,9 @@ class PagingJob(Job):
         while True:
             try:
                 self._in_transaction(
-                    lambda session: record_sent(claim, delivery, session=session, now=self.clock())
+                    lambda session: record_message_sent(
+                        claim, delivery, session=session, now=self.clock()
+                    )
                 )
                 break
             except SQLAlchemyError:

@@ -16,7 +16,7 @@ from domain.registry.removal import (
     RemovalPace,
     claim_removal,
     finish_removal,
-    release_removal,
+    release_claimed_removal,
     remove_repository,
     remove_tags,
     store_removal_failure,
@@ -89,7 +89,7 @@ def _run_removal(
     if is_done:
         finish_removal(removal, session=session)
     else:
-        release_removal(removal, session=session, now=clock())
+        release_claimed_removal(removal, session=session, now=clock())
     session.commit()
     return is_done
 

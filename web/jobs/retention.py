@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session
 from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.lifecycle.idle_accounts import IdleAccountProcessor
 from domain.alerts.handling.batches import prune_batches
-from domain.alerts.handling.retention import delete_resolved_alerts, resolve_unreported
+from domain.alerts.handling.retention import delete_resolved_alerts, resolve_stale_alerts
 from domain.alerts.integrations.monitors import update_monitors
-from domain.alerts.listing.charts import add_up_day_counts
+from domain.alerts.listing.charts import sum_day_counts
 from domain.audit.seals import build_seal_head, get_or_create_audit_key, prune_events, seal_events
 from domain.core.clock import Clock, system_clock
 from domain.core.keyring import Keyring
-from domain.delivery.audit_streams.streams import delete_orphaned_events, drop_old_events
+from domain.delivery.audit_streams.streams import delete_orphaned_events, drop_old_stream_events
 from domain.delivery.webhooks.endpoints import (
     WEBHOOK_KIND,
     abandon_old_deliveries,
@@ -35,9 +35,9 @@ from domain.housekeeping.pruning import (
     prune_expired_rows,
     remove_ended_memberships,
 )
-from domain.oauth.personal_tokens.lifetimes import expire_endless_tokens
+from domain.oauth.personal_tokens.lifetimes import assign_expiry_to_tokens
 from domain.paging.notifications.contacts import unconfirm_contacts_without_access
-from domain.paging.on_call.eligibility import note_eligibility
+from domain.paging.on_call.eligibility import record_eligibility_changes
 from web.database.engine import use_engine
 from web.database.schema import get_newest_known_revision
 from web.settings.policies.tokens import token_lifetimes
@@ -67,7 +67,7 @@ def assign_alerts_to_monitors(settings: Settings) -> None:
 def record_on_call_eligibility(settings: Settings) -> None:
     """Store which users have become eligible for on-call duty, and which no longer are."""
     with use_engine(settings) as engine, Session(engine) as session:
-        note_eligibility(session=session, now=system_clock(), between=session.commit)
+        record_eligibility_changes(session=session, now=system_clock(), between=session.commit)
 
 
 def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None) -> dict[str, int]:
@@ -92,7 +92,7 @@ def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None)
         )
         between()
         removed["members"] = remove_ended_memberships(session=session, now=now, between=between)
-        removed["tokens_given_expiry"] = expire_endless_tokens(
+        removed["tokens_given_expiry"] = assign_expiry_to_tokens(
             token_lifetimes(current), session=session, now=now, between=between
         )
         between()
@@ -120,7 +120,9 @@ def _prune_audit_log(
     """Remove old audit events and old stream entries and return the number of each."""
     now = system_clock()
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
-    dropped = drop_old_events(session=session, before=waiting_since, now=now, between=between)
+    dropped = drop_old_stream_events(
+        session=session, before=waiting_since, now=now, between=between
+    )
     if dropped:
         _audit_log.error(
             "Audit events were dropped because a destination did not accept them in time.",
@@ -237,7 +239,7 @@ def remove_deleted_data(settings: Settings, *, clock: Clock = system_clock) -> d
 def resolve_unreported_alerts(settings: Settings) -> int:
     """Resolve the alerts that no report has repeated and return their number."""
     with use_engine(settings) as engine, Session(engine) as session:
-        resolved = resolve_unreported(session=session, now=system_clock(), between=session.commit)
+        resolved = resolve_stale_alerts(session=session, now=system_clock(), between=session.commit)
         session.commit()
         return resolved
 
@@ -245,7 +247,7 @@ def resolve_unreported_alerts(settings: Settings) -> int:
 def update_daily_counts(settings: Settings) -> None:
     """Add new alerts to the daily counts, and fold the names of new environments."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
-        add_up_day_counts(session=session)
+        sum_day_counts(session=session)
         fold_environment_names(session=session)
 
 

@@ -123,7 +123,7 @@ class Job(ABC):
         self._period_since = now - (now - _EPOCH) % self.every
         return since is not None or self.starts_immediately
 
-    def period_ends_at(self) -> datetime:
+    def get_period_end(self) -> datetime:
         """Return the end of the current period, or the latest possible time if there is none."""
         if self.every is None or self._period_since is None:
             return datetime.max.replace(tzinfo=UTC)
@@ -317,8 +317,8 @@ class Scheduler:
             for job in self._jobs:
                 if job.is_new_period():
                     job.begin()
-            self._periods = (now, min(job.period_ends_at() for job in self._jobs))
-        if not self._question.may_have_changed() and monotonic() < self._is_quiet_until:
+            self._periods = (now, min(job.get_period_end() for job in self._jobs))
+        if not self._question.may_result_have_changed() and monotonic() < self._is_quiet_until:
             return
         answers = self._question.ask(compute_parameters(now))
         self._is_quiet_until = (

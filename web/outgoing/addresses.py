@@ -16,14 +16,14 @@ def resolve_allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Se
 
     Raise HostNotFoundError, or AddressBlockedError if no address is permitted.
     """
-    found = _resolve(host, port)
+    found = _resolve_host_name(host, port)
     allowed = [each for each in found if policy.refusal(each) is None]
     if not allowed:
         raise AddressBlockedError(host, found[0], policy.refusal(found[0]) or "")
     return allowed
 
 
-def _resolve(host: str, port: int) -> Sequence[Address]:
+def _resolve_host_name(host: str, port: int) -> Sequence[Address]:
     try:
         answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:

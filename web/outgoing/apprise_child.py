@@ -131,24 +131,24 @@ class Sandbox:
         elif event == "open":
             self._check_file(args[0], args[1], args[2])
         elif event.startswith(_FORBIDDEN_EVENTS) and not self._is_own_bind(event, args):
-            _deny(f"the service tried an operation that is not allowed ({event})")
+            _deny_access(f"the service tried an operation that is not allowed ({event})")
 
     def _check_address(self, opened: socket.socket, address: Any) -> None:
         if address is None:  # a connected socket, whose address was checked before
             return
         if opened.family not in {socket.AF_INET, socket.AF_INET6}:
-            _deny("the service tried to connect to a local program")
+            _deny_access("the service tried to connect to a local program")
         try:
             reached = ip_address(str(address[0]).partition("%")[0])
         except ValueError:
             # The name would be resolved after this check.
-            _deny("the service tried to connect to a host name that could not be checked")
+            _deny_access("the service tried to connect to a host name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
         kind = _PUBLIC_ADDRESSES.refusal(reached)
         request = _active_request.get(_ActiveRequest())
         if kind is not None and not _is_configured_host(str(reached), address[1], request.hosts):
             refused = AddressBlockedError(str(reached), reached, kind, remedy=request.remedy)
-            _deny(str(refused))
+            _deny_access(str(refused))
 
     def _check_file(self, path: Any, mode: Any, flags: Any) -> None:
         if isinstance(path, int):
@@ -157,7 +157,7 @@ class Sandbox:
         writes |= isinstance(mode, str) and any(each in mode for each in "wax+")
         name = os.path.realpath(os.fsdecode(path))
         if writes or not any(_is_inside(name, each) for each in self._readable):
-            _deny("the service tried to open a local file")
+            _deny_access("the service tried to open a local file")
 
     @staticmethod
     def _is_own_bind(event: str, args: tuple[Any, ...]) -> bool:
@@ -180,7 +180,7 @@ def _is_configured_host(address: str, port: int, hosts: HostList) -> bool:
     return hosts.has_host(address, port) or (of_port == port and hosts.has_host(name, port))
 
 
-def _deny(why: str) -> NoReturn:
+def _deny_access(why: str) -> NoReturn:
     _active_request.get(_ActiveRequest()).refused.append(why)
     raise PermissionError(why)
 
@@ -305,10 +305,12 @@ class AppriseRequestHandler:
         sender = self._apprise.Apprise()
         sender.add(service)
         kind = self._apprise.NotifyType
-        body = fit_text(request["body"], request["short_body"], room=int(service.body_maxlen))
+        body = fit_message_text(
+            request["body"], request["short_body"], room=int(service.body_maxlen)
+        )
         result = sender.notify(
-            title=disarm_mentions(request["title"]),
-            body=disarm_mentions(body),
+            title=neutralize_mentions(request["title"]),
+            body=neutralize_mentions(body),
             notify_type=kind.FAILURE if request["is_alarm"] else kind.INFO,
             body_format=self._apprise.NotifyFormat.TEXT,
             log_level=logging.DEBUG,
@@ -407,7 +409,7 @@ def _read_requests() -> Iterator[Mapping[str, Any]]:
         yield json.loads(line)
 
 
-def fit_text(body: str, short: str, *, room: int) -> str:
+def fit_message_text(body: str, short: str, *, room: int) -> str:
     """Return a text that fits within the given number of characters.
 
     A long text that is cut ends with the short text, which contains the required actions.
@@ -419,7 +421,7 @@ def fit_text(body: str, short: str, *, room: int) -> str:
     return f"{body[: max(room - len(short) - 3, 0)].rstrip()}…\n\n{short}"
 
 
-def disarm_mentions(text: str) -> str:
+def neutralize_mentions(text: str) -> str:
     """Return a text whose mentions notify no one."""
     return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 

@@ -105,7 +105,7 @@ class AppriseProcesses:
         with self._lock:
             if not any(each.is_alive for each in self._children):
                 self._children = [child := _AppriseChild(self._settings)]
-                self._schedule_end(child)
+                self._schedule_idle_end(child)
 
     @property
     def process_ids(self) -> Sequence[int]:
@@ -139,15 +139,15 @@ class AppriseProcesses:
                 child.kill()
                 self._children = [each for each in self._children if each is not child]
         if child.is_idle:
-            self._schedule_end(child)
+            self._schedule_idle_end(child)
 
-    def _schedule_end(self, child: "_AppriseChild") -> None:
+    def _schedule_idle_end(self, child: "_AppriseChild") -> None:
         """End a child after a while if it gets no work."""
-        timer = Timer(self._idle_seconds, self._end_if_idle, (child, child.served))
+        timer = Timer(self._idle_seconds, self._end_child_if_idle, (child, child.served))
         timer.daemon = True
         timer.start()
 
-    def _end_if_idle(self, child: "_AppriseChild", served: int) -> None:
+    def _end_child_if_idle(self, child: "_AppriseChild", served: int) -> None:
         with self._lock:
             if child.is_idle and child.served == served:
                 child.kill()

@@ -220,13 +220,13 @@ class _OutgoingRequest:
         """Connect, through the proxy if required, and send the request."""
         proxy = self._route.proxy
         if proxy is not None and not is_direct_request(self._url, self._route.policy):
-            self._connect_through(proxy)
+            self._connect_through_proxy(proxy)
         else:
-            self._connect_directly()
+            self._connect_to_host()
         self._write()
         self._response = self._open().getresponse()
 
-    def _connect_through(self, proxy: Proxy) -> None:
+    def _connect_through_proxy(self, proxy: Proxy) -> None:
         self.connection = self._connection(proxy.host, proxy.port)
         # The proxy connects meanwhile, so the deadline of the whole request applies.
         self.connection.timeout = DEADLINE_SECONDS
@@ -237,7 +237,7 @@ class _OutgoingRequest:
             self._headers |= proxy.headers
         proxy.connect(self.connection)
 
-    def _connect_directly(self) -> None:
+    def _connect_to_host(self) -> None:
         """Connect to the first address that accepts the connection."""
         addresses = resolve_allowed_addresses(self._url.host, self._url.port, self._route.policy)
         for left, address in zip(reversed(range(len(addresses))), addresses, strict=True):

@@ -1,7 +1,7 @@
 """State of Git repositories, for lists of projects."""
 
 from domain.git.access import can_read_repository
-from domain.git.storage import get_repository_path, has_branches, read_default_branch
+from domain.git.storage import get_repository_path, has_repository_branches, read_default_branch
 from domain.projects.types import RepositoryLookup, RepositoryState
 from domain.projects.views import ProjectView
 from web.services import settings
@@ -21,4 +21,4 @@ def _read_repository(project: ProjectView) -> RepositoryState:
     branch = (
         read_default_branch(path).decode(errors="replace") if can_read_repository(project) else None
     )
-    return RepositoryState(default_branch=branch, is_empty=not has_branches(path))
+    return RepositoryState(default_branch=branch, is_empty=not has_repository_branches(path))

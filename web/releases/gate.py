@@ -25,7 +25,7 @@ from web.releases.requested_release import (
     get_running_release,
 )
 from web.releases.schedule_view import add_announcement_headers
-from web.releases.usage_recording import note_changes
+from web.releases.usage_recording import record_affecting_changes
 
 #: Pattern of a variable in a URL rule.
 _RULE_VARIABLE = re.compile(r"<[^<>]+>")
@@ -65,7 +65,7 @@ class ReleaseGate:
     def parameters(self) -> Mapping[str, Any]:
         """Return the parameters, with values of former names also under their new names."""
         taken = dict(self.given)
-        for change in _list_announced(self.concerns, self.release):
+        for change in _list_announced_changes(self.concerns, self.release):
             for former, names in (change.renamed or {}).items():
                 if former in taken:
                     taken = dict.fromkeys(names, taken[former]) | taken
@@ -83,7 +83,7 @@ class ReleaseGate:
             return None
         tree: ExcludedFields = {}
         for name in gone:
-            _set_nested(tree, name.replace("[]", ".__all__").split("."))
+            _set_nested_field(tree, name.replace("[]", ".__all__").split("."))
         return {"__all__": tree} if is_list else tree
 
 
@@ -104,13 +104,13 @@ def open_release_gate(read: Callable[[], Mapping[str, Any]]) -> ReleaseGate | No
     texts = dict.fromkeys(list_nested_names(parameters), "")
     texts |= {name: _to_text(value) for name, value in parameters.items()}
     used = tuple(each for each in concerns if is_affected_by_parameters(each.call, texts))
-    note_changes(each.change.id for each in used)
+    record_affecting_changes(each.change.id for each in used)
     after_this_request(_add_vary_header)
     for concern in used:
         if concern.rejects_call and concern.change.applies_in(release):
             raise _build_removal_error(concern, texts)
     # Fields of responses are announced whether or not a client reads them.
-    announced = _list_announced(
+    announced = _list_announced_changes(
         [each for each in concerns if each in used or each.call.fields], release
     )
     if announced:
@@ -120,7 +120,7 @@ def open_release_gate(read: Callable[[], Mapping[str, Any]]) -> ReleaseGate | No
 
 def apply_change(change: Change) -> None:
     """Announce a change that this request uses, or raise its error once its release applies."""
-    note_changes([change.id])
+    record_affecting_changes([change.id])
     after_this_request(_add_vary_header)
     if change.applies_in(get_requested_release()):
         raise _build_change_error(change, "")
@@ -130,16 +130,16 @@ def apply_change(change: Change) -> None:
 def _get_url_rule() -> str:
     rule = request.url_rule.rule if request.url_rule else ""
     kind = (request.view_args or {}).get("kind")
-    return _replace_kind(rule, kind) if kind else rule
+    return _replace_kind_variable(rule, kind) if kind else rule
 
 
 @cache
-def _replace_kind(rule: str, kind: str) -> str:
+def _replace_kind_variable(rule: str, kind: str) -> str:
     """Return a URL rule for projects and groups as a rule for one of them."""
     return _KIND_VARIABLE.sub(kind, rule)
 
 
-def _list_announced(concerns: Sequence[CallMatch], release: Release) -> Sequence[Change]:
+def _list_announced_changes(concerns: Sequence[CallMatch], release: Release) -> Sequence[Change]:
     changes = dict.fromkeys(each.change for each in concerns)
     return [each for each in changes if not each.applies_in(_get_deciding_release(each, release))]
 
@@ -175,7 +175,7 @@ def _add_vary_header(response: Any) -> Any:
     return response
 
 
-def _set_nested(tree: ExcludedFields, parts: Sequence[str]) -> None:
+def _set_nested_field(tree: ExcludedFields, parts: Sequence[str]) -> None:
     *outer, last = parts
     for part in outer:
         tree = tree.setdefault(part, {})

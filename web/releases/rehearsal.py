@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from sqlalchemy.orm import Session
 
 from domain.core.clock import format_api_time
-from domain.oauth.personal_tokens.lifetimes import count_endless_tokens
+from domain.oauth.personal_tokens.lifetimes import count_tokens_without_expiry
 from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
 from domain.releases.usage.reading import AffectedUsage, UsagePeriod, find_instance_usage
@@ -55,10 +55,12 @@ def rehearse_change(
         return None
     if str(release) == current.release:
         return None
-    return rehearse(release, current, session=session, now=now)
+    return rehearse_release(release, current, session=session, now=now)
 
 
-def rehearse(release: Release, current: Settings, *, session: Session, now: datetime) -> Rehearsal:
+def rehearse_release(
+    release: Release, current: Settings, *, session: Session, now: datetime
+) -> Rehearsal:
     """Return the effects of changing the running release."""
     running = parse_release(current.release)
     # The period covers all stored calls, and the changes up to the release.
@@ -66,7 +68,7 @@ def rehearse(release: Release, current: Settings, *, session: Session, now: date
     uses = find_instance_usage(ahead, session=session, now=now)
     first, last = sorted((running, release))
     until = token_lifetimes(replace(current, release=str(release))).get_default_day(now)
-    endless = count_endless_tokens(session=session) if until else 0
+    endless = count_tokens_without_expiry(session=session) if until else 0
     return Rehearsal(
         running=running,
         release=release,

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from werkzeug.http import http_date
 
 from domain.releases.changes import Change
-from domain.releases.listing import ChangeFilter, ReleaseChangeState, get_state, list_changes
+from domain.releases.listing import ChangeFilter, ReleaseChangeState, get_change_state, list_changes
 from domain.releases.version import Release, parse_release, parse_release_dates
 from models import Installation, InstanceSetting
 from web.releases.requested_release import get_running_release
@@ -75,7 +75,7 @@ def build_listed_change(change: Change) -> ListedChange:
     """Return a change with its state, its date and its page."""
     return ListedChange(
         change=change,
-        state=get_state(change, running=get_running_release()),
+        state=get_change_state(change, running=get_running_release()),
         day=find_release_date(change.removal),
         url=build_change_url(change),
     )

@@ -26,7 +26,7 @@ from domain.releases.usage.storing import (
     CallCounter,
     Consumer,
     CountedCalls,
-    Shape,
+    UsageShape,
     store_call_counts,
 )
 from domain.releases.version import parse_release
@@ -83,7 +83,7 @@ def record_fast_operation(bearer: Bearer) -> None:
 
 
 def _count_call(
-    bearer: Bearer | None, shape: Shape, asked: Any, browser_of: int | None = None
+    bearer: Bearer | None, shape: UsageShape, asked: Any, browser_of: int | None = None
 ) -> None:
     own = services()
     consumer = Consumer(browser_of, None, None) if browser_of else _build_consumer(bearer)
@@ -93,8 +93,8 @@ def _count_call(
 @lru_cache(maxsize=1_000)
 def _build_shape(
     method: str, route: str, parameters: tuple[str, ...], changes: tuple[str, ...]
-) -> Shape:
-    return Shape("GET" if method == "HEAD" else method, route, parameters, changes)
+) -> UsageShape:
+    return UsageShape("GET" if method == "HEAD" else method, route, parameters, changes)
 
 
 def _build_consumer(bearer: Bearer | None) -> Consumer:
@@ -105,7 +105,7 @@ def _build_consumer(bearer: Bearer | None) -> Consumer:
     )
 
 
-def note_changes(change_ids: Iterable[str]) -> None:
+def record_affecting_changes(change_ids: Iterable[str]) -> None:
     """Note the changes of the schedule that affect this request, which is counted afterwards.
 
     If an operation of the API handles the request, it counts the request itself.
@@ -126,7 +126,7 @@ def _record_affected_request(response: Response) -> Response:
             g.get("bearer"),
             names,
             SCHEDULE_NAMES,
-            _get_kind(),
+            _get_kind_variable(),
             browser_of=_find_signed_in_user_id(),
         )
     return response
@@ -138,7 +138,7 @@ def _find_signed_in_user_id() -> int | None:
     return user.id if user is not None and user.is_authenticated else None
 
 
-def _get_kind() -> str:
+def _get_kind_variable() -> str:
     return str((request.view_args or {}).get("kind", ""))
 
 

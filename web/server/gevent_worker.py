@@ -208,7 +208,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         listeners = [self._open(each) for each in self.sockets]
         while self.alive:
             self.notify()
-            self._close_idle(monotonic())
+            self._close_idle_connections(monotonic())
             self._refresh_certificate()
             self.count_dropped_lines()
             self._stop_requested.wait(_CHECK_INTERVAL_SECONDS)
@@ -247,7 +247,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             gevent.sleep(0)  # lets other greenlets run
         else:
             kept, new = self.cfg.keepalive, min(self.cfg.keepalive, self.request_seconds)
-            self._wait_for_data(current.client, kept if current.request else new)
+            self._wait_for_request_data(current.client, kept if current.request else new)
         current.began = monotonic()
         return gevent.Timeout(self.request_seconds, RequestHeadTimeoutError)
 
@@ -325,7 +325,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         goodbye = monotonic() + min(GRACEFUL_CLOSE_SECONDS, patience / 2)
         while len(self._connections) and monotonic() < end:
             if monotonic() > goodbye:
-                self._close_idle(float("inf"))
+                self._close_idle_connections(float("inf"))
             self.notify()
             gevent.sleep(0.05)
         if len(self._connections):
@@ -405,7 +405,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
                 extra={"event": "server.connections_nearly_exhausted"},
             )
 
-    def _wait_for_data(self, client: Any, seconds: float) -> None:
+    def _wait_for_request_data(self, client: Any, seconds: float) -> None:
         self._free_connection()
         self._idle[client] = monotonic() + seconds
         try:
@@ -413,7 +413,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         finally:
             del self._idle[client]
 
-    def _close_idle(self, moment: float) -> None:
+    def _close_idle_connections(self, moment: float) -> None:
         for client, until in tuple(self._idle.items()):
             if until < moment:
                 _shut_down_reading(client)

@@ -7,7 +7,7 @@ migrations added.
 import sys
 from argparse import ArgumentParser
 
-from web.database.schema import UnknownRevisionError, migrate, migrate_to
+from web.database.schema import UnknownRevisionError, migrate_to, migrate_to_newest
 from web.database.start_checks import convert_database_errors
 from web.database.start_errors import CannotStartError
 from web.logging import configure_logging
@@ -23,7 +23,7 @@ def main(revision: str | None = None) -> None:
         configure_logging(settings)
         with convert_database_errors():
             if revision is None:
-                migrate(settings)
+                migrate_to_newest(settings)
             else:
                 migrate_to(settings, revision)
     except (SettingsError, CannotStartError, UnknownRevisionError) as error:

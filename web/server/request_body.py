@@ -46,13 +46,13 @@ class DeadlineBody:
 
     def read(self, size: int | None = None) -> bytes:
         """Return up to `size` bytes, or the whole body without a size."""
-        piece: bytes = self._wait_for("read", size)
+        piece: bytes = self._wait_for_body_data("read", size)
         self._has_ended = size is None or size < 0 or len(piece) < size
         return piece
 
     def readline(self, size: int | None = None) -> bytes:
         """Return a line."""
-        line: bytes = self._wait_for("readline", size)
+        line: bytes = self._wait_for_body_data("readline", size)
         return line
 
     def readlines(self, _hint: int | None = None) -> list[bytes]:
@@ -89,7 +89,7 @@ class DeadlineBody:
         """Close the connection after this response."""
         self._message.force_close()
 
-    def _wait_for(self, read: str, size: int | None) -> Any:
+    def _wait_for_body_data(self, read: str, size: int | None) -> Any:
         if self._is_unwanted and self._count > self._most:
             close_gracefully(self._connection)
             raise TimeoutError(BodyTimeoutError.description)

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 
 from web.logging import configure_logging
 from web.server.listening import get_listening_host
-from web.server.supervisor import EndReaction, SupervisedProgram, Supervisor
+from web.server.supervisor import ProgramEndReaction, SupervisedProgram, Supervisor
 from web.server.temporary_files import check_temporary_directory
 from web.settings.reader import (
     WRONG_SETTING_STATUS,
@@ -61,12 +61,14 @@ def main() -> None:
 _WORKER_COMMAND = (sys.executable, "-m", "web.jobs.worker")
 #: Worker, without which alerts and sign-ins still work.
 _WORKER_PROGRAM = SupervisedProgram(
-    command=_WORKER_COMMAND, when_ended=EndReaction.RESTART, watchdog_seconds=_WATCHDOG_SECONDS
+    command=_WORKER_COMMAND,
+    when_ended=ProgramEndReaction.RESTART,
+    watchdog_seconds=_WATCHDOG_SECONDS,
 )
 #: Web server, which replaces its own processes that hang.
 _WEB_PROGRAM = SupervisedProgram(
     command=(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
-    when_ended=EndReaction.RESTART_IF_IT_RAN,
+    when_ended=ProgramEndReaction.RESTART_IF_IT_RAN,
 )
 
 

@@ -16,7 +16,11 @@ from time import monotonic
 from types import FrameType
 
 from web.server.watchdog import Watchdog
-from web.settings.reader import WRONG_SETTING_STATUS, build_child_environment, take_from_environment
+from web.settings.reader import (
+    WRONG_SETTING_STATUS,
+    build_child_environment,
+    pop_environment_variable,
+)
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
@@ -72,7 +76,7 @@ class NotifySocket:
         self._directory.cleanup()
 
 
-class EndReaction(Enum):
+class ProgramEndReaction(Enum):
     """Reaction to a program that ends by itself."""
 
     #: Reaction that stops all programs.
@@ -93,7 +97,7 @@ class SupervisedProgram:
     first_command: Sequence[str] | None = None
     #: Program whose first sign of life this one awaits after loading (`wait_until_released`).
     waits_for: str | None = None
-    when_ended: EndReaction = EndReaction.STOP_ALL
+    when_ended: ProgramEndReaction = ProgramEndReaction.STOP_ALL
     #: Seconds without a sign of life after which the started program is killed, or None if it shows
     #: none. It receives NOTIFY_SOCKET, as from systemd.
     watchdog_seconds: float | None = None
@@ -154,7 +158,7 @@ class _ProgramRun:
             and not self.has_begun
         )
 
-    def is_wrong_setting(self) -> bool:
+    def ended_with_wrong_setting(self) -> bool:
         """Return whether the program has ended with the status for a wrong setting."""
         return self.process is not None and self.process.returncode == WRONG_SETTING_STATUS
 
@@ -163,9 +167,9 @@ class _ProgramRun:
         assert self.process is not None  # noqa: S101 - it has just ended
         if self.cannot_start():
             return False
-        if self.program.when_ended is EndReaction.RESTART_IF_IT_RAN:
-            return self.process.returncode < 0 or self._has_run_for_long()
-        return self.program.when_ended is EndReaction.RESTART
+        if self.program.when_ended is ProgramEndReaction.RESTART_IF_IT_RAN:
+            return self.process.returncode < 0 or self._has_run_stably()
+        return self.program.when_ended is ProgramEndReaction.RESTART
 
     def record_signs_of_life(self) -> None:
         """Record whether the program has shown a sign of life."""
@@ -193,13 +197,13 @@ class _ProgramRun:
         if self._signs is not None:
             self._signs.close()
 
-    def _has_run_for_long(self) -> bool:
+    def _has_run_stably(self) -> bool:
         return monotonic() - self._started_at >= _STABLE_RUN_SECONDS
 
     def schedule_restart(self) -> None:
         """Schedule the next start after a pause that grows with each restart."""
         assert self.process is not None  # noqa: S101 - it has just ended
-        if self._has_run_for_long():
+        if self._has_run_stably():
             self._pause = _FIRST_PAUSE_SECONDS
         told = {"program": self.name, "status": self.process.returncode, "pause": self._pause}
         _log.error(
@@ -213,7 +217,7 @@ class _ProgramRun:
 
 def wait_until_released() -> None:
     """Wait for the first sign of life of the program that this one depends on, if any."""
-    held_by = take_from_environment(HOLD_VARIABLE)
+    held_by = pop_environment_variable(HOLD_VARIABLE)
     if held_by is not None:
         os.read(int(held_by), 1)  # until the supervisor closes its end
         os.close(int(held_by))
@@ -252,7 +256,9 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
         ended = self._wait_for_end()
-        has_said_why = ended is not None and ended.cannot_start() and ended.is_wrong_setting()
+        has_said_why = (
+            ended is not None and ended.cannot_start() and ended.ended_with_wrong_setting()
+        )
         if ended and not has_said_why:
             _log.critical(
                 "Process exited unexpectedly; all processes are stopped.",

@@ -33,7 +33,7 @@ class SettingMetadata:
     narrower: kinds.SettingKind[Any] | None = None
 
     @property
-    def changeable_to(self) -> kinds.SettingKind[Any]:
+    def runtime_kind(self) -> kinds.SettingKind[Any]:
         """Return the kind of values that are allowed at runtime."""
         return self.narrower or self.kind
 

@@ -108,7 +108,7 @@ def one_of(*choices: str) -> SettingKind[str]:
     return SettingKind(read, "one of " + ", ".join(choices), choices=choices)
 
 
-def _allow_texts(is_allowed: Callable[[str], bool], allowed: str) -> SettingKind[str]:
+def _build_text_kind(is_allowed: Callable[[str], bool], allowed: str) -> SettingKind[str]:
     """Allow texts that meet a condition, without changing them."""
 
     def read(text: str) -> str:
@@ -121,7 +121,7 @@ def _allow_texts(is_allowed: Callable[[str], bool], allowed: str) -> SettingKind
 
 def line_of_text(most: int) -> SettingKind[str]:
     """Allow any printable text on one line."""
-    return _allow_texts(
+    return _build_text_kind(
         lambda text: len(text) <= most and text.isprintable(),
         f"one line of at most {most} characters",
     )
@@ -315,7 +315,7 @@ def _has_stray_password(url: "URL", text: str) -> bool:
 
 def long_secret() -> SettingKind[str]:
     """Allow a secret of sufficient length."""
-    return _allow_texts(
+    return _build_text_kind(
         lambda text: len(text) >= _MIN_SECRET_LENGTH, f"at least {_MIN_SECRET_LENGTH} characters"
     )
 
@@ -508,7 +508,7 @@ def release_dates() -> SettingKind[str]:
 def release() -> SettingKind[str]:
     """Allow a release number with two parts."""
     is_release = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}").fullmatch
-    return _allow_texts(lambda text: bool(is_release(text)), "a release such as 18.0")
+    return _build_text_kind(lambda text: bool(is_release(text)), "a release such as 18.0")
 
 
 def line_of_text_or_nothing(most: int) -> SettingKind[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from domain.core.randomness import random_hex
-from web.instance_files import make_instance_directory, read_or_write_once
+from web.instance_files import make_instance_directory, read_or_create_file
 from web.settings.fields import Source, get_setting_metadata
 from web.settings.kinds import InvalidPartError, SettingKind
 from web.settings.other_names import REMOVED_SETTINGS, SETTINGS_BY_OTHER_NAME
@@ -46,7 +46,7 @@ __all__ = [
     "load_settings",
     "parse_change",
     "parse_settings",
-    "take_from_environment",
+    "pop_environment_variable",
 ]
 
 #: Exit status of a program that has reported a wrong setting or another reason not to start.
@@ -74,7 +74,7 @@ def parse_settings(environ: Mapping[str, str]) -> Settings:
     values: dict[str, Any] = {}
     for each in fields(Settings):
         text = _read_text(each, environ)
-        if text or _is_turned_off(each, environ):
+        if text or _is_switched_off(each, environ):
             values[each.name] = _parse_value(each, get_setting_metadata(each).kind, text)
     for name, value in _PROFILE_DEFAULTS[values.get("profile", Settings.profile)].items():
         values.setdefault(name, value)
@@ -124,7 +124,7 @@ def parse_change(name: str, text: str) -> Any:
     Raise SettingsError if it is invalid.
     """
     setting = get_changeable_setting(name)
-    return _parse_value(setting, get_setting_metadata(setting).changeable_to, text)
+    return _parse_value(setting, get_setting_metadata(setting).runtime_kind, text)
 
 
 def get_changeable_setting(name: str) -> Field[Any]:
@@ -149,45 +149,45 @@ def list_ignored_variables() -> tuple[str, ...]:
     return (
         *(
             f"{name} is not a setting. Did you mean {meant}?"
-            for name, meant in _find_misspelled(os.environ)
+            for name, meant in _find_misspelled_variables(os.environ)
         ),
         *(
             f"{name} is no longer a setting and is ignored. Remove it, and see {document}."
-            for name, document in _find_removed(os.environ)
+            for name, document in _find_removed_variables(os.environ)
         ),
     )
 
 
-def _find_removed(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _find_removed_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name in sorted(environ):
         known = name.upper().removeprefix(_PREFIX).removesuffix("_FILE")
         if environ[name] and known in REMOVED_SETTINGS:
             yield name, REMOVED_SETTINGS[known]
 
 
-def _find_misspelled(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _find_misspelled_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     ours = {each.name.upper(): each for each in fields(Settings)}
     known = {**dict.fromkeys(ours), **dict.fromkeys(f"{name}_FILE" for name in ours)}
     given = {name for name in known if environ.get(name)}
     for name in sorted(set(environ) - set(known) - _LIBRARY_VARIABLES):
         if not environ[name]:
             continue
-        meant = SETTINGS_BY_OTHER_NAME.get(name.upper().removesuffix("_FILE")) or _find_prefixed(
-            name, ours
-        )
+        meant = SETTINGS_BY_OTHER_NAME.get(
+            name.upper().removesuffix("_FILE")
+        ) or _find_prefixed_variables(name, ours)
         # Other programs may use their own variable in addition to our setting.
         if meant and not given & {meant, f"{meant}_FILE"}:
             yield name, meant
-        elif not meant and (near := _find_similar(name, known)):
+        elif not meant and (near := _find_similar_name(name, known)):
             yield name, near
 
 
-def _find_prefixed(name: str, ours: Mapping[str, object]) -> str | None:
+def _find_prefixed_variables(name: str, ours: Mapping[str, object]) -> str | None:
     rest = name.upper().removeprefix(_PREFIX).removesuffix("_FILE")
     return rest if name.upper().startswith(_PREFIX) and rest in ours else None
 
 
-def _find_similar(name: str, known: Mapping[str, object]) -> str | None:
+def _find_similar_name(name: str, known: Mapping[str, object]) -> str | None:
     # Single words such as PORT are too similar to variables of other programs.
     letters = {each.replace("_", ""): each for each in known if "_" in each}
     near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_MIN_SIMILARITY)
@@ -203,7 +203,7 @@ def build_child_environment(**variables: str) -> Mapping[str, str]:
     return {name: value for name, value in given.items() if value or name != "WEB_CONCURRENCY"}
 
 
-def take_from_environment(name: str) -> str | None:
+def pop_environment_variable(name: str) -> str | None:
     """Remove and return a variable that child programs must not inherit, or None without it."""
     return os.environ.pop(name, None)
 
@@ -216,11 +216,11 @@ def list_names_in_environment() -> frozenset[str]:
         for each in fields(Settings)
         if given.get(each.name.upper())
         or given.get(f"{each.name.upper()}_FILE")
-        or _is_turned_off(each, given)
+        or _is_switched_off(each, given)
     )
 
 
-def _is_turned_off(each: Field[Any], environ: Mapping[str, str]) -> bool:
+def _is_switched_off(each: Field[Any], environ: Mapping[str, str]) -> bool:
     """Return whether a variable is empty to turn off a rate limit."""
     return get_setting_metadata(each).kind.empty_turns_off and environ.get(each.name.upper()) == ""
 
@@ -297,7 +297,7 @@ def _get_generated_secret_key(database_url: str, instance_path: Path) -> str:
 def _read_or_create_secret_key(instance_path: Path) -> str:
     path = instance_path / "secret_key"
     try:
-        return read_or_write_once(path, lambda: random_hex(32))
+        return read_or_create_file(path, lambda: random_hex(32))
     except OSError as error:
         reason = f"{path} cannot be read or written ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be writable: {reason}.") from error

@@ -42,7 +42,7 @@ def index() -> ResponseReturnValue:
 @sign_in_required
 def end(sign_in_id: int) -> ResponseReturnValue:
     """Sign the user out of one browser."""
-    words = own_account.end_sign_in(unit_of_work(), sign_in_id)
+    words = own_account.end_own_sign_in(unit_of_work(), sign_in_id)
     flash(f"You are signed out of {words}.")
     return redirect(url_for("activity.index"))
 

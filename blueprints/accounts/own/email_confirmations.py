@@ -41,7 +41,7 @@ def show(token: str) -> ResponseReturnValue:
 @sign_in_required
 def confirm(token: str) -> ResponseReturnValue:
     """Confirm the address of a link."""
-    flash(f"Email address {domain.confirm_by_link(unit_of_work(), token).email} confirmed.")
+    flash(f"Email address {domain.confirm_address_by_link(unit_of_work(), token).email} confirmed.")
     return redirect(url_for("account.profile"))
 
 
@@ -50,7 +50,7 @@ def confirm(token: str) -> ResponseReturnValue:
 def send_link() -> ResponseReturnValue:
     """Send a new link to the unconfirmed address, or to the account's own address."""
     with show_errors_on_next_page(TooManyAttemptsError):
-        domain.send_link(unit_of_work())
+        domain.send_address_link(unit_of_work())
         flash("A new link was sent. Earlier links no longer work.")
     return redirect(url_for("account.profile"))
 

@@ -10,7 +10,7 @@ from blueprints.accounts.own.password_confirmation import (
     remove_unused_password_field,
     validate_with_password,
 )
-from blueprints.accounts.signing_in.attempts import finish_adding_factor, renew_this_sign_in
+from blueprints.accounts.signing_in.attempts import complete_factor_setup, renew_current_sign_in
 from domain.accounts.factors import passkeys as domain
 from domain.accounts.factors.passkeys import InvalidPasskeyError
 from domain.accounts.lifecycle import own_account
@@ -81,7 +81,7 @@ def add() -> ResponseReturnValue:
     except InvalidPasskeyError as error:
         form.add_error("", str(error))
         return _render_new_page(form), 422
-    return finish_adding_factor(f"passkey {name}", codes)
+    return complete_factor_setup(f"passkey {name}", codes)
 
 
 @passkeys.route("/<int:passkey_id>", methods=["GET", "POST"])
@@ -106,7 +106,7 @@ def remove(passkey_id: int) -> ResponseReturnValue:
     form = PasswordConfirmationForm()
     if validate_with_password(form):
         own_account.remove_passkey(unit_of_work(), passkey_id)
-        renew_this_sign_in()
+        renew_current_sign_in()
         flash("Passkey removed. You can also delete it from your device.")
         return redirect(url_for("account.security"))
     return render_form_page("passkeys/remove.html", form, passkey=passkey)

@@ -9,7 +9,11 @@ from blueprints.accounts.own.password_confirmation import (
     is_current_password,
     remove_unused_password_field,
 )
-from blueprints.accounts.signing_in.attempts import get_next_url, pop_return_url, renew_this_sign_in
+from blueprints.accounts.signing_in.attempts import (
+    get_next_url,
+    pop_return_url,
+    renew_current_sign_in,
+)
 from domain.accounts.email_addresses import find_unconfirmed_address
 from domain.accounts.factors.recovery_codes import RECOVERY_CODE_COUNT
 from domain.accounts.factors.second_factors import get_second_factors
@@ -83,7 +87,7 @@ def security() -> ResponseReturnValue:
         return page, 429, {"Retry-After": str(error.retry_after)}
     if not is_done:
         return _render_security_page(form)
-    renew_this_sign_in()
+    renew_current_sign_in()
     more = " All authorized applications were revoked." if form.end_applications.data else ""
     flash(f"Password changed. You were signed out of all other browsers.{more}")
     return redirect(pop_return_url())

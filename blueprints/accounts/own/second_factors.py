@@ -5,11 +5,11 @@ from flask.typing import ResponseReturnValue
 
 from blueprints.accounts.own.password_confirmation import validate_with_password
 from blueprints.accounts.signing_in.attempts import (
-    finish_adding_factor,
+    complete_factor_setup,
     pop_recovery_codes,
     pop_return_url,
     redirect_to_recovery_codes,
-    renew_this_sign_in,
+    renew_current_sign_in,
 )
 from domain.accounts.factors import recovery_codes, totp
 from domain.accounts.factors.second_factors import get_second_factors, has_second_factor
@@ -42,14 +42,14 @@ def authenticator() -> ResponseReturnValue:
     if not validate_with_password(form):
         return _render_authenticator_page(form, seed)
     try:
-        codes = own_account.add_app(
+        codes = own_account.add_own_authenticator_app(
             unit_of_work(), get_current_user().sign_in_id, seed, form.code.data or ""
         )
     except InvalidError as error:
         form.add_error(error.field, str(error))
         return _render_authenticator_page(form, seed)
     take_secret(_SEED_SESSION_KEY)
-    return finish_adding_factor(own_account.AUTHENTICATOR_APP, codes)
+    return complete_factor_setup(own_account.AUTHENTICATOR_APP, codes)
 
 
 @second_factors.route("/authenticator/remove", methods=["GET", "POST"])
@@ -59,8 +59,8 @@ def remove_authenticator() -> ResponseReturnValue:
     form = PasswordConfirmationForm()
     if not validate_with_password(form):
         return render_form_page("second_factors/remove_authenticator.html", form)
-    if own_account.remove_app(unit_of_work()):
-        renew_this_sign_in()
+    if own_account.remove_own_authenticator_app(unit_of_work()):
+        renew_current_sign_in()
         flash("Authenticator app removed.")
     return redirect(url_for("account.security"))
 
@@ -74,7 +74,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
     form = PasswordConfirmationForm()
     if not validate_with_password(form):
         return render_form_page("second_factors/renew_recovery_codes.html", form)
-    renew_this_sign_in()
+    renew_current_sign_in()
     return redirect_to_recovery_codes(own_account.renew_recovery_codes(unit_of_work()))
 
 
@@ -98,7 +98,11 @@ def download_recovery_codes() -> ResponseReturnValue:
 
     The page sends the codes because they are not stored in plaintext.
     """
-    codes = [code for code in request.form.getlist("code") if recovery_codes.normalize_code(code)]
+    codes = [
+        code
+        for code in request.form.getlist("code")
+        if recovery_codes.normalize_recovery_code(code)
+    ]
     lines = (
         f"Recovery codes of {get_current_user().username} at {settings().instance_name}",
         settings().base_url,

@@ -60,7 +60,7 @@ def get_device_ids() -> dict[int, str]:
     return found
 
 
-def remember_browser(user_id: int) -> None:
+def store_browser_cookie(user_id: int) -> None:
     """Set the cookie with a device id for an account that has just signed in."""
     device_ids = get_device_ids()
     # The order is by latest sign-in; the oldest entry is dropped.
@@ -114,16 +114,18 @@ def complete_sign_in(authentication: Authentication, next_page: str = "") -> Res
     if user is not None and has_second_factor(user_id, session=db.session()):
         begin_pending_sign_in(user, authentication)
         return redirect(url_for("two_factor.enter", next=next_page or get_requested_page() or None))
-    return sign_in_as(authentication, next_page)
+    return create_sign_in_and_redirect(authentication, next_page)
 
 
-def sign_in_as(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
+def create_sign_in_and_redirect(
+    authentication: Authentication, next_page: str = ""
+) -> ResponseReturnValue:
     """Create a sign-in for an authenticated user and redirect to the requested page."""
     lifetime = timedelta(seconds=settings().session_lifetime_seconds)
     # A browser has one sign-in at a time.
     former_id = get_current_user().sign_in_id if current_user.is_authenticated else None
     token = signing_in.sign_in(unit_of_work(), authentication, lifetime, former_id=former_id)
-    remember_browser(authentication.user_id)
+    store_browser_cookie(authentication.user_id)
     # Discard the old session to prevent session fixation.
     session.clear()
     db.session.flush()  # so that the new sign-in can be loaded
@@ -132,7 +134,7 @@ def sign_in_as(authentication: Authentication, next_page: str = "") -> ResponseR
     return redirect(next_page or get_next_url())
 
 
-def renew_this_sign_in() -> None:
+def renew_current_sign_in() -> None:
     """Renew this browser's sign-in cookie after a change of the user's credentials.
 
     All other browsers are signed out, including any that use a copy of the cookie. Raise
@@ -181,9 +183,9 @@ def pop_return_url() -> str:
     return kept or url_for("account.security")
 
 
-def finish_adding_factor(name: str, codes: Sequence[str]) -> ResponseReturnValue:
+def complete_factor_setup(name: str, codes: Sequence[str]) -> ResponseReturnValue:
     """Confirm a new second factor, and show recovery codes if it is the first one."""
-    renew_this_sign_in()
+    renew_current_sign_in()
     if codes:
         return redirect_to_recovery_codes(codes)
     flash(f"The {name} was added. Use it when you sign in.")

@@ -44,7 +44,7 @@ def send_link() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _render_login_form(form), 422
     try:
-        password_reset.send_link(unit_of_work(), form.login.data or "")
+        password_reset.send_reset_link(unit_of_work(), form.login.data or "")
     except TooManyAttemptsError as error:
         form.add_error("login", str(error))
         return _render_login_form(form), 429, {"Retry-After": str(error.retry_after)}
@@ -57,7 +57,7 @@ def send_link() -> ResponseReturnValue:
 def choose(sealed: str) -> ResponseReturnValue:
     """Show the form for the new password."""
     try:
-        account = password_reset.get_account_of_link(unit_of_work(), *_unseal_link(sealed))
+        account = password_reset.get_account_for_reset_link(unit_of_work(), *_unseal_link(sealed))
     except NotFoundError as error:
         return _redirect_to_login_form(error)
     return _render_password_form(NewPasswordForm(formdata=None), sealed, account)
@@ -70,7 +70,7 @@ def set_password(sealed: str) -> ResponseReturnValue:
     """Set the new password and redirect to the sign-in page."""
     form = NewPasswordForm()
     try:
-        account = password_reset.get_account_of_link(unit_of_work(), *_unseal_link(sealed))
+        account = password_reset.get_account_for_reset_link(unit_of_work(), *_unseal_link(sealed))
         is_done = form.run_if_valid(lambda: _set_password(sealed, form))
     except NotFoundError as error:
         return _redirect_to_login_form(error)
@@ -81,7 +81,9 @@ def set_password(sealed: str) -> ResponseReturnValue:
 
 
 def _set_password(sealed: str, form: NewPasswordForm) -> bool:
-    password_reset.set_password(unit_of_work(), *_unseal_link(sealed), form.read(PasswordBody))
+    password_reset.set_password_by_link(
+        unit_of_work(), *_unseal_link(sealed), form.read(PasswordBody)
+    )
     return True
 
 

@@ -7,10 +7,10 @@ from flask_login import current_user
 from blueprints.accounts.signing_in.attempts import (
     build_sign_in_attempt,
     complete_sign_in,
+    create_sign_in_and_redirect,
     filter_local_url,
     get_next_url,
     get_requested_page,
-    sign_in_as,
 )
 from domain.accounts.factors.passkeys import InvalidPasskeyError, build_passkey_sign_in_options
 from domain.accounts.identity_providers.identities import list_active_providers
@@ -104,7 +104,9 @@ def check_in_by_passkey() -> ResponseReturnValue:
         reply = take_passkey_response(
             PasskeyResponseForm().credential.data or "", purpose=_CHALLENGE_PURPOSE
         )
-        return sign_in_as(signing_in.authenticate_with_passkey(unit_of_work(), reply))
+        return create_sign_in_and_redirect(
+            signing_in.authenticate_with_passkey(unit_of_work(), reply)
+        )
     except InvalidPasskeyError as error:
         form.add_error("", str(error))
         return _render_form(form), 422

@@ -7,10 +7,10 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.accounts.signing_in.attempts import (
+    create_sign_in_and_redirect,
     get_requested_page,
     get_return_url,
     remember_return_url,
-    sign_in_as,
 )
 from domain.accounts.lifecycle import sign_up as domain
 from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME
@@ -66,7 +66,7 @@ def send_link() -> ResponseReturnValue:
 
 def _send_link(form: SignUpForm) -> str:
     email = form.email.data or ""
-    domain.send_link(unit_of_work(), email)
+    domain.send_sign_up_link(unit_of_work(), email)
     return email
 
 
@@ -98,7 +98,7 @@ def create(sealed: str) -> ResponseReturnValue:
         return page, 429, {**headers, "Retry-After": str(error.retry_after)}
     if made.state != ACTIVE:
         return _redirect_to_sign_in(_PENDING_APPROVAL_MESSAGE)
-    return sign_in_as(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
+    return create_sign_in_and_redirect(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
 
 
 def _create_account(sealed: str, form: OwnAccountForm) -> UserView:
@@ -126,7 +126,7 @@ def _redirect_to_sign_in(sentence: str, kind: str = "message") -> ResponseReturn
 
 
 def _render_email_form(form: SignUpForm) -> str:
-    policy = domain.show_policy(unit_of_work())
+    policy = domain.show_sign_up_policy(unit_of_work())
     return render_template("sessions/sign_up.html", form=form, policy=policy)
 
 
@@ -137,7 +137,7 @@ def _render_account_form(form: OwnAccountForm, sealed: str) -> tuple[str, int, d
         form=form,
         invitation=None,
         email=email,
-        policy=domain.get_policy_of_link(unit_of_work(), email),
+        policy=domain.get_policy_for_sign_up_link(unit_of_work(), email),
         target=url_for("sign_up.create", sealed=sealed, next=get_return_url() or None),
         minimum=settings().password_min_length,
     )

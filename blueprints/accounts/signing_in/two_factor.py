@@ -5,10 +5,10 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from blueprints.accounts.signing_in.attempts import (
+    create_sign_in_and_redirect,
     get_device_ids,
     get_next_url,
     get_requested_page,
-    sign_in_as,
 )
 from domain.accounts.factors.passkeys import InvalidPasskeyError, build_second_factor_options
 from domain.accounts.factors.second_factors import get_second_factors
@@ -47,7 +47,7 @@ def enter() -> ResponseReturnValue:
     return _render_form(CodeForm(formdata=None), pending) if pending else _restart_sign_in()
 
 
-def _redirect_to_step() -> ResponseReturnValue:
+def _redirect_to_second_factor_step() -> ResponseReturnValue:
     """Redirect to this step, which redirects again if there is nothing left to check."""
     flash(OUTDATED_FORM_MESSAGE, "warning")
     next_page = shorten_address(get_requested_page())
@@ -56,7 +56,7 @@ def _redirect_to_step() -> ResponseReturnValue:
 
 @two_factor.post("")
 @open_to_anyone
-@redirect_outdated_form(_redirect_to_step)
+@redirect_outdated_form(_redirect_to_second_factor_step)
 def check_code() -> ResponseReturnValue:
     """Check an app code or a recovery code."""
     pending, form = find_pending_sign_in(), CodeForm()
@@ -89,7 +89,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 
 @two_factor.post("/passkey")
 @open_to_anyone
-@redirect_outdated_form(_redirect_to_step)
+@redirect_outdated_form(_redirect_to_second_factor_step)
 def check_passkey() -> ResponseReturnValue:
     """Check a passkey."""
     pending, form = find_pending_sign_in(), CodeForm(formdata=None)
@@ -120,7 +120,7 @@ def _complete_pending_sign_in(pending: PendingSignIn, method: str) -> ResponseRe
     lock_account_row(pending.user.id, session=db.session())
     if find_pending_sign_in() is None or not consume_pending_sign_in(pending):
         return _restart_sign_in()
-    return sign_in_as(pending.first.with_second_factor(method))
+    return create_sign_in_and_redirect(pending.first.with_second_factor(method))
 
 
 def _restart_sign_in() -> ResponseReturnValue:

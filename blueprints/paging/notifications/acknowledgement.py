@@ -48,9 +48,11 @@ def confirm(sealed: str) -> ResponseReturnValue:
     link, length = _parse_link(sealed), request.form.get("snooze", "")
     try:
         if length in _SNOOZE_LENGTHS:
-            done = snooze_by_link(unit_of_work(), link, _read_selection(), _SNOOZE_LENGTHS[length])
+            done = snooze_by_link(
+                unit_of_work(), link, _read_link_selection(), _SNOOZE_LENGTHS[length]
+            )
         else:
-            done = acknowledge_by_link(unit_of_work(), link, _read_selection())
+            done = acknowledge_by_link(unit_of_work(), link, _read_link_selection())
     except InvalidError as error:
         return _render_page(link, problem=str(error)), 422, SECRET_URL_HEADERS
     return _render_page(link, done=done, snoozed_for=length), 200, SECRET_URL_HEADERS
@@ -68,7 +70,7 @@ def _render_page(
     )
 
 
-def _read_selection() -> LinkSelection:
+def _read_link_selection() -> LinkSelection:
     others_of = frozenset(each.id for each in _parse_subjects("others_of"))
     return LinkSelection(
         things=_parse_subjects("alert"), others_of=others_of, named=_parse_subjects("named")

@@ -90,7 +90,7 @@ def _preview_or_cover(form: CoverForm) -> OnCallCover | str:
     """Return a preview of the cover, or carry it out if the page has shown the preview."""
     wanted = form.cover
     preview = preview_cover(unit_of_work(), CoverQuery(**dict(wanted)))
-    if not form.has_shown(wanted):
+    if not form.was_cover_shown(wanted):
         return preview
     cover_shifts(unit_of_work(), wanted)
     return f"{wanted.user} covers you. An override was added to each schedule."

@@ -145,7 +145,7 @@ def _render_page(
 ) -> ResponseReturnValue:
     action = request.form.get("do", "")
     is_posted = request.method == "POST"
-    preview = _describe_form(holder, form) if is_posted and action == "preview" else ()
+    preview = _describe_policy_form(holder, form) if is_posted and action == "preview" else ()
     if is_posted and action not in {_SAVE_ACTION, "preview", ""}:
         form = form.changed(action)
     editor = _PolicyEditor(form=form, choices=_find_choices(holder), policy=policy, preview=preview)
@@ -159,7 +159,7 @@ def _find_choices(holder: ProjectOrGroup) -> TargetChoices:
     )
 
 
-def _describe_form(holder: ProjectOrGroup, form: EscalationPolicyForm) -> tuple[str, ...]:
+def _describe_policy_form(holder: ProjectOrGroup, form: EscalationPolicyForm) -> tuple[str, ...]:
     plan = form.run_if_valid(
         lambda: actions.resolve_plan(unit_of_work(), holder, form.policy(NewPolicy))
     )

@@ -14,7 +14,7 @@ from domain.accounts.profiles import UserReference
 from domain.core.database.paging import get_choice
 from domain.core.errors import QueryError
 from domain.core.time_zones import convert_to_utc, get_zone
-from domain.paging.escalations.policies import find_policies_paging
+from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.change_actions import list_upcoming_overrides, list_upcoming_swaps
 from domain.paging.on_call.dependent_rules import find_dependent_rules
@@ -260,7 +260,7 @@ def render_schedule_page(
         schedules=build_schedules_on_call(work, [schedule]),
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
-        policies=find_policies_paging(target, holder, session=session),
+        policies=find_policies_that_page(target, holder, session=session),
         rules=find_dependent_rules([schedule.id], holder, session=session),
         balance=compute_balance(shifts, grid.period),
         gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],

@@ -133,7 +133,7 @@ def new_override(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValu
     schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
     names = list_eligible_names(holder)
     form = OverrideForm(schedule=schedule, names=names, user=get_current_user().username, now=now())
-    if _try_change(
+    if _try_shift_change(
         form, lambda: create_override(unit_of_work(), holder, schedule_id, form.override)
     ):
         flash("Override saved.")
@@ -147,7 +147,7 @@ def delete_override(
     holder: ProjectOrGroup, schedule_id: int, override_id: int
 ) -> ResponseReturnValue:
     """Delete an override, or end it if it has started."""
-    return _end_change(holder, schedule_id, override_id, end_override, "Override removed.")
+    return _end_shift_change(holder, schedule_id, override_id, end_override, "Override removed.")
 
 
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
@@ -158,7 +158,7 @@ def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     own = None if holder.can_maintain else get_current_user().username
     chosen = get_list_query("shift").get("shift")
     form = SwapForm(schedule=schedule, turns=list_swappable_turns(schedule), own=own, shift=chosen)
-    if _try_change(form, lambda: create_swap(unit_of_work(), holder, schedule_id, form.swap)):
+    if _try_shift_change(form, lambda: create_swap(unit_of_work(), holder, schedule_id, form.swap)):
         flash("Shifts swapped.")
         return _redirect_to_schedule(holder, schedule_id)
     return render_form_page(
@@ -170,10 +170,10 @@ def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @permission_required("on_call_swaps.delete")
 def delete_swap(holder: ProjectOrGroup, schedule_id: int, swap_id: int) -> ResponseReturnValue:
     """Undo the remaining part of a swap."""
-    return _end_change(holder, schedule_id, swap_id, undo_swap, "Swap undone.")
+    return _end_shift_change(holder, schedule_id, swap_id, undo_swap, "Swap undone.")
 
 
-def _end_change(
+def _end_shift_change(
     holder: ProjectOrGroup,
     schedule_id: int,
     change_id: int,
@@ -186,7 +186,7 @@ def _end_change(
     return _redirect_to_schedule(holder, schedule_id)
 
 
-def _try_change(form: Form, act: Callable[[], Any]) -> bool:
+def _try_shift_change(form: Form, act: Callable[[], Any]) -> bool:
     """Carry out the posted change, and return whether it succeeded.
 
     If the user may not change these shifts, the page shows the reason.

@@ -105,10 +105,14 @@ def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
 
     Raise InvalidPasskeyError if it is not valid.
     """
-    credential = _parse_untrusted(parse_registration_credential_json, _check_response_length(reply))
-    attested = _parse_untrusted(parse_attestation_object, credential.response.attestation_object)
-    _parse_untrusted(_check_attested_keys, attested)
-    made = _parse_untrusted(
+    credential = _parse_untrusted_response(
+        parse_registration_credential_json, _check_response_length(reply)
+    )
+    attested = _parse_untrusted_response(
+        parse_attestation_object, credential.response.attestation_object
+    )
+    _parse_untrusted_response(_check_attested_keys, attested)
+    made = _parse_untrusted_response(
         webauthn.verify_registration_response,
         credential=credential,
         expected_challenge=reply.challenge,
@@ -171,8 +175,8 @@ def verify_assertion(
     indicates a cloned authenticator. A weak key that was stored before the strength check existed
     is rejected here.
     """
-    _parse_untrusted(_check_cose_key, known.public_key)
-    held = _parse_untrusted(
+    _parse_untrusted_response(_check_cose_key, known.public_key)
+    held = _parse_untrusted_response(
         webauthn.verify_authentication_response,
         credential=_parse_assertion(reply),
         expected_challenge=reply.challenge,
@@ -189,7 +193,9 @@ def verify_assertion(
 
 
 def _parse_assertion(reply: CeremonyResponse) -> AuthenticationCredential:
-    return _parse_untrusted(parse_authentication_credential_json, _check_response_length(reply))
+    return _parse_untrusted_response(
+        parse_authentication_credential_json, _check_response_length(reply)
+    )
 
 
 def _check_response_length(reply: CeremonyResponse) -> str:
@@ -198,7 +204,9 @@ def _check_response_length(reply: CeremonyResponse) -> str:
     return reply.credential
 
 
-def _parse_untrusted(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
+def _parse_untrusted_response(
+    read: Callable[..., Result], *arguments: object, **more: object
+) -> Result:
     """Parse untrusted bytes with the library; convert every exception to InvalidPasskeyError."""
     try:
         return read(*arguments, **more)

@@ -38,14 +38,16 @@ def replace_recovery_codes(
     return tuple(_format_code(code) for code in codes)
 
 
-def normalize_code(typed: str) -> str | None:
+def normalize_recovery_code(typed: str) -> str | None:
     """Normalize a typed code (case, spaces, dashes); return None if it is malformed."""
     folded = unicodedata.normalize("NFKC", typed).lower().replace("-", "").translate(_LOOKALIKES)
     bare = "".join(folded.split())
     return bare if len(bare) == _CODE_LENGTH and set(bare) <= set(_ALPHABET) else None
 
 
-def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:
+def use_recovery_code(
+    user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime
+) -> bool:
     """Consume a code of the user in a single UPDATE; return whether it was valid."""
     claim = (
         update(RecoveryCode)

@@ -59,7 +59,7 @@ class SecondFactorRule:
         """Return whether the rule is in effect."""
         return self.begins is None or self.begins <= today
 
-    def requires_factor(self, today: date, *, is_admin: bool) -> bool:
+    def requires_second_factor_now(self, today: date, *, is_admin: bool) -> bool:
         """Return whether a user needs a second factor now."""
         return self.names(is_admin=is_admin) and self.holds(today)
 
@@ -73,7 +73,7 @@ class SecondFactorRule:
 _MemberGroup = aliased(Group)
 
 
-def _is_below(
+def _is_path_inside(
     path: SQLColumnExpression[Any], above: SQLColumnExpression[Any]
 ) -> ColumnElement[bool]:
     # LIKE would treat an underscore in a path as a wildcard.
@@ -102,8 +102,8 @@ _GROUP_REQUIREMENTS_QUERY = (
         or_(Member.expires_at.is_(None), Member.expires_at > bindparam("today", type_=Date)),
         or_(
             Group.path_key == _MEMBERSHIP_PATH,
-            _is_below(_MEMBERSHIP_PATH, Group.path_key),
-            _is_below(Group.path_key, _MEMBERSHIP_PATH),
+            _is_path_inside(_MEMBERSHIP_PATH, Group.path_key),
+            _is_path_inside(Group.path_key, _MEMBERSHIP_PATH),
         ),
         not_(build_second_factor_condition(_USER_ID)),
     )

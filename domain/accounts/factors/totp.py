@@ -34,14 +34,14 @@ def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:
     return TOTP(seed).provisioning_uri(name=username, issuer_name=instance)
 
 
-def normalize_code(typed: str) -> str | None:
+def normalize_totp_code(typed: str) -> str | None:
     """Normalize a typed code (spaces, dashes); return None if it is malformed."""
     bare = "".join(unicodedata.normalize("NFKC", typed).replace("-", "").split())
     is_code = len(bare) == _CODE_DIGITS and bare.isascii() and bare.isdigit()
     return bare if is_code else None
 
 
-def set_up_app(
+def set_up_authenticator_app(
     user_id: int, seed: str, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
     """Store the key of an app after a code has proved that the app has the key.
@@ -64,7 +64,9 @@ def set_up_app(
         raise ConflictError("You already have an authenticator app. Remove it first.", field="code")
 
 
-def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:
+def use_totp_code(
+    user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime
+) -> bool:
     """Consume a code of the user's app; return whether it was valid.
 
     A single UPDATE checks and claims the time step, so that only one of several requests with the
@@ -88,7 +90,7 @@ def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now
     return session.scalar(claim) is not None
 
 
-def remove_app(user_id: int, *, session: Session) -> bool:
+def remove_authenticator_app(user_id: int, *, session: Session) -> bool:
     """Delete the user's authenticator app; return whether there was one."""
     gone = delete(TotpDevice).where(TotpDevice.user_id == user_id).returning(TotpDevice.id)
     return session.scalar(gone) is not None

@@ -59,7 +59,7 @@ def claim_due_identity(
     return claimed
 
 
-def check_identity(work: UnitOfWork, identity_id: int) -> None:
+def check_identity_at_provider(work: UnitOfWork, identity_id: int) -> None:
     """Refresh what is known about an identity, and revoke its access if it no longer exists.
 
     Raise ProviderError, without any change, if the provider gives no valid response.

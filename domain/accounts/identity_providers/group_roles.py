@@ -40,7 +40,7 @@ def sync_group_roles(
     """
     if groups is None:
         return
-    unit, session = _act_as_provider(work, provider), work.session
+    unit, session = _build_provider_unit_of_work(work, provider), work.session
     user = get_account(identity.user_id, session=session)
     wanted = _find_target_roles(provider, groups, session=session)
     statement = select(IdentityRole).where(IdentityRole.identity_id == identity.id)
@@ -51,21 +51,24 @@ def sync_group_roles(
                 _assign_role(unit, identity, user, wanted[group_id], given.get(group_id))
             else:
                 _revoke_role(unit, user, given[group_id])
-    _sync_administrator(unit, provider, identity, groups)
+    _sync_administrator_status(unit, provider, identity, groups)
 
 
 def revoke_group_roles(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
     """Revoke all roles that the groups of an identity gave."""
     session = work.session
     statement = select(IdentityRole).where(IdentityRole.identity_id == identity.id)
-    unit, user = _act_as_provider(work, provider), get_account(identity.user_id, session=session)
+    unit, user = (
+        _build_provider_unit_of_work(work, provider),
+        get_account(identity.user_id, session=session),
+    )
     for each in session.scalars(statement).all():
         with suppress(NotFoundError):
             _revoke_role(unit, user, each)
-    _sync_administrator(unit, provider, identity, frozenset())
+    _sync_administrator_status(unit, provider, identity, frozenset())
 
 
-def _act_as_provider(work: UnitOfWork, provider: IdentityProvider) -> UnitOfWork:
+def _build_provider_unit_of_work(work: UnitOfWork, provider: IdentityProvider) -> UnitOfWork:
     """Return the unit of work with the provider as actor, because the user may lack permissions."""
     return replace(work, actor=replace(work.actor, id=None, name=provider.title, is_admin=True))
 
@@ -161,7 +164,7 @@ def _revoke_role(work: UnitOfWork, user: UserView, mark: IdentityRole) -> None:
     session.delete(mark)
 
 
-def _sync_administrator(
+def _sync_administrator_status(
     work: UnitOfWork, provider: IdentityProvider, identity: Identity, groups: frozenset[str]
 ) -> None:
     is_meant = bool(provider.administrators_group) and provider.administrators_group in groups

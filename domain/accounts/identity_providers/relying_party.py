@@ -291,7 +291,7 @@ class ProviderClient:
         except PARSE_ERRORS as error:
             raise self._build_response_error("its ID token cannot be read") from error
         subject = claims["sub"]
-        if not _accept_clean_text(subject):
+        if not _keep_clean_text(subject):
             raise self._build_response_error("its ID token has no usable sub")
         return claims
 
@@ -324,7 +324,7 @@ class ProviderClient:
             subject=claims["sub"],
             name=_clean_text(claims.get("name")),
             username=_clean_text(claims.get("preferred_username")),
-            email=_accept_clean_text(claims.get("email")),
+            email=_keep_clean_text(claims.get("email")),
             is_email_verified=claims.get("email_verified") in (True, "true"),
             groups=_parse_groups(claims, groups_claim),
             methods=frozenset(map(str, claims.get("amr") or ())),
@@ -415,7 +415,7 @@ def _clean_text(value: object) -> str:
     return "".join(each for each in text if each.isprintable()).strip()[:255]
 
 
-def _accept_clean_text(value: object) -> str:
+def _keep_clean_text(value: object) -> str:
     """Return a text that needs no cleaning, or an empty string.
 
     Cleaning an identifier could turn it into another one.

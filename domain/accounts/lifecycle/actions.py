@@ -142,7 +142,7 @@ def confirm_user_email(work: UnitOfWork, user_id: int) -> bool:
 @action("users.block", command="lock")
 def lock_user(work: UnitOfWork, user_id: int) -> Account:
     """Lock an account and sign it out everywhere."""
-    was_active = administration.lock(work, user_id)
+    was_active = administration.lock_account(work, user_id)
     user = show_account(work, user_id)
     if was_active:
         revoke_service_account_tokens(
@@ -155,7 +155,7 @@ def lock_user(work: UnitOfWork, user_id: int) -> Account:
 @action("users.unblock", command="unlock")
 def unlock_user(work: UnitOfWork, user_id: int) -> Account:
     """Unlock an account, including one with too many failed sign-ins."""
-    administration.unlock(work, user_id)
+    administration.unlock_account(work, user_id)
     user = show_account(work, user_id)
     _record_user_event(work, EventKind.USER_UNLOCKED, user)
     return user
@@ -164,7 +164,7 @@ def unlock_user(work: UnitOfWork, user_id: int) -> Account:
 @action("users.deactivate")
 def deactivate_user(work: UnitOfWork, user_id: int) -> Account:
     """Deactivate an account until its owner signs in, and sign it out everywhere."""
-    was_active = administration.deactivate(work, user_id)
+    was_active = administration.deactivate_account(work, user_id)
     user = show_account(work, user_id)
     if was_active:
         _record_user_event(work, EventKind.USER_DEACTIVATED, user)
@@ -174,7 +174,7 @@ def deactivate_user(work: UnitOfWork, user_id: int) -> Account:
 @action("users.activate")
 def activate_user(work: UnitOfWork, user_id: int) -> Account:
     """Activate an account that was deactivated."""
-    was_deactivated = administration.activate(work, user_id)
+    was_deactivated = administration.activate_account(work, user_id)
     user = show_account(work, user_id)
     if was_deactivated:
         _record_user_event(work, EventKind.USER_ACTIVATED, user)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.administration import deactivate_idle
+from domain.accounts.administration import deactivate_idle_account
 from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.audit.events import Event, EventKind, EventSource, store_event
@@ -63,11 +63,13 @@ class IdleAccountProcessor:
         self.session.execute(forget)
         self.between()
         return {
-            "deactivated": self._apply_to_matching(is_idle & is_over, self._deactivate),
-            "noticed": self._apply_to_matching(is_nearly_idle & is_new, self._notify_owner),
+            "deactivated": self._process_matching_users(is_idle & is_over, self._deactivate),
+            "noticed": self._process_matching_users(
+                is_nearly_idle & is_new, self._notify_idle_user
+            ),
         }
 
-    def _apply_to_matching(
+    def _process_matching_users(
         self, condition: ColumnElement[bool], act: Callable[[User], bool]
     ) -> int:
         done, found = 0, select(User).where(condition).order_by(User.id)
@@ -81,7 +83,7 @@ class IdleAccountProcessor:
         return done
 
     def _deactivate(self, user: User) -> bool:
-        if not deactivate_idle(user.id, session=self.session):
+        if not deactivate_idle_account(user.id, session=self.session):
             return False
         event = Event(
             kind=EventKind.USER_DEACTIVATED,
@@ -92,7 +94,7 @@ class IdleAccountProcessor:
         store_event(event, EventSource(), session=self.session, now=self.now)
         return True
 
-    def _notify_owner(self, user: User) -> bool:
+    def _notify_idle_user(self, user: User) -> bool:
         user.idle_noticed_at, head = self.now, self.head
         message = head.letter(
             f"idle user {user.id}, noticed at {self.now.isoformat()}",

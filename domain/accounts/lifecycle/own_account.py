@@ -3,7 +3,7 @@
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.administration import get_account
-from domain.accounts.email_addresses import delete_unconfirmed_new_address, request_change
+from domain.accounts.email_addresses import delete_unconfirmed_new_address, request_address_change
 from domain.accounts.factors import passkeys, recovery_codes, totp
 from domain.accounts.factors.passkeys import CeremonyResponse, InvalidPasskeyError
 from domain.accounts.factors.second_factors import delete_orphaned_recovery_codes, has_second_factor
@@ -77,7 +77,7 @@ def change_own_profile(work: UnitOfWork, change: ProfileBody) -> bool:
     has_new_address = normalize_email(change.email) != user.email
     change_profile(user.id, change.name, time_zone=change.time_zone, session=session)
     if has_new_address:
-        request_change(work, user.id, change.email)
+        request_address_change(work, user.id, change.email)
         _record_own_event(work, EventKind.EMAIL_CHANGE_REQUESTED, user.username)
     return has_new_address
 
@@ -97,7 +97,7 @@ def change_own_password(work: UnitOfWork, sign_in_id: int, new: PasswordBody) ->
 
 
 @action("own_account.change")
-def end_sign_in(work: UnitOfWork, sign_in_id: int) -> str:
+def end_own_sign_in(work: UnitOfWork, sign_in_id: int) -> str:
     """Sign out one browser, and return its description."""
     closed = close_user_sign_in(_get_own_id(work), sign_in_id, session=work.session)
     words = describe_device(closed.user_agent)
@@ -115,16 +115,18 @@ def end_other_sign_ins(work: UnitOfWork, sign_in_id: int) -> None:
 
 
 @action("own_account.change")
-def add_app(work: UnitOfWork, sign_in_id: int, seed: str, typed: str) -> RecoveryCodes:
+def add_own_authenticator_app(
+    work: UnitOfWork, sign_in_id: int, seed: str, typed: str
+) -> RecoveryCodes:
     """Set up an authenticator app.
 
     Return recovery codes if it is the first second factor.
     """
     had_any = has_second_factor(_get_own_id(work), session=work.session)
-    totp.set_up_app(
+    totp.set_up_authenticator_app(
         _get_own_id(work),
         seed,
-        totp.normalize_code(typed) or "",
+        totp.normalize_totp_code(typed) or "",
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
@@ -133,12 +135,12 @@ def add_app(work: UnitOfWork, sign_in_id: int, seed: str, typed: str) -> Recover
 
 
 @action("own_account.change")
-def remove_app(work: UnitOfWork) -> bool:
+def remove_own_authenticator_app(work: UnitOfWork) -> bool:
     """Remove the authenticator app.
 
     Return whether there was one.
     """
-    is_removed = totp.remove_app(_get_own_id(work), session=work.session)
+    is_removed = totp.remove_authenticator_app(_get_own_id(work), session=work.session)
     if is_removed:
         _record_removed_factor(work, AUTHENTICATOR_APP)
     return is_removed

@@ -44,7 +44,7 @@ _INVALID_LINK_MESSAGE = (
 
 
 @action("signing_in.prove")
-def send_link(work: UnitOfWork, login: str) -> None:
+def send_reset_link(work: UnitOfWork, login: str) -> None:
     """Send a link to the account with this user name or email address.
 
     Nothing is sent if there is no such account. Raise ConflictError if this instance sends no
@@ -65,35 +65,35 @@ def send_link(work: UnitOfWork, login: str) -> None:
         claim_attempt(to_account, session=session, keyring=keyring, now=work.now)
     except TooManyAttemptsError:
         return
-    _queue_link(work, user)
+    _queue_reset_link(work, user)
     work.record(EventKind.PASSWORD_LINK_SENT, subject=user.username, user_id=user.id)
 
 
 @read_action("signing_in.prove")
-def get_account_of_link(work: UnitOfWork, user_id: int, stamp: str) -> UserView:
+def get_account_for_reset_link(work: UnitOfWork, user_id: int, stamp: str) -> UserView:
     """Show the account of a link.
 
     Raise NotFoundError if the link is not valid.
     """
     user = find_sign_in_user(user_id, session=work.session)
-    if user is None or _compute_stamp(work.session.get_one(User, user_id)) != stamp:
+    if user is None or _compute_account_stamp(work.session.get_one(User, user_id)) != stamp:
         raise NotFoundError(_INVALID_LINK_MESSAGE)
     return user
 
 
 @action("signing_in.prove")
-def set_password(work: UnitOfWork, user_id: int, stamp: str, new: PasswordBody) -> None:
+def set_password_by_link(work: UnitOfWork, user_id: int, stamp: str, new: PasswordBody) -> None:
     """Set a new password for the account of a link, and sign it out everywhere.
 
     Failed sign-in attempts are reset, and the address is confirmed. Raise NotFoundError, or
     InvalidError for a weak password.
     """
-    user, session = get_account_of_link(work, user_id, stamp), work.session
+    user, session = get_account_for_reset_link(work, user_id, stamp), work.session
     release_locks(session)  # Hashing a password takes time.
     hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
     lock_account_row(user_id, session=session)
     # Check again: of two concurrent requests, one finds the new password.
-    get_account_of_link(work, user_id, stamp)
+    get_account_for_reset_link(work, user_id, stamp)
     store_password(user_id, hashed, session=session, now=work.now)
     close_all_sign_ins(user_id, session=session)
     reset_failed_sign_ins(user.username, session=session, keyring=work.policy(Keyring))
@@ -108,9 +108,9 @@ def set_password(work: UnitOfWork, user_id: int, stamp: str, new: PasswordBody) 
         work.record(EventKind.EMAIL_CONFIRMED, subject=subject, user_id=user_id)
 
 
-def _queue_link(work: UnitOfWork, user: UserView) -> None:
+def _queue_reset_link(work: UnitOfWork, user: UserView) -> None:
     letterhead = work.policy(AccountMessageBuilder)
-    stamp = _compute_stamp(work.session.get_one(User, user.id))
+    stamp = _compute_account_stamp(work.session.get_one(User, user.id))
     sealed = work.policy(LinkSigner).sign([user.id, stamp], RESET_LINK_PURPOSE)
     message = letterhead.message(
         user.id,
@@ -126,6 +126,6 @@ def _queue_link(work: UnitOfWork, user: UserView) -> None:
     queue_emails((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
-def _compute_stamp(user: User) -> str:
+def _compute_account_stamp(user: User) -> str:
     """Return a digest that changes with the password or the address, and reveals neither."""
     return sha256(f"{user.password_hash}\n{user.email}".encode()).hexdigest()

@@ -54,7 +54,7 @@ _USED_LINK_MESSAGE = "This link was already used. Sign in, or sign up again."
 
 
 @read_action("sign_up.ask")
-def show_policy(work: UnitOfWork) -> SignUpPolicy:
+def show_sign_up_policy(work: UnitOfWork) -> SignUpPolicy:
     """Show the sign-up policy.
 
     Raise NotFoundError if sign-up is turned off.
@@ -66,7 +66,7 @@ def show_policy(work: UnitOfWork) -> SignUpPolicy:
 
 
 @action("sign_up.ask")
-def send_link(work: UnitOfWork, email: str) -> None:
+def send_sign_up_link(work: UnitOfWork, email: str) -> None:
     """Send a sign-up link to an email address.
 
     The owner of an existing account gets the advice to sign in. Raise NotFoundError if sign-up is
@@ -75,7 +75,7 @@ def send_link(work: UnitOfWork, email: str) -> None:
     so that its owner is not flooded with email.
     """
     address = normalize_email(email)
-    if not show_policy(work).is_address_allowed(address):
+    if not show_sign_up_policy(work).is_address_allowed(address):
         sentence = "You cannot sign up with an email address of this domain."
         raise InvalidError(sentence, field="email")
     session, keyring, limits = work.session, work.policy(Keyring), work.policy(SignInLimits)
@@ -99,7 +99,7 @@ def send_link(work: UnitOfWork, email: str) -> None:
 
 
 @read_action("sign_up.finish")
-def get_policy_of_link(work: UnitOfWork, email: str) -> SignUpPolicy:
+def get_policy_for_sign_up_link(work: UnitOfWork, email: str) -> SignUpPolicy:
     """Show the sign-up policy for the email address of a link.
 
     Raise NotFoundError for an address that has an account or may no longer be used to sign up.
@@ -116,10 +116,10 @@ def get_policy_of_link(work: UnitOfWork, email: str) -> SignUpPolicy:
 def create_account(work: UnitOfWork, email: str, number: str, new: OwnAccountBody) -> UserView:
     """Create the account of a link, which then stops working.
 
-    The account may need approval. Raise the errors of `get_policy_of_link` and
+    The account may need approval. Raise the errors of `get_policy_for_sign_up_link` and
     `create_own_account`.
     """
-    needs_approval = get_policy_of_link(work, email).needs_approval
+    needs_approval = get_policy_for_sign_up_link(work, email).needs_approval
     user = create_own_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
     session, keyring = work.session, work.policy(Keyring)
     once = f"sign-up {number}"

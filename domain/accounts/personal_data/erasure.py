@@ -11,11 +11,11 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.accounts.administration import check_erasable
+from domain.accounts.administration import check_account_erasable
 from domain.accounts.email_addresses import delete_address_messages
 from domain.accounts.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.accounts.types import Erased
-from domain.accounts.users import UserView, clear_account, find_active_user
+from domain.accounts.users import UserView, clear_erased_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
 from domain.audit.seals import store_erased_digest
 from domain.core.database.rows import delete_rows
@@ -48,7 +48,7 @@ def erase_person(
     Owner of a group or project. Raise it for instance-wide applications without an heir as well.
     """
     session = work.session
-    check_erasable(work, user)
+    check_account_erasable(work, user)
     _check_not_sole_owner(user, session=session)
     handed_on, deleted = _transfer_or_delete_applications(user, heir, session=session)
     projects = _delete_own_projects(work, user)
@@ -62,7 +62,7 @@ def erase_person(
     for table in PERSONAL_DATA:
         if table.on_erasure is ErasureRule.DELETED:
             session.execute(delete_rows(table.model).where(table.of(user)))
-    clear_account(user.id, pseudonym=pseudonym, session=session)
+    clear_erased_account(user.id, pseudonym=pseudonym, session=session)
     session.flush()
     return Erased(
         user_id=user.id,

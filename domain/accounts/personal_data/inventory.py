@@ -75,7 +75,7 @@ class PersonalDataTable:
         )
 
 
-def find_unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
+def find_uninventoried_columns(table: PersonalDataTable) -> tuple[str, ...]:
     """Return the columns that are neither exported nor internal, which should not exist."""
     listed = {*table.exported.split(), *table.internal.split()}
     return tuple(

@@ -175,11 +175,14 @@ def check_second_factor_code(
     before. Raise MalformedCodeError for a malformed code, WrongCodeError for a wrong code, and
     TooManyAttemptsError above a limit.
     """
-    app_code, recovery_code = totp.normalize_code(typed), recovery_codes.normalize_code(typed)
+    app_code, recovery_code = (
+        totp.normalize_totp_code(typed),
+        recovery_codes.normalize_recovery_code(typed),
+    )
     code = app_code or recovery_code
     if code is None:
         raise MalformedCodeError
-    use = totp.use_code if app_code else recovery_codes.use_code
+    use = totp.use_totp_code if app_code else recovery_codes.use_recovery_code
     session, keyring = work.session, work.policy(Keyring)
     attempt = _FactorAttempt(what="second factor", user_id=user_id, device_id=device_id)
     with _count_attempt(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):

@@ -13,7 +13,7 @@ import orjson
 from domain.alerts.formats.snippets import Snippet, build_curl_snippet, build_python_snippet
 from domain.alerts.reading.body import parse_json, require_object
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBodyError
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
 from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
 
 #: Beginning of each warning or error about a body in the format of another integration type.
@@ -67,7 +67,7 @@ class MonitoringTool:
     @property
     def mapping(self) -> FieldMapping:
         """Mapping that is used to read the tool's bodies."""
-        return UNMAPPED
+        return NO_FIELD_MAPPING
 
 
 class Guide(NamedTuple):
@@ -143,7 +143,7 @@ class AlertFormat(IntegrationType, ABC):
         *,
         now: datetime,
         reading: ParserSettings,
-        mapping: FieldMapping = UNMAPPED,
+        mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
         """Decode a body and parse its alerts.
 
@@ -159,7 +159,7 @@ class AlertFormat(IntegrationType, ABC):
         """
         return parse_json(body, nesting_limit=reading.nesting_limit)
 
-    def decode_stored(self, body: bytes | None, *, reading: ParserSettings) -> object:
+    def decode_stored_body(self, body: bytes | None, *, reading: ParserSettings) -> object:
         """Return the value of a stored body, or None if it was deleted or cannot be decoded."""
         with suppress(UnreadableBodyError):
             return self.decode(body or b"", reading=reading)
@@ -172,7 +172,7 @@ class AlertFormat(IntegrationType, ABC):
         *,
         now: datetime,
         reading: ParserSettings,
-        mapping: FieldMapping = UNMAPPED,
+        mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
         """Parse the alerts of a body.
 
@@ -184,7 +184,7 @@ class AlertFormat(IntegrationType, ABC):
     def example(self, started: str) -> Mapping[str, Any]:
         """Return an example body with one alert that started at the given time."""
 
-    def example_body(self, *, now: datetime) -> str:
+    def build_example_body(self, *, now: datetime) -> str:
         """Return the example body as indented JSON, as a sender would post it."""
         return orjson.dumps(self.example(_format_time(now)), option=orjson.OPT_INDENT_2).decode()
 
@@ -194,7 +194,7 @@ class AlertFormat(IntegrationType, ABC):
         body = self.example(_format_time(now - timedelta(minutes=1)))
         return (build_curl_snippet(url, key, body), build_python_snippet(url, key, body))
 
-    def list_items(self, value: object) -> Sequence[object]:
+    def list_body_items(self, value: object) -> Sequence[object]:
         """Return the parts of a body that become alerts, in order."""
         return value if isinstance(value, list) else (value,)
 
@@ -202,18 +202,18 @@ class AlertFormat(IntegrationType, ABC):
         """Return a complete body for a sample, which may be a body or one of its items."""
         return sample
 
-    def reduce_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_body_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
         """Return the body reduced to one item, so that the other items are not parsed."""
-        items = self.list_items(value)
+        items = self.list_body_items(value)
         return require_object(items[item_index] if item_index < len(items) else value)
 
-    def get_shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
+    def get_displayed_payload(self, only: Mapping[str, object]) -> Mapping[str, object]:
         """Return the part of a reduced body that is shown on the page of the alert."""
         return only
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
         """Return the objects that contain the labels of an item; later objects take precedence."""
-        items = self.list_items(value)
+        items = self.list_body_items(value)
         return (items[item_index],) if item_index < len(items) else ()
 
     def read_by(self, mapping: FieldMapping) -> str:

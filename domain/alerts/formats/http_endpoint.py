@@ -33,7 +33,7 @@ from domain.alerts.reading.incoming import (
     ParsedBody,
     RejectedAlertItem,
 )
-from domain.alerts.reading.mapping import UNMAPPED, AlertField, FieldMapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
 from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, parse_severity
 from domain.alerts.reading.text import (
     UNLIMITED_LENGTH,
@@ -156,7 +156,7 @@ def parse_items(
     *,
     now: datetime,
     automatic_fingerprint: bool,
-    mapping: FieldMapping = UNMAPPED,
+    mapping: FieldMapping = NO_FIELD_MAPPING,
 ) -> ParsedBody:
     """Parse one alert for each object of an array.
 
@@ -257,7 +257,7 @@ class HttpEndpoint(AlertFormat):
         *,
         now: datetime,
         reading: ParserSettings,
-        mapping: FieldMapping = UNMAPPED,
+        mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
         """Parse one alert for each object.
 
@@ -271,8 +271,8 @@ class HttpEndpoint(AlertFormat):
             is_misread = not mapping.reads_fields and any(map(_is_prometheus_item, value))
             return _add_warning(parsed, _PROMETHEUS_WARNING) if is_misread else parsed
         payload, reads_fields = require_object(value), mapping.reads_fields
-        if not reads_fields and pagerduty.is_event(payload):
-            return pagerduty.parse(payload, now=now, automatic_fingerprint=flag)
+        if not reads_fields and pagerduty.is_pagerduty_event(payload):
+            return pagerduty.parse_pagerduty_event(payload, now=now, automatic_fingerprint=flag)
         parsed = parse_items([payload], now=now, automatic_fingerprint=flag, mapping=mapping)
         if not reads_fields and payload.keys() >= _WEBHOOK_KEYS:
             return _add_warning(parsed, _WEBHOOK_WARNING)
@@ -280,7 +280,7 @@ class HttpEndpoint(AlertFormat):
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
         """Return the object itself, or the members of a PagerDuty event that are its labels."""
-        if isinstance(value, dict) and pagerduty.is_event(value):
+        if isinstance(value, dict) and pagerduty.is_pagerduty_event(value):
             return (pagerduty.get_label_members(value),)
         return super().labels(value, item_index)
 
@@ -293,7 +293,7 @@ class HttpEndpoint(AlertFormat):
     ) -> Iterator[GroupingRule]:
         """Yield the event's key, the sender's fingerprint, and the rest of the payload."""
         del item
-        if pagerduty.is_event(part):
+        if pagerduty.is_pagerduty_event(part):
             key = pagerduty.get_dedup_key(part)
             sentence = "Events with the same dedup_key are grouped into one alert."
             yield GroupingRule(

@@ -35,7 +35,7 @@ from domain.alerts.reading.incoming import (
     ParsedBody,
     RejectedAlertItem,
 )
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
 from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules
 from domain.alerts.reading.severity import METRICS_SEVERITY_WORDS, parse_severity
 from domain.alerts.reading.text import (
@@ -44,7 +44,7 @@ from domain.alerts.reading.text import (
     convert_to_short_text,
     find_first_text,
     is_blank,
-    replace_unstorable,
+    replace_unstorable_characters,
 )
 from domain.alerts.reading.times import (
     AlertEnd,
@@ -159,7 +159,7 @@ def _parse_query(generator_url: str | None) -> str | None:
     expression = next(found, "").removeprefix(_QUERY_PARAMETER)
     expression_bytes = unquote_to_bytes(expression.replace("+", " "))
     return (
-        replace_unstorable(
+        replace_unstorable_characters(
             _SURROGATE.sub(_REPLACEMENT, expression_bytes).decode("utf-8", "replace")
         )
         or None
@@ -265,7 +265,7 @@ def _get_items(body: Mapping[str, object] | list[object]) -> list[object]:
     raise MissingAttributesError(missing or ["alerts (an array)"])
 
 
-def parse(
+def parse_webhook_items(
     body: Mapping[str, object] | list[object], *, now: datetime, rules: MappingRules = NO_RULES
 ) -> ParsedBody:
     """Parse one alert for each item. Invalid items are rejected one by one.
@@ -398,19 +398,19 @@ class Prometheus(AlertFormat):
         *,
         now: datetime,
         reading: ParserSettings,
-        mapping: FieldMapping = UNMAPPED,
+        mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
         """Parse one alert for each item of a webhook or of an array for Alertmanager's API."""
         del reading
         payload = value if _is_alert_array(value) else require_object(value)
         try:
-            return parse(payload, now=now, rules=mapping.rules)
+            return parse_webhook_items(payload, now=now, rules=mapping.rules)
         except MissingAttributesError as error:
             if isinstance(payload, list) or _WEBHOOK_KEYS & payload.keys():
                 raise
             raise MissingAttributesError(error.names, hint=_SINGLE_ALERT_HINT) from error
 
-    def list_items(self, value: object) -> Sequence[object]:
+    def list_body_items(self, value: object) -> Sequence[object]:
         """Return the items of a webhook or an array."""
         if isinstance(value, list):
             return value
@@ -421,16 +421,16 @@ class Prometheus(AlertFormat):
         """Return a webhook unchanged, and a single alert in an array."""
         return sample if _WEBHOOK_KEYS & sample.keys() else [sample]
 
-    def reduce_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_body_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
         """Return the webhook with only one of its items, or one item of an array."""
         if isinstance(value, list):
-            return _PostedAlert(super().reduce_to_item(value, item_index))
+            return _PostedAlert(super().reduce_body_to_item(value, item_index))
         payload = require_object(value)
         if not isinstance(payload.get("alerts"), list):
             return payload
-        return {**payload, "alerts": self.list_items(payload)[item_index : item_index + 1]}
+        return {**payload, "alerts": self.list_body_items(payload)[item_index : item_index + 1]}
 
-    def get_shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
+    def get_displayed_payload(self, only: Mapping[str, object]) -> Mapping[str, object]:
         """Return the item with its annotations and labels first."""
         item = require_object(_get_items(only)[0])
         first: dict[str, object] = {

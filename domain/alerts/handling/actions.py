@@ -28,7 +28,7 @@ from domain.alerts.handling.types import (
 from domain.alerts.listing import queries
 from domain.alerts.listing.filters import NO_ASSIGNEE
 from domain.alerts.listing.types import Alert, AlertQuery, build_alert_resource, parse_alert_slice
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.types.base import ListPage
@@ -109,7 +109,7 @@ def create_note(work: UnitOfWork, project: ProjectView, iid: int, new: AlertNote
 
     Raise InvalidError or NotFoundError.
     """
-    text = replace_unstorable(new.body.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    text = replace_unstorable_characters(new.body.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not text:
         raise InvalidError("Enter a note.", field="body")
     if len(text) > MAX_NOTE_LENGTH:

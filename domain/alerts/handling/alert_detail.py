@@ -27,7 +27,7 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.reading.mapping import AlertField, FieldMapping, load_mapping
 from domain.alerts.reading.payload_fields import flatten_payload, format_payload
-from domain.alerts.reading.text import format_indented_json, replace_unstorable
+from domain.alerts.reading.text import format_indented_json, replace_unstorable_characters
 from domain.core.errors import NotFoundError
 from domain.core.text_links import is_web_url
 from models import Alert, AlertReporter, Delivery, Integration
@@ -154,7 +154,7 @@ def get_alert_detail(
     delivery = session.get(Delivery, alert.delivery_id) if alert.delivery_id else None
     mapping = get_delivery_mapping(alert, delivery, session=session)
     labels = _find_first_labels(alert, session=session, reading=reading)
-    detail = _build_detail(found, delivery, mapping, labels, reading=reading)
+    detail = _build_alert_detail(found, delivery, mapping, labels, reading=reading)
     return replace(detail, integrations=_find_reporting_integrations(alert, session=session))
 
 
@@ -216,7 +216,7 @@ def get_delivery_mapping(
     return load_mapping(stored)
 
 
-def _build_detail(
+def _build_alert_detail(
     found: Row[*tuple[Any, ...]],
     delivery: Delivery | None,
     mapping: FieldMapping,
@@ -291,7 +291,7 @@ def _find_first_url(places: Sequence[Mapping[str, object]], names: Sequence[str]
         for place in places:
             value = place.get(name)
             if isinstance(value, str) and len(value) <= _MAX_LINK_LENGTH and is_web_url(value):
-                return replace_unstorable(value)
+                return replace_unstorable_characters(value)
     return None
 
 
@@ -315,7 +315,7 @@ def parse_stored_report(
     body_format = get_format(delivery.format)
     try:
         body = body_format.decode(delivery.body, reading=reading)
-        payload = body_format.reduce_to_item(body, item_index)
+        payload = body_format.reduce_body_to_item(body, item_index)
         parsed = body_format.parse(
             payload, now=delivery.received_at, reading=reading, mapping=mapping
         )
@@ -324,8 +324,8 @@ def parse_stored_report(
     item = next(iter(parsed.alerts), None)
     return StoredReport(
         item=item,
-        part=body_format.get_shown_part(payload),
-        payload=payload if len(body_format.list_items(body)) > 1 else None,
+        part=body_format.get_displayed_payload(payload),
+        payload=payload if len(body_format.list_body_items(body)) > 1 else None,
     )
 
 

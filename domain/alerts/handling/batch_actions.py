@@ -33,7 +33,9 @@ from domain.projects.views import ProjectView, Viewer
 
 
 @action("alerts.change_several")
-def change_several(work: UnitOfWork, project: ProjectView, body: AlertStatusBody) -> StatusReport:
+def change_alerts_in_batch(
+    work: UnitOfWork, project: ProjectView, body: AlertStatusBody
+) -> StatusReport:
     """Change the status of several alerts, by number or by filter."""
     if (body.iids is None) == (body.filter is None):
         raise InvalidError("Exactly one of `iids` and `filter` is required.", field="iids")

@@ -26,7 +26,7 @@ from domain.alerts.handling.status import (
 )
 from domain.alerts.handling.types import MAX_ALERTS_PER_CHANGE
 from domain.alerts.listing.filters import STATUSES, AlertFilter
-from domain.alerts.listing.queries import count_matching, list_alerts
+from domain.alerts.listing.queries import count_matching_alerts, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice, parse_sort_cursor
 from domain.alerts.listing.status_notes import find_last_status_notes
 from domain.alerts.listing.watched_projects import (
@@ -222,10 +222,12 @@ def change_all_matching_alerts(
     batch = build_batch(order, now, state=BatchState.RUNNING)
     batch.filter = _serialize_filter(wanted, path)
     batch.newest_alert_id = session.scalar(select(func.max(Alert.id))) or 0
-    batch.matched = count_matching(_load_filter(batch, session=session, now=now), session=session)
+    batch.matched = count_matching_alerts(
+        _load_filter(batch, session=session, now=now), session=session
+    )
     session.add(batch)
     session.flush()  # Assigns the ID.
-    _change_slice(batch, order.change, session=session, now=now)
+    _change_batch_slice(batch, order.change, session=session, now=now)
     return build_batch_view(batch, session=session, now=now)
 
 
@@ -274,11 +276,11 @@ def start_undo(batch_id: int, by: EventActor, *, session: Session, now: datetime
         message = "This change cannot be undone. It is still in progress, or older than a day."
         raise InvalidError(message)
     batch.state = BatchState.UNDOING.value
-    _undo_slice(batch, by, session=session, now=now)
+    _undo_batch_slice(batch, by, session=session, now=now)
     return build_batch_view(batch, session=session, now=now)
 
 
-def process_next_slice(*, session: Session, now: datetime) -> int | None:
+def process_next_batch_slice(*, session: Session, now: datetime) -> int | None:
     """Process the next slice of the oldest batch in progress, and return the batch's ID.
 
     Return None if no batch is in progress. Several workers can share the work: each locks the batch
@@ -291,10 +293,10 @@ def process_next_slice(*, session: Session, now: datetime) -> int | None:
         return None
     by = EventActor(id=batch.user_id, name=session.get_one(User, batch.user_id).username)
     if batch.state == BatchState.UNDOING.value:
-        _undo_slice(batch, by, session=session, now=now)
+        _undo_batch_slice(batch, by, session=session, now=now)
     else:
         change = StatusChange(status=batch.status, by=by)
-        _change_slice(batch, change, session=session, now=now)
+        _change_batch_slice(batch, change, session=session, now=now)
     return batch.id
 
 
@@ -363,7 +365,7 @@ def _record_result(batch: AlertBatch, result: StatusChangeResult, *, session: Se
         session.execute(insert(AlertBatchItem), rows)
 
 
-def _change_slice(
+def _change_batch_slice(
     batch: AlertBatch, change: StatusChange, *, session: Session, now: datetime
 ) -> None:
     wanted = _load_filter(batch, session=session, now=now)
@@ -410,7 +412,9 @@ def _load_filter(batch: AlertBatch, *, session: Session, now: datetime) -> Alert
     return replace(wanted, projects=exclude_archived_projects(mine))
 
 
-def _undo_slice(batch: AlertBatch, by: EventActor, *, session: Session, now: datetime) -> None:
+def _undo_batch_slice(
+    batch: AlertBatch, by: EventActor, *, session: Session, now: datetime
+) -> None:
     items = session.scalars(
         select(AlertBatchItem)
         .where(AlertBatchItem.batch_id == batch.id, AlertBatchItem.alert_id > batch.undone_to)

@@ -21,7 +21,7 @@ _MAX_TOLERATED_INTERRUPTION = timedelta(minutes=1)
 _RESOLVABLE_STATUSES = (TRIGGERED, "acknowledged")
 
 
-def resolve_unreported(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
+def resolve_stale_alerts(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
     """Resolve alerts that were not reported for the time that their integration sets.
 
     Return the number of resolved alerts. `between` is called after each slice. A longer

@@ -18,7 +18,7 @@ from domain.alerts.integrations.integrations import (
     get_receiving_integration,
     list_integrations_page,
     lock_integrations,
-    set_settings,
+    set_integration_settings,
 )
 from domain.alerts.integrations.types import (
     MAX_KEY_GRACE_PERIOD,
@@ -90,7 +90,7 @@ def create_integration(
         monitor_changed_at=work.now,
         created_at=work.now,
     )
-    set_settings(row, new, others)
+    set_integration_settings(row, new, others)
     work.session.add(row)
     work.session.flush()  # Assigns the ID.
     monitors.join_integrations(row, new.joined_with, others, session=work.session, now=work.now)
@@ -111,7 +111,7 @@ def change_integration(
     row = by_id.pop(get_integration(work, project, integration_id).id)
     wanted = IntegrationBody.model_construct(**{**get_integration_settings(row), **change.given})
     others = [*by_id.values()]
-    set_settings(row, wanted, others)
+    set_integration_settings(row, wanted, others)
     is_changed = work.session.is_modified(row)
     joined = None
     if "joined_with" in change.given:

@@ -243,7 +243,7 @@ def replay_deliveries(
     replayed, still_refused = [], []
     for delivery_id in ids:
         try:
-            stored = _replay_unless_replayed(work, integration, delivery_id)
+            stored = _replay_delivery_once(work, integration, delivery_id)
         except DomainError:
             still_refused.append(delivery_id)
         else:
@@ -266,10 +266,10 @@ def send_test_alert_or_preview(
     integration = get_receiving_integration(work, project, integration_id)
     payload = test.payload
     if payload is None:
-        payload = integration.format.example_body(now=work.now)
+        payload = integration.format.build_example_body(now=work.now)
     means, body = work.policy(ReceiverContext), payload.encode("utf-8", "surrogatepass")
     if not test.dry_run:
-        _check_active(integration)
+        _check_integration_active(integration)
     limit = means.body_limit(integration.format)
     if len(body) >= limit:
         raise BodyTooLargeError(f"The payload must be smaller than {limit} bytes.")
@@ -285,11 +285,11 @@ def _get_active_integration(
     work: UnitOfWork, project: ProjectView, integration_id: int
 ) -> IntegrationView:
     integration = get_receiving_integration(work, project, integration_id)
-    _check_active(integration)
+    _check_integration_active(integration)
     return integration
 
 
-def _check_active(integration: IntegrationView) -> None:
+def _check_integration_active(integration: IntegrationView) -> None:
     if not integration.active:
         raise DisabledReceiverError("This integration is turned off. Turn it on first.")
 
@@ -341,7 +341,7 @@ def _replay_delivery(
     return result.delivery_id
 
 
-def _replay_unless_replayed(
+def _replay_delivery_once(
     work: UnitOfWork, integration: IntegrationView, delivery_id: int
 ) -> int | None:
     """Replay a delivery and return the ID of the new one, or None if it was already replayed.

@@ -14,7 +14,7 @@ from domain.alerts.deliveries import MIN_REJECTED_STATUS, get_delivery_outcome
 from domain.alerts.formats.base import IntegrationType
 from domain.alerts.formats.registry import get_integration_type
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, load_mapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping, load_mapping
 from domain.alerts.reading.mapping_rules import LABEL_FIELDS, validate_label_names
 from domain.core.database.paging import PageRequest, PageResult, fetch_list_page
 from domain.core.errors import InvalidError, NotFoundError
@@ -82,7 +82,7 @@ def list_integrations_page(
     )
 
 
-def needs_name(integration: IntegrationView, *, session: Session) -> bool:
+def requires_integration_name(integration: IntegrationView, *, session: Session) -> bool:
     """Return whether the project has other integrations of this type, so that it needs a name."""
     return (
         list_integration_types_in_use(integration.project_id, session=session).count(
@@ -132,7 +132,7 @@ def get_integration_row(integration_id: int, *, session: Session) -> Integration
     return row
 
 
-def set_settings(
+def set_integration_settings(
     integration: Integration, wanted: IntegrationBody, others: Sequence[Integration]
 ) -> None:
     """Set the settings of an integration, given the project's other integrations.
@@ -151,7 +151,7 @@ def set_settings(
     labels = {name: validate_label_names(values.pop(name), field=name) for name in LABEL_FIELDS}
     for name, value in {**values, "name": clean, "api_url": wanted.api_url or usual}.items():
         setattr(integration, name, value)
-    _set_labels(integration, kind, labels)
+    _set_label_names(integration, kind, labels)
 
 
 def get_integration_settings(integration: Integration) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def get_integration_settings(integration: Integration) -> dict[str, Any]:
     return {**labels, **{name: getattr(integration, name) for name in others}}
 
 
-def _set_labels(
+def _set_label_names(
     integration: Integration, kind: IntegrationType, labels: dict[str, tuple[str, ...]]
 ) -> None:
     """Set the chosen labels, which are stored with the mapping rules.
@@ -283,7 +283,8 @@ def _build_view(
         url=_build_receiving_url(work, project, integration),
         last_delivery_at=row.received_at,
         last_outcome=None if row.status_code is None else get_delivery_outcome(row.status_code),
-        has_mapping=mapping.reads_fields or (bool(integration.mapping) and mapping is UNMAPPED),
+        has_mapping=mapping.reads_fields
+        or (bool(integration.mapping) and mapping is NO_FIELD_MAPPING),
     )
 
 

@@ -16,7 +16,7 @@ from domain.alerts.integrations.integrations import (
 )
 from domain.alerts.integrations.mapping_preview import (
     Recognition,
-    explain_never_resolves,
+    explain_missing_resolution,
     preview_deliveries,
     preview_sample,
     recognize_sample,
@@ -52,7 +52,7 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
             "sample": integration.sample,
             "mapping": integration.mapping.paths,
             "rules": integration.mapping.rules,
-            "never_resolves": _explain_saved_never_resolves(work, integration, sample),
+            "never_resolves": _explain_missing_resolution_of_saved(work, integration, sample),
             "values": sample.values if sample else (),
         }
     )
@@ -63,13 +63,15 @@ def change_mapping(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMapping:
     """Save a sample and a mapping for new deliveries."""
-    draft = _build_draft(work, get_mappable_integration(work, project, integration_id), body)
-    save_draft(work, project, integration_id, draft)
+    draft = _build_mapping_draft(
+        work, get_mappable_integration(work, project, integration_id), body
+    )
+    save_mapping_draft(work, project, integration_id, draft)
     return show_mapping(work, project, integration_id)
 
 
 @action("alert_mappings.change")
-def save_draft(
+def save_mapping_draft(
     work: UnitOfWork, project: ProjectView, integration_id: int, draft: MappingDraft
 ) -> None:
     """Save a draft as the mapping for new deliveries."""
@@ -86,7 +88,9 @@ def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) 
     labels are kept.
     """
     integration = get_integration(work, project, integration_id)
-    _store_mapping(work, integration, FieldMapping(rules=_keep_words_and_labels(integration)), None)
+    _store_mapping(
+        work, integration, FieldMapping(rules=_keep_only_words_and_labels(integration)), None
+    )
     record_integration_change(work, project, integration, "mapping removed")
 
 
@@ -99,7 +103,7 @@ def preview_mapping(
         get_mappable_integration(work, project, integration_id),
         work.policy(ParserSettings),
     )
-    draft = _build_draft(work, integration, body)
+    draft = _build_mapping_draft(work, integration, body)
     mappings = (integration.mapping, draft.mapping)
     read = preview_sample(draft, integration.format, now=work.now, reading=reading)
     compared = preview_deliveries(integration.id, mappings, session=work.session, reading=reading)
@@ -200,16 +204,16 @@ def get_mappable_integration(
     return integration
 
 
-def _build_draft(
+def _build_mapping_draft(
     work: UnitOfWork, integration: IntegrationView, body: AlertMappingBody
 ) -> MappingDraft:
     sample = parse_sample(body.sample, nesting_limit=work.policy(ParserSettings).nesting_limit)
-    rules = _keep_words_and_labels(integration) if body.rules is None else body.rules.rules
+    rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
     mapping = build_mapping(body.mapping, sample, rules, integration.mapping)
     return MappingDraft(sample=sample, mapping=mapping)
 
 
-def _keep_words_and_labels(integration: IntegrationView) -> MappingRules:
+def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:
     return replace(integration.mapping.rules, resolved_when=(), dropped_when=(), joins={})
 
 
@@ -232,13 +236,15 @@ def _store_severity_words(
     work.session.flush()
 
 
-def _explain_saved_never_resolves(
+def _explain_missing_resolution_of_saved(
     work: UnitOfWork, integration: IntegrationView, sample: Sample | None
 ) -> str | None:
     if sample is None or not integration.has_mapping:
         return None
     flag = work.policy(ParserSettings).automatic_fingerprint
-    return explain_never_resolves(integration.mapping, sample.payload, automatic_fingerprint=flag)
+    return explain_missing_resolution(
+        integration.mapping, sample.payload, automatic_fingerprint=flag
+    )
 
 
 def _load_sample(work: UnitOfWork, integration: IntegrationView) -> Sample | None:

@@ -54,7 +54,7 @@ _MAX_DELIVERIES = 20
 _MAX_BODY_BYTES = 256 * 1024
 
 
-def explain_never_resolves(
+def explain_missing_resolution(
     mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
 ) -> str | None:
     """Return why alerts never resolve with a mapping, as a sentence, or None if they can."""
@@ -76,7 +76,7 @@ def _has_fingerprint_field(mapping: FieldMapping, sample: Mapping[str, object]) 
     return any(AlertField.FINGERPRINT in place for place in places)
 
 
-def explain_resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
+def explain_rare_resolution(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
     """Return a warning if a recovery has to repeat most of its values to find its alert.
 
     Return None if this is not the case.
@@ -131,8 +131,10 @@ def preview_sample(
     return SamplePreview(
         alert=explain_parsed_alert(alert) if alert else None,
         parse_warnings=tuple(collect_parse_warnings(parsed)),
-        never_resolves=explain_never_resolves(draft.mapping, payload, automatic_fingerprint=flag),
-        resolves_seldom=explain_resolves_seldom(draft.mapping, payload),
+        never_resolves=explain_missing_resolution(
+            draft.mapping, payload, automatic_fingerprint=flag
+        ),
+        resolves_seldom=explain_rare_resolution(draft.mapping, payload),
     )
 
 
@@ -190,7 +192,7 @@ def _parse_deliveries(
 ) -> tuple[AlertReading, ...]:
     parsed = [_parse_delivery(delivery, mapping, reading=reading) for delivery in deliveries]
     alerts = [next(iter(each.alerts), None) if each else None for each in parsed]
-    groups = _number_groups(alert.fingerprint if alert else None for alert in alerts)
+    groups = _number_fingerprint_groups(alert.fingerprint if alert else None for alert in alerts)
     return tuple(
         AlertReading(
             title=alert.title if alert else "",
@@ -218,7 +220,7 @@ def _parse_delivery(
         return None
 
 
-def _number_groups(fingerprints: Iterable[bytes | None]) -> list[int]:
+def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int]:
     """Return a group number for each fingerprint, in order of appearance.
 
     Each None is a group of its own.
@@ -293,8 +295,8 @@ def _preview_proposal(
     return SamplePreview(
         alert=explain_parsed_alert(alert) if alert else None,
         parse_warnings=tuple(collect_parse_warnings(parsed)),
-        never_resolves=explain_never_resolves(mapping, payload, automatic_fingerprint=flag)
+        never_resolves=explain_missing_resolution(mapping, payload, automatic_fingerprint=flag)
         if is_mapped
         else None,
-        resolves_seldom=explain_resolves_seldom(mapping, payload) if is_mapped else None,
+        resolves_seldom=explain_rare_resolution(mapping, payload) if is_mapped else None,
     )

@@ -120,7 +120,7 @@ def join_integrations(
     present = list_joined_ids(integration, others)
     if set(wanted) == set(present):
         return None
-    partners = _get_partners(integration, wanted, others)
+    partners = _get_integrations_to_join(integration, wanted, others)
     lock_project_alerts(integration.project_id, session=session)
     if any(each.monitor_id is None for each in (integration, *others)):
         _create_missing_monitors([integration, *others], session=session, now=now)
@@ -135,7 +135,7 @@ def join_integrations(
     return "joined with " + ", ".join(each.name for each in partners)
 
 
-def _get_partners(
+def _get_integrations_to_join(
     integration: Integration, wanted: Sequence[int], others: Sequence[Integration]
 ) -> list[Integration]:
     """Return the integrations to join.
@@ -448,7 +448,7 @@ def _move_alerts_of_integration(
         _MAX_ROWS_PER_STATEMENT
     )
     after: Any = None
-    while rows := session.execute(_filter_older(resolved, after)).all():
+    while rows := session.execute(_filter_started_before(resolved, after)).all():
         _move_alerts(
             project_id, [_MovedAlert._make(row[:5]) for row in rows], monitor_id, session=session
         )
@@ -463,7 +463,9 @@ def _move_alerts_of_integration(
         between()
 
 
-def _filter_older(statement: Select[*tuple[Any, ...]], after: Any) -> Select[*tuple[Any, ...]]:
+def _filter_started_before(
+    statement: Select[*tuple[Any, ...]], after: Any
+) -> Select[*tuple[Any, ...]]:
     if after is None:
         return statement
     return statement.where(tuple_(Alert.started_at, Alert.id) < after)

@@ -85,7 +85,7 @@ def _parse_latest_labels(
     )
     body_format, reading = integration.format, work.policy(ParserSettings)
     for body in bodies:
-        value = body_format.decode_stored(body, reading=reading)
-        for index in range(len(body_format.list_items(value))):
+        value = body_format.decode_stored_body(body, reading=reading)
+        for index in range(len(body_format.list_body_items(value))):
             found = (each for each in body_format.labels(value, index) if isinstance(each, dict))
             yield {name: each[name] for each in found for name in each}

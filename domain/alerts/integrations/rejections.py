@@ -146,12 +146,12 @@ def _update_integration(
     if not watched.is_open:
         _set_rejected_since(watched, None, session=session)
         return False
-    run = _find_run(watched, session=session)
+    run = _find_rejection_run(watched, session=session)
     if run is None or not run.is_long:
         if is_over:
             _set_rejected_since(watched, None, session=session)
         return False
-    if (since is not None and not is_over) or not _has_worked(watched, session=session):
+    if (since is not None and not is_over) or not _has_ever_accepted(watched, session=session):
         return False
     if not _set_rejected_since(watched, run.since, session=session):
         return False
@@ -161,7 +161,7 @@ def _update_integration(
     return True
 
 
-def _find_run(watched: _WatchedIntegration, *, session: Session) -> _RejectionRun | None:
+def _find_rejection_run(watched: _WatchedIntegration, *, session: Session) -> _RejectionRun | None:
     if watched.last_rejected is None or watched.last_rejected < (watched.last_accepted or 0):
         return None
     row = session.execute(
@@ -180,7 +180,7 @@ def _find_run(watched: _WatchedIntegration, *, session: Session) -> _RejectionRu
     return _RejectionRun(*row) if row[2] else None
 
 
-def _has_worked(watched: _WatchedIntegration, *, session: Session) -> bool:
+def _has_ever_accepted(watched: _WatchedIntegration, *, session: Session) -> bool:
     """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True

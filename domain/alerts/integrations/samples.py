@@ -12,7 +12,7 @@ from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.body import parse_body_object
 from domain.alerts.reading.incoming import Severity, UnreadableBodyError
 from domain.alerts.reading.mapping import (
-    UNMAPPED,
+    NO_FIELD_MAPPING,
     AlertField,
     FieldMapping,
     SampleValue,
@@ -266,10 +266,10 @@ def propose_mapping(payload: Mapping[str, object]) -> Proposal:
             return Proposal(
                 tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint
             )
-    return Proposal(tool=None, format=FORMATS[0], mapping=guess_mapping(payload))
+    return Proposal(tool=None, format=FORMATS[0], mapping=guess_mapping_from_keys(payload))
 
 
-def guess_mapping(payload: Mapping[str, object]) -> FieldMapping:
+def guess_mapping_from_keys(payload: Mapping[str, object]) -> FieldMapping:
     """Propose a mapping from the names of a payload's keys.
 
     Fields with their standard names need no mapping.
@@ -287,7 +287,7 @@ def guess_mapping(payload: Mapping[str, object]) -> FieldMapping:
         severity_words=_propose_severity_words(payload, paths.get(AlertField.SEVERITY)),
         resolved_when=tuple(_propose_resolved_conditions(candidates, payload)),
     )
-    return FieldMapping(paths, rules) if paths or rules != MappingRules() else UNMAPPED
+    return FieldMapping(paths, rules) if paths or rules != MappingRules() else NO_FIELD_MAPPING
 
 
 def _list_candidates(payload: Mapping[str, object]) -> Iterator[tuple[PayloadPath, str]]:
@@ -411,7 +411,7 @@ class MappingChoices:
 
 
 def parse_mapping_choices(
-    chosen: MappingChoices, sample: Sample, saved: FieldMapping = UNMAPPED
+    chosen: MappingChoices, sample: Sample, saved: FieldMapping = NO_FIELD_MAPPING
 ) -> FieldMapping:
     """Convert the choices of a form to a mapping.
 
@@ -456,7 +456,7 @@ def build_mapping(
     given: Mapping[AlertField, Sequence[PayloadPath]],
     sample: Sample,
     rules: MappingRules = NO_RULES,
-    saved: FieldMapping = UNMAPPED,
+    saved: FieldMapping = NO_FIELD_MAPPING,
 ) -> FieldMapping:
     """Return a mapping with the given rules and paths. The second path of a field is its fallback.
 

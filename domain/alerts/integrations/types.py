@@ -102,13 +102,13 @@ class IntegrationBody(Body):
     )
 
 
-class _Typed(Body):
+class _IntegrationTypeField(Body):
     type: Literal[*INTEGRATION_TYPE_NAMES] = Field(  # type: ignore[valid-type]
         description=" ".join(each.help for each in INTEGRATION_TYPES)
     )
 
 
-class NewIntegration(IntegrationBody, _Typed):
+class NewIntegration(IntegrationBody, _IntegrationTypeField):
     """A new integration."""
 
 

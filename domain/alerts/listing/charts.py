@@ -1,7 +1,7 @@
 """Counts the alerts that were opened on each of the last days, by severity.
 
 Triggers count each new alert. SQLite updates a row for the day. Postgres inserts one row for each
-alert, and `add_up_day_counts` adds these rows to the row for the day once a minute.
+alert, and `sum_day_counts` adds these rows to the row for the day once a minute.
 """
 
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ DO UPDATE SET alerts = alert_days.alerts + excluded.alerts
 )
 
 
-def add_up_day_counts(*, session: Session) -> None:
+def sum_day_counts(*, session: Session) -> None:
     """Add the rows of new alerts to the counts of their days.
 
     If another process is already doing so, nothing happens.

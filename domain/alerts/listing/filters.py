@@ -76,7 +76,7 @@ class AlertFilter:
         )
 
     @property
-    def is_listed(self) -> bool:
+    def is_resolved_to_ids(self) -> bool:
         """True if the search or the assignee was resolved to a list of alert IDs."""
         return any(
             found is not None and not found.are_many for found in (self.matches, self.assigned)
@@ -121,7 +121,7 @@ def build_filter_conditions(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     """
     # Without statistics, the planner would otherwise scan all alerts of the project instead of
     # those in the list of IDs.
-    column = Alert.project_id + 0 if wanted.is_listed else Alert.project_id
+    column = Alert.project_id + 0 if wanted.is_resolved_to_ids else Alert.project_id
     return [column == wanted.project_id, *build_filter_conditions_across(wanted)]
 
 
@@ -143,6 +143,6 @@ def build_filter_conditions_across(wanted: AlertFilter) -> list[ColumnElement[bo
         found.append(_IS_UNASSIGNED)
     found += [each.condition for each in (wanted.matches, wanted.assigned) if each is not None]
     # The assignee may also have alerts in other projects.
-    if wanted.projects is not None and wanted.is_listed:
+    if wanted.projects is not None and wanted.is_resolved_to_ids:
         found.append((Alert.project_id + 0).in_(wanted.projects))
     return found

@@ -181,7 +181,7 @@ def list_alerts_across(
     `projects` is a query for their IDs. The filter must come from `resolve_alert_filter`. Its
     project is ignored.
     """
-    if wanted.is_listed:
+    if wanted.is_resolved_to_ids:
         named = _build_branches(build_filter_conditions_across(wanted), wanted.statuses, part)
         return part.page_of(_fetch_first_rows(named, part, session=session))
     within = (
@@ -236,7 +236,7 @@ def _build_branches(
         found = found.order_by(*_build_newest_order()).limit(MAX_SORTED_ALERTS)
     else:
         found = part.limit_query([key.column for key in part.order.keys], found)
-    if part.order.is_by_start and set(statuses) == set(STATUSES):
+    if part.order.is_ordered_by_start and set(statuses) == set(STATUSES):
         yield found
         return
     for status in statuses:
@@ -303,7 +303,7 @@ def count_by_status(
     search.
     """
     wanted = resolve_alert_filter(wanted, session=session)
-    if wanted.matches is not None and wanted.matches.are_many and not wanted.is_listed:
+    if wanted.matches is not None and wanted.matches.are_many and not wanted.is_resolved_to_ids:
         return {}
     is_postgres = session.get_bind().dialect.name == "postgresql"
     counts = [
@@ -317,7 +317,7 @@ def count_by_status(
     return dict(session.execute(union_all(*counts)).all())
 
 
-def count_matching(wanted: AlertFilter, *, session: Session) -> int | None:
+def count_matching_alerts(wanted: AlertFilter, *, session: Session) -> int | None:
     """Return the number of matching alerts, or None if there are too many to count."""
     counts = count_by_status(wanted, session=session, limit=_MAX_COUNTED_ALERTS)
     of_each = [counts.get(status, _MAX_COUNTED_ALERTS + 1) for status in wanted.statuses]
@@ -332,7 +332,7 @@ def _build_count_query(
     For several projects, each contributes at most `limit` + 1 rows.
     """
     found = select(literal(1).label("one")).select_from(Alert).where(Alert.status == status)
-    if wanted.projects is None or wanted.is_listed:
+    if wanted.projects is None or wanted.is_resolved_to_ids:
         inside = [] if wanted.projects is not None else build_filter_conditions(wanted)
         conditions = inside or build_filter_conditions_across(wanted)
         return found.where(*conditions).order_by(*_build_counting_order(wanted))
@@ -409,7 +409,7 @@ def _fetch_all_rows(
         try:
             page = list_alerts(wanted, part, session=session)
             ids = [row.id for row in page.items]
-            pages = _count_pages(ids, session=session)
+            pages = _count_pages_by_alert(ids, session=session)
             answers = _find_acknowledgers(ids, session=session)
         finally:
             # Releases the connection, so that a slow or disconnected client does not keep it.
@@ -426,7 +426,7 @@ def _format_project(wanted: AlertFilter, row: AlertListRow) -> dict[str, object]
     return {} if wanted.projects is None else {"project_path": row.project_path}
 
 
-def _count_pages(ids: Sequence[int], *, session: Session) -> dict[int, int]:
+def _count_pages_by_alert(ids: Sequence[int], *, session: Session) -> dict[int, int]:
     of_alert = EscalationPage.alert_id
     rows = fetch_rows_by_key(select(of_alert), of_alert, ids, session=session)
     return Counter(row.alert_id for row in rows)

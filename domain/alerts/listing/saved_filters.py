@@ -8,7 +8,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.types.base import get_column_values
 from domain.projects.views import ProjectView
@@ -103,7 +103,7 @@ def save_filter(
 
 
 def _validate_name(name: str) -> str:
-    clean = replace_unstorable(name).strip()
+    clean = replace_unstorable_characters(name).strip()
     if not clean or len(clean) > MAX_FILTER_NAME_LENGTH:
         raise InvalidError(
             f"Enter a name of at most {MAX_FILTER_NAME_LENGTH} characters.", field="name"

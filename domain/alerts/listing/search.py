@@ -144,7 +144,7 @@ def find_matches_across(
     terms = " & ".join(f"'{word}':*" for word in words)
     query = func.to_tsquery(_SIMPLE_CONFIGURATION, terms, type_=TSQUERY)
     listed = session.scalars(projects).all()
-    if not _are_frequent_across(query, listed, session=session):
+    if not _are_matches_frequent_across(query, listed, session=session):
         each = func.unnest(cast(bindparam(None, list(listed)), ARRAY(BigInteger)))
         project = each.table_valued("id", name="listed").render_derived()
         of_project = func.alerts_with(query, project.c.id, MAX_MATCHES_LISTED_BY_ID + 1)
@@ -160,10 +160,10 @@ def find_matches_across(
     )
 
 
-def _are_frequent_across(
+def _are_matches_frequent_across(
     query: ColumnElement[Any], project_ids: Sequence[int], *, session: Session
 ) -> bool:
-    """Return the result of `_are_frequent` for several projects, sampling each of them."""
+    """Return the result of `_are_matches_frequent` for several projects, sampling each of them."""
     size = max(_MIN_SAMPLE_MATCHES, _SAMPLE_SIZE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
@@ -188,7 +188,7 @@ def _search_on_postgres(
 ) -> SearchResult:
     query = func.to_tsquery(_SIMPLE_CONFIGURATION, terms, type_=TSQUERY)
     row_id = index.model.id.expression
-    if not _are_frequent(query, project_id, index, session=session):
+    if not _are_matches_frequent(query, project_id, index, session=session):
         found = getattr(func, index.function)(query, project_id, MAX_MATCHES_LISTED_BY_ID + 1)
         ids = session.scalars(select(found)).all()
         if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
@@ -215,7 +215,7 @@ def _build_match_condition(
     return type_coerce(of_one, Boolean)
 
 
-def _are_frequent(
+def _are_matches_frequent(
     query: ColumnElement[Any], project_id: int, index: SearchIndex, *, session: Session
 ) -> bool:
     """Estimate from the newest rows whether more rows match than can be listed by ID."""

@@ -48,7 +48,7 @@ class SortOrder:
     is_among_newest: bool = False
 
     @property
-    def is_by_start(self) -> bool:
+    def is_ordered_by_start(self) -> bool:
         """True if the index for all statuses has this order."""
         return self.keys == (_START_KEY, _ID_KEY)
 

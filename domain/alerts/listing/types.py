@@ -11,16 +11,18 @@ from domain.alerts.listing.filters import STATUSES, TABS, AlertFilter
 from domain.alerts.listing.queries import AlertListRow
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
 from domain.core.types.base import KeysetQuery, Query, Resource, Time, describe_choices
 
 _MAX_NAME_LENGTH = 255
 
 #: Text of a filter. Characters that no database can store are replaced, so they match nothing.
-_FilterText = Annotated[str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable)]
+_FilterText = Annotated[
+    str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable_characters)
+]
 _Search = Annotated[
-    str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable)
+    str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable_characters)
 ]
 _Severity = Annotated[str, describe_choices(*Severity)]
 #: ID of a row, or 0 for none.
@@ -97,17 +99,17 @@ class AlertExportQuery(AlertFilters):
         return SORT_ORDERS[self.sort]
 
 
-class _Ordered(Query):
+class _IgnoredOrderField(Query):
     order_by: Literal["started_at"] = Field(
         default="started_at", description="Accepted for compatibility, without effect. Use `sort`."
     )
 
 
-class ProjectsAlertQuery(_Ordered, ProjectsAlertExportQuery, KeysetQuery):
+class ProjectsAlertQuery(_IgnoredOrderField, ProjectsAlertExportQuery, KeysetQuery):
     """Filters and order for a list of alerts from several projects."""
 
 
-class AlertQuery(_Ordered, AlertExportQuery, KeysetQuery):
+class AlertQuery(_IgnoredOrderField, AlertExportQuery, KeysetQuery):
     """Filters and order for a list of alerts."""
 
 

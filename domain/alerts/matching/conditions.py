@@ -11,12 +11,12 @@ from domain.alerts.matching.matchers import (
     Matcher,
     MatcherOperator,
     format_matchers,
-    matches_all,
+    matches_all_labels,
     matches_wildcards,
 )
 from domain.alerts.matching.parser import MAX_MATCHERS, parse_matchers
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.core.types.base import Body, Option, Resource, Text, Words, describe_choices
 
@@ -58,7 +58,7 @@ def meets_conditions(conditions: AlertConditions, alert: AlertLabels) -> bool:
         (not conditions.severities or alert.severity in conditions.severities)
         and _matches_any_pattern(conditions.environments, alert.environment)
         and _matches_any_pattern(conditions.services, alert.service)
-        and matches_all(conditions.labels, alert.labels)
+        and matches_all_labels(conditions.labels, alert.labels)
     )
 
 
@@ -94,7 +94,7 @@ def _parse_words(json: Mapping[str, object], field: str) -> tuple[str, ...]:
 
 
 def _validate_word(value: object, field: str) -> str:
-    text = replace_unstorable(value).strip() if isinstance(value, str) else ""
+    text = replace_unstorable_characters(value).strip() if isinstance(value, str) else ""
     if not text or len(text) > MAX_CONDITION_ENTRY_LENGTH:
         message = (
             f"Each entry of `{field}` must be a string of 1 to {MAX_CONDITION_ENTRY_LENGTH} "

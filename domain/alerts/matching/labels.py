@@ -15,7 +15,7 @@ from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import convert_to_text, replace_unstorable
+from domain.alerts.reading.text import convert_to_text, replace_unstorable_characters
 from models import Alert, Delivery
 
 _SEVERITIES = tuple(Severity)
@@ -39,7 +39,7 @@ class AlertLabels:
 
 
 @dataclass(frozen=True)
-class _RequestedBody:
+class _RequestedDeliveryBody:
     """A delivery, and the indexes of the requested items."""
 
     id: int
@@ -108,20 +108,22 @@ def _find_payload_labels(
 ) -> Mapping[tuple[int, int], Mapping[str, str]]:
     """Return the labels of items by delivery and index. Each body is parsed once."""
     found: dict[tuple[int, int], Mapping[str, str]] = {}
-    for bodies in _batch_bodies(_list_requested_bodies(rows)):
+    for bodies in _group_bodies_into_batches(_list_requested_bodies(rows)):
         wanted = {body.id: body.items for body in bodies}
         statement = select(Delivery.id, Delivery.format, Delivery.body).where(
             Delivery.id.in_(wanted)
         )
         for delivery_id, format_name, body in session.execute(statement):
             body_format = get_format(format_name)
-            payload = body_format.decode_stored(body, reading=reading)
+            payload = body_format.decode_stored_body(body, reading=reading)
             for index in wanted[delivery_id]:
                 found[delivery_id, index] = _extract_labels(payload, body_format, index)
     return found
 
 
-def _list_requested_bodies(rows: Sequence[Row[*tuple[Any, ...]]]) -> Iterator[_RequestedBody]:
+def _list_requested_bodies(
+    rows: Sequence[Row[*tuple[Any, ...]]],
+) -> Iterator[_RequestedDeliveryBody]:
     items: dict[int, set[int]] = {}
     sizes: dict[int, int] = {}
     for row in rows:
@@ -129,12 +131,14 @@ def _list_requested_bodies(rows: Sequence[Row[*tuple[Any, ...]]]) -> Iterator[_R
             items.setdefault(row.delivery_id, set()).add(row.item_index)
             sizes[row.delivery_id] = row.size
     for delivery_id, indexes in items.items():
-        yield _RequestedBody(delivery_id, sizes[delivery_id], frozenset(indexes))
+        yield _RequestedDeliveryBody(delivery_id, sizes[delivery_id], frozenset(indexes))
 
 
-def _batch_bodies(bodies: Iterable[_RequestedBody]) -> Iterator[list[_RequestedBody]]:
+def _group_bodies_into_batches(
+    bodies: Iterable[_RequestedDeliveryBody],
+) -> Iterator[list[_RequestedDeliveryBody]]:
     """Group bodies into batches that respect the limits on size and number."""
-    pack: list[_RequestedBody] = []
+    pack: list[_RequestedDeliveryBody] = []
     size = 0
     for body in bodies:
         if pack and (size + body.size > _MAX_BATCH_BYTES or len(pack) == _MAX_BATCH_IDS):
@@ -158,7 +162,7 @@ def _convert_to_texts(members: object) -> dict[str, str]:
     if not isinstance(members, dict):
         return {}
     texts = (
-        (replace_unstorable(name), replace_unstorable(convert_to_text(value)))
+        (replace_unstorable_characters(name), replace_unstorable_characters(convert_to_text(value)))
         for name, value in members.items()
         if isinstance(value, str | int | float | LongNumber)
     )

@@ -83,15 +83,15 @@ class Matcher:
 
     def __str__(self) -> str:
         """Return `name="value"`, with quotes around the name if they are needed."""
-        name = self.name if _PLAIN_NAME.fullmatch(self.name) else _quote(self.name)
-        return f"{name}{self.operator}{_quote(self.value)}"
+        name = self.name if _PLAIN_NAME.fullmatch(self.name) else _quote_matcher_value(self.name)
+        return f"{name}{self.operator}{_quote_matcher_value(self.value)}"
 
 
-def _quote(text: str) -> str:
+def _quote_matcher_value(text: str) -> str:
     return f'"{text.translate(_ESCAPES)}"'
 
 
-def matches_all(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
+def matches_all_labels(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
     """Return whether all matchers match the labels. An empty list matches any labels."""
     return all(matcher.matches(labels) for matcher in matchers)
 

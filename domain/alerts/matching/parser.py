@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from domain.alerts.matching.matchers import Matcher, MatcherOperator, compile_pattern
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 
 
@@ -107,16 +107,16 @@ class _Utf8MatcherParser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.position = _skip_space(text, 0)
+        self.position = _skip_spaces(text, 0)
 
     def take(self, mark: str) -> bool:
         """Skip a character and the spaces after it, and return whether it was there."""
         if not self._text.startswith(mark, self.position):
             return False
-        self.position = _skip_space(self._text, self.position + len(mark))
+        self.position = _skip_spaces(self._text, self.position + len(mark))
         return True
 
-    def is_before(self, close: str) -> bool:
+    def is_at_closing_brace(self, close: str) -> bool:
         """Return whether the closing brace comes next, or the end of the text without a brace."""
         rest = self._text[self.position : self.position + 1]
         return rest == close
@@ -150,7 +150,7 @@ class _Utf8MatcherParser:
         found = _LITERAL.match(self._text, self.position)
         if found is None:
             raise self.error(what)
-        self.position = _skip_space(self._text, found.end())
+        self.position = _skip_spaces(self._text, found.end())
         return found[0]
 
     def _string(self) -> str:
@@ -158,23 +158,23 @@ class _Utf8MatcherParser:
         if found is None:
             raise MatcherSyntaxError(self.position, "this double quote is not closed")
         begin = self.position
-        self.position = _skip_space(self._text, found.end())
-        return _unescape(found[1], begin)
+        self.position = _skip_spaces(self._text, found.end())
+        return _unescape_string(found[1], begin)
 
     def _operator(self) -> MatcherOperator:
         found = _OPERATOR.match(self._text, self.position)
         if found is None:
             raise self.error("one of = != =~ !~")
-        self.position = _skip_space(self._text, found.end())
+        self.position = _skip_spaces(self._text, found.end())
         return MatcherOperator(found[0])
 
 
-def _skip_space(text: str, position: int) -> int:
+def _skip_spaces(text: str, position: int) -> int:
     found = _UTF8_SPACE.match(text, position)
     return found.end() if found else position
 
 
-def _unescape(text: str, begin: int) -> str:
+def _unescape_string(text: str, begin: int) -> str:
     def meaning(found: re.Match[bytes]) -> bytes:
         if found["mark"]:
             return bytes([_UTF8_ESCAPE_BYTES[found["mark"][0]]])
@@ -199,7 +199,7 @@ def parse_utf8_matchers(text: str) -> tuple[Matcher, ...]:
     reader = _Utf8MatcherParser(text)
     close = "}" if reader.take("{") else ""
     matchers = []
-    while not reader.is_before(close):
+    while not reader.is_at_closing_brace(close):
         matchers.append(reader.matcher())
         if not reader.take(","):
             break
@@ -235,7 +235,7 @@ def _check_size(text: str, field: str) -> None:
         raise InvalidError(
             f"Matchers can have at most {MAX_MATCHERS_TEXT_LENGTH:,} characters.", field=field
         )
-    if replace_unstorable(text) != text:
+    if replace_unstorable_characters(text) != text:
         message = "Matchers cannot contain NUL characters or lone surrogates."
         raise InvalidError(message, field=field)
 

@@ -72,7 +72,7 @@ class IncomingAlert:
     left_out: frozenset[str] = frozenset()
 
     @property
-    def given_start(self) -> datetime | None:
+    def reported_start(self) -> datetime | None:
         """Start of the alert if the sender provided it, or None."""
         return None if "started_at" in self.left_out else self.started_at
 

@@ -151,7 +151,7 @@ def _join_values(
 
 
 #: Mapping that reads each field from the key with its own name.
-UNMAPPED = FieldMapping()
+NO_FIELD_MAPPING = FieldMapping()
 
 
 def parse_mapping(stored: object) -> FieldMapping:
@@ -180,17 +180,17 @@ def load_mapping(stored: object) -> FieldMapping:
     release saved, the result is UNMAPPED, so that no alerts are rejected.
     """
     if not stored:
-        return UNMAPPED
+        return NO_FIELD_MAPPING
     try:
         return parse_mapping(stored)
     except InvalidError:
-        return UNMAPPED
+        return NO_FIELD_MAPPING
 
 
 @lru_cache(maxsize=1024)
 def load_mapping_from_json(text: str | None) -> FieldMapping:
     """Return the mapping in a JSON text, like `load_mapping`. Results are cached."""
-    return load_mapping(json.loads(text)) if text else UNMAPPED
+    return load_mapping(json.loads(text)) if text else NO_FIELD_MAPPING
 
 
 def _parse_alert_field(name: str) -> AlertField:

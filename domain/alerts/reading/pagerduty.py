@@ -26,7 +26,7 @@ from domain.alerts.reading.text import (
     find_first_text,
     format_excerpt,
     is_blank,
-    replace_unstorable,
+    replace_unstorable_characters,
 )
 from domain.alerts.reading.times import parse_start_time
 
@@ -39,7 +39,7 @@ _ROUTING_KEY = re.compile(rb'("routing_key"\s*:\s*)"(?:[^"\\]|\\.)*"')
 HIDDEN_ROUTING_KEY = "[hidden]"
 
 
-def is_event(payload: Mapping[str, object]) -> bool:
+def is_pagerduty_event(payload: Mapping[str, object]) -> bool:
     """Return whether a body is an alert event or a change event."""
     if "routing_key" not in payload:
         return False
@@ -74,7 +74,7 @@ def hide_routing_key(body: bytes) -> bytes:
     return _ROUTING_KEY.sub(rb'\1"%s"' % HIDDEN_ROUTING_KEY.encode(), body)
 
 
-def parse(
+def parse_pagerduty_event(
     payload: Mapping[str, object], *, now: datetime, automatic_fingerprint: bool
 ) -> ParsedBody:
     """Parse an event.
@@ -90,7 +90,7 @@ def parse(
         return _parse_trigger(payload, now=now, automatic_fingerprint=automatic_fingerprint)
     key = str(payload["dedup_key"])
     event = SenderEvent(
-        action, replace_unstorable(key), fingerprint.compute_fingerprint_of_value(key)
+        action, replace_unstorable_characters(key), fingerprint.compute_fingerprint_of_value(key)
     )
     if action is EventAction.ACKNOWLEDGE:
         return _build_body_without_alert(event)
@@ -143,7 +143,7 @@ def _parse_trigger(
             key, made_of = f"{key}-{now.timestamp():.6f}", "the event and its time"
     identity = fingerprint.compute_fingerprint_of_value(key)
     alert = _build_alert(payload, now=now, identity=identity, made_of=made_of)
-    event = SenderEvent(EventAction.TRIGGER, replace_unstorable(key), identity)
+    event = SenderEvent(EventAction.TRIGGER, replace_unstorable_characters(key), identity)
     return ParsedBody(
         alerts=(alert,), refused=(), truncated_alerts=0, parse_warnings=(), event=event
     )

@@ -5,7 +5,11 @@ from contextlib import suppress
 
 from domain.alerts.reading.body import parse_json
 from domain.alerts.reading.incoming import UnreadableBodyError
-from domain.alerts.reading.text import convert_to_text, format_indented_json, replace_unstorable
+from domain.alerts.reading.text import (
+    convert_to_text,
+    format_indented_json,
+    replace_unstorable_characters,
+)
 
 #: Maximum size of a body that is indented, in bytes. Larger bodies are shown as received.
 _MAX_INDENTED_BYTES = 200_000
@@ -23,7 +27,10 @@ def _list_children(value: object) -> Iterator[tuple[str, object]]:
 
 def _walk_leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
     if not (isinstance(value, dict | list) and value):
-        yield replace_unstorable(path), replace_unstorable(convert_to_text(value))
+        yield (
+            replace_unstorable_characters(path),
+            replace_unstorable_characters(convert_to_text(value)),
+        )
         return
     for name, child in _list_children(value):
         yield from _walk_leaves(f"{path}.{name}", child)
@@ -45,4 +52,4 @@ def format_payload(body: bytes) -> str:
         # Rejected bodies are shown as well, and may not be valid JSON.
         with suppress(UnreadableBodyError):
             return format_indented_json(parse_json(body, nesting_limit=_MAX_NESTING))
-    return replace_unstorable(body.decode("utf-8", "replace"))
+    return replace_unstorable_characters(body.decode("utf-8", "replace"))

@@ -24,7 +24,7 @@ _MAX_TITLE_LENGTH = 200
 _MAX_EXCERPT_LENGTH = 60
 
 
-def replace_unstorable(text: str) -> str:
+def replace_unstorable_characters(text: str) -> str:
     """Replace NUL characters and lone surrogates with U+FFFD, since databases reject them."""
     if text.isascii():
         return text.replace("\x00", _REPLACEMENT)
@@ -99,7 +99,7 @@ def format_indented_json(value: object) -> str:
     try:
         return orjson.dumps(value, option=_INDENTED_OPTIONS).decode()
     except TypeError:
-        return replace_unstorable(_format_value(value, "\n"))
+        return replace_unstorable_characters(_format_value(value, "\n"))
 
 
 def convert_to_text(value: object) -> str:
@@ -111,9 +111,8 @@ def convert_to_text(value: object) -> str:
 
 def format_excerpt(value: object) -> str:
     """Return the beginning of a value in quotes, for a warning."""
-    return (
-        f"“{replace_unstorable(truncate_to_length(convert_to_text(value), _MAX_EXCERPT_LENGTH))}”"
-    )
+    text = truncate_to_length(convert_to_text(value), _MAX_EXCERPT_LENGTH)
+    return f"“{replace_unstorable_characters(text)}”"
 
 
 def convert_to_short_text(value: object, length: int) -> str | None:
@@ -121,7 +120,9 @@ def convert_to_short_text(value: object, length: int) -> str | None:
     if is_blank(value):
         return None
     text = value if isinstance(value, str) else convert_to_text(value)
-    return replace_unstorable(text if len(text) <= length else truncate_to_length(text, length))
+    return replace_unstorable_characters(
+        text if len(text) <= length else truncate_to_length(text, length)
+    )
 
 
 def find_first_text(values: Iterable[object], length: int = _MAX_TITLE_LENGTH) -> str | None:
@@ -138,7 +139,7 @@ def _convert_to_lines(values: list[object]) -> Iterator[str]:
         if isinstance(value, list):
             yield from _convert_to_lines(value)
         elif line := " ".join(convert_to_text(value).split()) if value is not None else "":
-            yield replace_unstorable(line)
+            yield replace_unstorable_characters(line)
 
 
 def convert_to_limited_lines(value: object, length: int) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256, HashAlgorithm
 from cryptography.x509 import load_pem_x509_certificate
 
 from domain.alerts.reading.incoming import NoValidItemError, ParsedBody
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
@@ -67,17 +67,21 @@ def confirm_subscription(payload: Mapping[str, object], *, get: HttpGet) -> Pars
     Raise UnconfirmedSubscriptionError if the subscription cannot be confirmed.
     """
     asked = _parse_confirmation_request(payload)
-    _check_signature(asked, _fetch(get, asked.certificate_url, "the certificate"))
-    _fetch(get, asked.subscribe_url, "the confirmation")
+    _check_signature(
+        asked, _fetch_signing_certificate(get, asked.certificate_url, "the certificate")
+    )
+    _fetch_signing_certificate(get, asked.subscribe_url, "the confirmation")
     return _build_body_with_message(
-        f"The subscription to {replace_unstorable(asked.members['TopicArn'])} was confirmed."
+        f"The subscription to {replace_unstorable_characters(asked.members['TopicArn'])} was "
+        "confirmed."
     )
 
 
 def build_unsubscription_body(payload: Mapping[str, object]) -> ParsedBody:
     """Return a body that contains only a message about the end of a subscription."""
     return _build_body_with_message(
-        f"The subscription to {replace_unstorable(str(payload.get('TopicArn')))[:300]} has ended."
+        f"The subscription to {replace_unstorable_characters(str(payload.get('TopicArn')))[:300]} "
+        "has ended."
     )
 
 
@@ -111,7 +115,7 @@ def _parse_amazon_url(text: str, name: str) -> OutgoingUrl:
     return url
 
 
-def _fetch(get: HttpGet, url: OutgoingUrl, what: str) -> bytes:
+def _fetch_signing_certificate(get: HttpGet, url: OutgoingUrl, what: str) -> bytes:
     status, body = get(url)
     if status != 200:  # noqa: PLR2004 - OK
         message = f"Amazon SNS returned status {status} to the request for {what}."

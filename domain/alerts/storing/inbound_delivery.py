@@ -7,7 +7,7 @@ from time import perf_counter_ns
 
 from domain.alerts.formats.base import AlertFormat
 from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
 from domain.alerts.storing.lifecycle import Arrival
 from domain.core.database.statements import StatementConnection
 from domain.core.errors import DomainError
@@ -48,7 +48,7 @@ class InboundDelivery:
     #: Time at which the request arrived, measured by `time.perf_counter_ns`.
     began_ns: int
     #: Mapping for parsing the body.
-    mapping: FieldMapping = UNMAPPED
+    mapping: FieldMapping = NO_FIELD_MAPPING
     #: Monitor of the integration and its alerts.
     monitor_id: int | None = None
     is_test: bool = False

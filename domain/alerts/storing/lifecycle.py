@@ -90,7 +90,7 @@ MatchedAlert = StoredAlert | PlannedAlert
 
 
 @dataclass(frozen=True, slots=True)
-class OpenNewAlert:
+class OpenAlertDecision:
     """Create an alert."""
 
     action: ClassVar = Action.OPENED
@@ -98,7 +98,7 @@ class OpenNewAlert:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinOpenAlert:
+class JoinAlertDecision:
     """Add an event to the open alert and update its reported fields."""
 
     action: ClassVar = Action.JOINED
@@ -107,7 +107,7 @@ class JoinOpenAlert:
 
 
 @dataclass(frozen=True, slots=True)
-class CountLateCopy:
+class LateCopyDecision:
     """Add an event to a resolved alert, because a late copy arrived."""
 
     action: ClassVar = Action.LATE
@@ -116,7 +116,7 @@ class CountLateCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveAlert:
+class ResolveAlertDecision:
     """Resolve the open alert at the given time, which is not before its start."""
 
     action: ClassVar = Action.RESOLVED
@@ -126,7 +126,7 @@ class ResolveAlert:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepResolvedAlert:
+class KeepResolvedAlertDecision:
     """Change nothing, because the alert is already resolved."""
 
     action: ClassVar = Action.UNCHANGED
@@ -135,7 +135,7 @@ class KeepResolvedAlert:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreResolvedAlert:
+class StoreResolvedAlertDecision:
     """Create a resolved alert, because a recovery arrived without its alert."""
 
     action: ClassVar = Action.STORED_AS_RESOLVED
@@ -144,21 +144,21 @@ class StoreResolvedAlert:
 
 
 ItemDecision = (
-    OpenNewAlert
-    | JoinOpenAlert
-    | CountLateCopy
-    | ResolveAlert
-    | KeepResolvedAlert
-    | StoreResolvedAlert
+    OpenAlertDecision
+    | JoinAlertDecision
+    | LateCopyDecision
+    | ResolveAlertDecision
+    | KeepResolvedAlertDecision
+    | StoreResolvedAlertDecision
 )
 
 
 def can_match_resolved_alert(incoming: IncomingAlert) -> bool:
     """Return whether an item can belong to a resolved alert."""
-    return incoming.ended_at is not None or incoming.given_start is not None
+    return incoming.ended_at is not None or incoming.reported_start is not None
 
 
-def decide_item(
+def decide_item_effect(
     existing: MatchedAlert | None, incoming: IncomingAlert, arrival: Arrival
 ) -> ItemDecision:
     """Decide how an item changes the alert with its fingerprint.
@@ -168,29 +168,29 @@ def decide_item(
     if incoming.fingerprint is None:
         existing = None
     if incoming.ended_at is None:
-        decision: ItemDecision = OpenNewAlert()
+        decision: ItemDecision = OpenAlertDecision()
         if existing is not None and existing.ended_at is None:
-            decision = JoinOpenAlert(existing)
+            decision = JoinAlertDecision(existing)
         elif existing is not None and _is_late_copy(existing, incoming, arrival):
-            decision = CountLateCopy(existing)
+            decision = LateCopyDecision(existing)
         return decision
     if existing is None:
-        return StoreResolvedAlert(incoming.ended_at)
+        return StoreResolvedAlertDecision(incoming.ended_at)
     if existing.ended_at is not None:
-        return KeepResolvedAlert(existing)
+        return KeepResolvedAlertDecision(existing)
     if incoming.ended_at < existing.started_at:
-        return ResolveAlert(existing, existing.started_at, warning=END_BEFORE_START)
-    return ResolveAlert(existing, incoming.ended_at)
+        return ResolveAlertDecision(existing, existing.started_at, warning=END_BEFORE_START)
+    return ResolveAlertDecision(existing, incoming.ended_at)
 
 
 def _is_late_copy(resolved: MatchedAlert, incoming: IncomingAlert, arrival: Arrival) -> bool:
     ended_at, recovered_at = resolved.ended_at, resolved.recovery_received_at
     # Senders with a constant start fire again after a recovery. Others still fire although
     # something other than a report resolved the alert. Both must open a new alert.
-    if incoming.given_start is None or ended_at is None or recovered_at is None:
+    if incoming.reported_start is None or ended_at is None or recovered_at is None:
         return False
     is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before
-    return is_recent and incoming.given_start < ended_at
+    return is_recent and incoming.reported_start < ended_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class IntakePlan:
 
 
 @dataclass(slots=True)
-class _PlanDraft:
+class _IntakePlanDraft:
     """A plan under construction."""
 
     arrival: Arrival
@@ -286,7 +286,7 @@ class _PlanDraft:
             case StoredAlert(alert_id=alert_id):
                 report = get_reported_fields(incoming)
                 if alert_id in self.reported:
-                    report = report.merge_over(self.reported[alert_id][0])
+                    report = report.merge_over_stored(self.reported[alert_id][0])
                 self.reported[alert_id] = report, incoming.item_index
                 self.bumps[alert_id] += 1
             case PlannedAlert(index=index):
@@ -306,15 +306,15 @@ class _PlanDraft:
 
     def apply(self, decision: ItemDecision, incoming: IncomingAlert) -> MatchedAlert:
         match decision:
-            case OpenNewAlert() | StoreResolvedAlert():
+            case OpenAlertDecision() | StoreResolvedAlertDecision():
                 return self.create(incoming)
-            case JoinOpenAlert(alert=alert):
+            case JoinAlertDecision(alert=alert):
                 return self.join(alert, incoming)
-            case CountLateCopy(alert=alert):
+            case LateCopyDecision(alert=alert):
                 return self.count_event(alert)
-            case ResolveAlert(alert=alert, ended_at=ended_at):
+            case ResolveAlertDecision(alert=alert, ended_at=ended_at):
                 return self.close(alert, ended_at)
-            case KeepResolvedAlert(alert=alert):
+            case KeepResolvedAlertDecision(alert=alert):
                 return alert
 
 
@@ -327,11 +327,11 @@ def plan_intake(
     matches the alert with its fingerprint in the state after the earlier items.
     """
     known: dict[bytes, MatchedAlert] = dict(existing)
-    draft = _PlanDraft(arrival)
+    draft = _IntakePlanDraft(arrival)
     decided: list[tuple[MatchedAlert, ItemDecision]] = []
     for item in incoming:
         matched = known.get(item.fingerprint) if item.fingerprint is not None else None
-        decision = decide_item(matched, item, arrival)
+        decision = decide_item_effect(matched, item, arrival)
         alert = draft.apply(decision, item)
         if item.fingerprint is not None:
             known[item.fingerprint] = alert

@@ -150,5 +150,5 @@ def _build_reported_parameters(
         "given_title": None if "title" in left_out else alert.title,
         "given_hosts": values["hosts"] or None,
         "given_query": alert.query,
-        "given_start": alert.given_start,
+        "given_start": alert.reported_start,
     }

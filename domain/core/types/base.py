@@ -132,14 +132,14 @@ def join_option_words(value: Any) -> Any:
     return " ".join(value) if is_words else value
 
 
-def _check_first_page(number: int) -> int:
+def _check_is_first_page(number: int) -> int:
     # A client that increments the page number would otherwise read the first page forever.
     if number not in {0, 1}:
         raise ValueError("must be 1. To get the next page, follow the link with rel=next")
     return 1
 
 
-def _drop_value(_given: Any) -> str:
+def _ignore_value(_given: Any) -> str:
     return ""
 
 
@@ -302,7 +302,7 @@ def make_fields_optional(body: type[BodyT]) -> type[BodyT]:
     return made
 
 
-_WITHOUT_EFFECT = BeforeValidator(_drop_value)
+_WITHOUT_EFFECT = BeforeValidator(_ignore_value)
 #: Parameter that GitLab uses for extra output or lookups, and that has no effect here.
 WithoutEffect = Annotated[
     str,
@@ -330,7 +330,7 @@ AbsentWord = Annotated[
 ]
 
 
-def has_effect(field: FieldInfo) -> bool:
+def has_parameter_effect(field: FieldInfo) -> bool:
     """Return whether a parameter has an effect, and is not only for clients written for GitLab."""
     return not {id(_WITHOUT_EFFECT), id(_ABSENT)} & {id(each) for each in field.metadata}
 
@@ -401,7 +401,7 @@ class KeysetQuery(Query):
     )
     per_page: PageSize = _DEFAULT_PAGE_SIZE
     pagination: Literal["keyset"] = "keyset"
-    page: Annotated[int, AfterValidator(_check_first_page)] = Field(
+    page: Annotated[int, AfterValidator(_check_is_first_page)] = Field(
         default=1, description="Always 1. To get the next page, follow the link with `rel=next`."
     )
 

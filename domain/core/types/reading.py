@@ -64,12 +64,12 @@ def _list_unknown_parameters(
     schema: type[BaseModel], names: Sequence[str]
 ) -> Sequence[InvalidValue]:
     """Return the problems of unknown parameters; the last one lists the known parameters."""
-    *first, last = (_unknown_name(each) for each in names)
+    *first, last = (_build_unknown_name_problem(each) for each in names)
     reason = f"{last.reason}. {_format_known_parameters(schema.model_fields)}"
     return [*first, last._replace(reason=reason)]
 
 
-def _unknown_name(name: str) -> InvalidValue:
+def _build_unknown_name_problem(name: str) -> InvalidValue:
     if not name:
         return InvalidValue("", "A parameter has no name")
     return InvalidValue(shorten_parameter_name(name), "is not a known parameter")
@@ -156,7 +156,7 @@ def _format_reason(error: ErrorDetails) -> str:
     if found == "value_error":
         return str(details["error"])
     if found in {"literal_error", "enum"}:
-        return _must_be_one_of(_format_choices(details["expected"]))
+        return _format_choices_reason(_format_choices(details["expected"]))
     if found == "string_pattern_mismatch":
         return _format_pattern_reason(details["pattern"])
     if found in _BOUND_REASONS:
@@ -171,11 +171,11 @@ def _format_pattern_reason(pattern: str) -> str:
     if pattern == NO_NUL_PATTERN:
         return "must not contain a NUL character"
     if words := _CHOICES_PATTERN.fullmatch(pattern):
-        return _must_be_one_of(words[1].replace("|", ", "))
+        return _format_choices_reason(words[1].replace("|", ", "))
     return f"must match `{pattern}`"
 
 
-def _must_be_one_of(choices: str) -> str:
+def _format_choices_reason(choices: str) -> str:
     return f"must be one of {choices}" if ", " in choices else f"must be {choices}"
 
 

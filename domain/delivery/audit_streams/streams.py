@@ -135,7 +135,11 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
         )
         while found := session.execute(entries).first():
             entry, event, username = cast("_QueuedEvent", found)
-            shown = entry.payload if event is None else build_event_view(event, username).as_json()
+            shown = (
+                entry.payload
+                if event is None
+                else build_event_view(event, username).convert_to_json_value()
+            )
             if shown is not None:
                 return entry.id, build_event_message(entry.message_id, shown)
             # The stored event was pruned because of its age before it could be sent.
@@ -217,7 +221,7 @@ def _count_set_aside_events(moment: datetime, claim: DestinationClaim, session: 
     return session.scalar(select(func.count()).where(mine, since)) or 0
 
 
-def drop_old_events(
+def drop_old_stream_events(
     *,
     session: Session,
     before: datetime,
@@ -247,7 +251,9 @@ def drop_old_events(
     total = 0
     for stream_id in session.scalars(select(AuditStreamRow.id)).all():
         total += drop(stream_id, (AuditStreamEntry.stream_id == stream_id) & is_old)
-    for stream_id, condition in AUDIT_STREAM_KIND.find_surplus(most, true(), session=session):
+    for stream_id, condition in AUDIT_STREAM_KIND.find_surplus_entries(
+        most, true(), session=session
+    ):
         total += drop(stream_id, condition)
     return total
 
@@ -268,7 +274,9 @@ def queue_stream_notices(
     """
     notices = [
         each
-        for stream in AUDIT_STREAM_KIND.list_all(session=session, keyring=sign.keyring, now=now)
+        for stream in AUDIT_STREAM_KIND.list_all_destinations(
+            session=session, keyring=sign.keyring, now=now
+        )
         for each in _build_notices(stream, sign, now)
     ]
     administrators = session.scalars(select(User).where(User.is_admin, IS_ACTIVE_HUMAN)).all()

@@ -189,7 +189,7 @@ class Mailer:
         if self._connection is not None and not _is_alive(self._connection):
             self.close()
         if self._connection is None:
-            self._connection = _connect(self._server, self._timeout_seconds)
+            self._connection = _connect_and_log_in(self._server, self._timeout_seconds)
         return self._connection
 
 
@@ -201,7 +201,7 @@ def _is_alive(connection: _Connection) -> bool:
         return False
 
 
-def _connect(server: MailServer, timeout_seconds: float) -> _Connection:
+def _connect_and_log_in(server: MailServer, timeout_seconds: float) -> _Connection:
     """Connect and log in; the password is never sent over a network without TLS."""
     if server.has_implicit_tls:
         connection: _Connection = _TlsConnection(
@@ -241,7 +241,7 @@ def _build_reply_error(what: str, code: int, reply: bytes | str) -> MailError:
     is_final = code // 100 == _PERMANENT_CODE_CLASS
     error = PermanentMailError if is_final else TemporaryMailError
     words = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
-    return error(f"{what} ({code})", reply=f"{code} {_flatten_to_line(words)}"[:_MAX_REPLY_LENGTH])
+    return error(f"{what} ({code})", reply=f"{code} {_join_lines(words)}"[:_MAX_REPLY_LENGTH])
 
 
 def _describe_error(error: Exception) -> str:
@@ -264,13 +264,11 @@ def compose_email(message: ClaimedEmail, sender: SenderAddress, *, now: datetime
     email = EmailMessage(policy=policy.SMTP)
     try:
         to = Address(addr_spec=message.recipient)
-        email["From"] = Address(
-            display_name=_flatten_to_line(sender.name), addr_spec=sender.address
-        )
+        email["From"] = Address(display_name=_join_lines(sender.name), addr_spec=sender.address)
         email["To"] = to
     except (ValueError, MessageError, IndexError):
         raise PermanentMailError("the recipient address is not valid") from None
-    email["Subject"] = _flatten_to_line(message.subject)
+    email["Subject"] = _join_lines(message.subject)
     email["Date"] = format_datetime(now)
     # The id is the same for each attempt, so that clients recognize a duplicate after a crash.
     name = sha256(f"{message.id} {message.key}".encode()).hexdigest()[:32]
@@ -286,7 +284,7 @@ def _get_domain(address: str) -> str:
     return address.rpartition("@")[2]
 
 
-def _flatten_to_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Return a text on one line, because a line break would end a header (RFC 5322 section 2.2)."""
     spaced = (
         " " if unicodedata.category(character)[0] in "CZ" else character for character in text

@@ -197,7 +197,9 @@ def record_failure(
     )
 
 
-def compute_pause(failures: int, *, share: float, asked_seconds: int | None = None) -> timedelta:
+def compute_destination_pause(
+    failures: int, *, share: float, asked_seconds: int | None = None
+) -> timedelta:
     """Return the pause after a number of consecutive failures; `share` from 0 to 1 varies it.
 
     A longer pause requested by the destination (Retry-After) is honored within a limit. The limit

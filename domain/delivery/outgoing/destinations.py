@@ -28,7 +28,7 @@ from domain.delivery.outgoing.claims import (
     DeliveryAttempt,
     DeliveryFailure,
     DestinationClaim,
-    compute_pause,
+    compute_destination_pause,
 )
 from domain.delivery.outgoing.signing import (
     OutgoingMessage,
@@ -124,7 +124,9 @@ class RetryPolicy:
 
     def pause(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
         """Return the pause after a number of consecutive failures."""
-        return compute_pause(failures, share=self.share, asked_seconds=attempt.asked_seconds)
+        return compute_destination_pause(
+            failures, share=self.share, asked_seconds=attempt.asked_seconds
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +238,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         parse_outgoing_url(details.url)
         values = dict(self.columns(details))
         self.lock(owner, session)
-        count = select(func.count()).select_from(self.row).where(*self._match_owner(owner))
+        count = (
+            select(func.count()).select_from(self.row).where(*self._build_owner_conditions(owner))
+        )
         if (session.scalar(count) or 0) >= self.most:
             raise ConflictError(self.too_many)
         if self.owner_column is not None:
@@ -250,11 +254,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         made = self.get(row.id, owner=owner, session=session, keyring=keyring, now=now)
         return DestinationWithSecret(destination=made, secret=secret)
 
-    def list_all(
+    def list_all_destinations(
         self, *, owner: int | None = None, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
         """Return the destinations of an owner, oldest first."""
-        return self.find(*self._match_owner(owner), session=session, keyring=keyring, now=now)
+        return self.find(
+            *self._build_owner_conditions(owner), session=session, keyring=keyring, now=now
+        )
 
     def find(
         self, *conditions: ColumnElement[bool], session: Session, keyring: Keyring, now: datetime
@@ -302,13 +308,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """
         is_it = self.row.id == destination_id
         found = self.find(
-            is_it, *self._match_owner(owner), session=session, keyring=keyring, now=now
+            is_it, *self._build_owner_conditions(owner), session=session, keyring=keyring, now=now
         )
         if not found:
             raise NotFoundError(self.not_found)
         return found[0]
 
-    def _match_owner(self, owner: int | None) -> tuple[ColumnElement[bool], ...]:
+    def _build_owner_conditions(self, owner: int | None) -> tuple[ColumnElement[bool], ...]:
         if self.owner_column is None:
             return ()
         return (getattr(self.row, self.owner_column) == owner,)
@@ -321,7 +327,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         is_it = self.row.id == destination_id
         row = session.scalar(
             select(self.row)
-            .where(is_it, *self._match_owner(owner))
+            .where(is_it, *self._build_owner_conditions(owner))
             .with_for_update()
             .execution_options(populate_existing=True)
         )
@@ -420,9 +426,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     @property
     def due(self) -> ColumnElement[bool]:
         """Return the condition that a destination can be claimed, with the time as a parameter."""
-        return self._select_due(NOW).exists()
+        return self._select_due_destinations(NOW).exists()
 
-    def claim_due(
+    def claim_due_destinations(
         self, *, most: int, session: Session, now: datetime
     ) -> Sequence[DestinationClaim]:
         """Claim destinations that have messages to send, preferring those without a recent failure.
@@ -430,7 +436,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         Failing destinations leave some threads to others, because each of them may use its whole
         deadline.
         """
-        due = self._select_due(now)
+        due = self._select_due_destinations(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
         well = due.where(self.row.tries == 0).order_by(last).limit(most)
         found = claims.claim_destinations(self.row, well, session=session, now=now)
@@ -439,11 +445,11 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         others = claims.claim_destinations(self.row, failing.limit(left), session=session, now=now)
         return [*found, *others]
 
-    def _select_due(self, now: Moment) -> Select[int]:
+    def _select_due_destinations(self, now: Moment) -> Select[int]:
         has_entries = exists().where(self.queue.destination == self.row.id, self.is_sendable(now))
         return select(self.row.id).where(*claims.list_due_conditions(self.row, now), has_entries)
 
-    def next_delivery(
+    def take_next_delivery(
         self, claim: DestinationClaim, *, session: Session, keyring: Keyring, now: datetime
     ) -> ClaimedDelivery | None:
         """Renew a claim and return the next message, or release the claim and return None.
@@ -517,7 +523,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
         return self.refused(claim, refusal, session=session, now=now)
 
-    def find_surplus(
+    def find_surplus_entries(
         self, most: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
         """Return conditions for the oldest matching entries beyond `most`, by destination."""

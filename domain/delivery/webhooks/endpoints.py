@@ -450,7 +450,7 @@ def abandon_old_deliveries(
     # This leaves time for the last attempt that can be due.
     before = now - MAX_DELIVERY_AGE - timedelta(hours=4)
     total = _abandon_deliveries(DeliveryRow.queued_at < before, _EXPIRED_REASON, session, between)
-    for _, surplus in WEBHOOK_KIND.find_surplus(most, _IS_WAITING, session=session):
+    for _, surplus in WEBHOOK_KIND.find_surplus_entries(most, _IS_WAITING, session=session):
         total += _abandon_deliveries(surplus, _SURPLUS_REASON, session, between)
     return total
 
@@ -489,7 +489,7 @@ def prune_webhook_log(
 
     is_done = ~_IS_WAITING
     total = remove(is_done & (DeliveryRow.created_at < before))
-    for _, surplus in WEBHOOK_KIND.find_surplus(most, is_done, session=session):
+    for _, surplus in WEBHOOK_KIND.find_surplus_entries(most, is_done, session=session):
         total += remove(surplus)
     return total + remove(WEBHOOK_KIND.orphans())
 

@@ -88,7 +88,9 @@ def list_incident_timeline(
 
 
 @read_action("incident_timeline.surroundings")
-def show_surroundings(work: UnitOfWork, project: ProjectView, iid: int) -> IncidentSurroundings:
+def show_incident_surroundings(
+    work: UnitOfWork, project: ProjectView, iid: int
+) -> IncidentSurroundings:
     """Show the users on call for an incident and the runbooks of its alerts.
 
     Raise NotFoundError if the project has no such incident.

@@ -99,7 +99,7 @@ def merge_sources(
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
         if is_unknown or (not joins and len(lines) == query.size):
             return ListPage(
-                items=list(map(_join_rows, lines)), next_cursor=_format_cursor(positions)
+                items=list(map(_merge_timeline_rows, lines)), next_cursor=_format_cursor(positions)
             )
         waiting[letter].pop()
         positions[letter] = row.position
@@ -107,7 +107,7 @@ def merge_sources(
             lines[-1].append(row)
         else:
             lines.append([row])
-    return ListPage(items=list(map(_join_rows, lines)))
+    return ListPage(items=list(map(_merge_timeline_rows, lines)))
 
 
 def _find_next_source(
@@ -123,7 +123,7 @@ def _find_next_source(
     return max(reversed(letters), key=lambda letter: waiting[letter][-1].item.at)
 
 
-def _join_rows(rows: Sequence[TimelineRow]) -> TimelineItem:
+def _merge_timeline_rows(rows: Sequence[TimelineRow]) -> TimelineItem:
     first = rows[0].item
     if len(rows) == 1:
         return first

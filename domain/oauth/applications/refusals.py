@@ -84,7 +84,7 @@ def store_rejected_request(refused: NewRefusal, *, context: OAuthContext) -> int
     return row_id
 
 
-def flush_skipped_counts(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
+def add_skipped_counts(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
     """Add the pending counts to the rows that the sampler returned."""
     for row_id, more in counts:
         context.run(_ADD_SKIPPED, {"of_row": row_id, "more": more})

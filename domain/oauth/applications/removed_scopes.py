@@ -21,7 +21,7 @@ def find_removed_scopes(
         .where(*_list_live_conditions(application_id, now))
         .group_by(AccessToken.scopes)
     ).all()
-    found = {text: _find_removed(text, registered) for text, _ in counted}
+    found = {text: _find_removed_scopes_of_row(text, registered) for text, _ in counted}
     scopes = sort_scopes(set().union(*found.values()))
     if not scopes:
         return None
@@ -38,7 +38,7 @@ def expire_tokens_with_removed_scopes(
     texts = session.scalars(
         select(AccessToken.scopes).where(*_list_live_conditions(application_id, now)).distinct()
     ).all()
-    too_wide = [text for text in texts if _find_removed(text, registered)]
+    too_wide = [text for text in texts if _find_removed_scopes_of_row(text, registered)]
     ended = session.scalars(
         update_rows(AccessToken)
         .where(*_list_live_conditions(application_id, now), AccessToken.scopes.in_(too_wide))
@@ -56,5 +56,5 @@ def _list_live_conditions(application_id: int, now: datetime) -> tuple[ColumnEle
     )
 
 
-def _find_removed(scopes: str, registered: Sequence[str]) -> set[str]:
+def _find_removed_scopes_of_row(scopes: str, registered: Sequence[str]) -> set[str]:
     return set(scopes.split()) - {*registered, *ALWAYS_ALLOWED_SCOPES}

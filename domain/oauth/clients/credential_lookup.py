@@ -269,7 +269,7 @@ AUTHORIZATION_CODE_LOOKUP = CredentialLookup(
 _DEVICE_COLUMNS = build_columns(DeviceRow._fields[:-1], _TABLES_BY_PREFIX)
 
 
-def _build_device(columns: Sequence[object]) -> DeviceRow:
+def _build_device_row(columns: Sequence[object]) -> DeviceRow:
     device, grant = columns[: len(_DEVICE_COLUMNS)], columns[len(_DEVICE_COLUMNS) :]
     return DeviceRow._make((*device, None if grant[0] is None else GrantRow._make(grant)))
 
@@ -283,5 +283,5 @@ DEVICE_CODE_LOOKUP = CredentialLookup(
         _GRANT_USER_JOIN,
     ),
     parameter="device_code",
-    read=_build_device,
+    read=_build_device_row,
 )

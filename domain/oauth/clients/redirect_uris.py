@@ -138,7 +138,7 @@ def is_insecure_redirect_uri(uri: str) -> bool:
     return parts.scheme == "http" and not is_local
 
 
-def _split_off_port(uri: str) -> tuple[str, str] | None:
+def _split_port(uri: str) -> tuple[str, str] | None:
     """Return a loopback URI without its port; None for other URIs."""
     found = _LOOPBACK.fullmatch(uri)
     if found is None or int(found["port"] or 0) > _MAX_PORT:
@@ -156,8 +156,8 @@ def is_redirect_uri_registered(requested: str, registered: list[str]) -> bool:
         return True
     if "#" in requested or _UNSAFE_CHARACTERS.search(requested):
         return False
-    wanted = _split_off_port(requested)
-    return wanted is not None and any(wanted == _split_off_port(known) for known in registered)
+    wanted = _split_port(requested)
+    return wanted is not None and any(wanted == _split_port(known) for known in registered)
 
 
 #: Query characters that need no encoding (RFC 3986 section 3.4) and are common in `state`.

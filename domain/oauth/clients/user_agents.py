@@ -47,7 +47,7 @@ def describe_device(user_agent: str | None) -> str:
     program, system = _find_first_match(_PROGRAMS, text), _find_first_match(_SYSTEMS, text)
     if program and system:
         return f"{program} on {system}"
-    return program or system or _parse_own_name(text) or "an unknown device"
+    return program or system or _parse_program_name(text) or "an unknown device"
 
 
 def _find_first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
@@ -55,7 +55,7 @@ def _find_first_match(table: tuple[tuple[str, str], ...], text: str) -> str | No
     return next((words for mark, words in table if mark.lower() in folded), None)
 
 
-def _parse_own_name(text: str) -> str | None:
+def _parse_program_name(text: str) -> str | None:
     """Return the text before the version, such as `Weather Station` in `Weather Station/2.1`."""
     found = _NAME_PATTERN.match(text)
     return found.group().strip()[:_MAX_NAME_LENGTH] if found else None

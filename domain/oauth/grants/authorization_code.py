@@ -149,7 +149,7 @@ class CodeExchange(ClientParameters):
     )
 
 
-def _list_certain_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
+def _list_code_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
     """Return the conditions under which `check` accepts a code without a DPoP proof."""
     return (
         found.grant_application_id == found.id,
@@ -165,7 +165,7 @@ def _list_certain_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
 CODE_REDEMPTION_LOOKUP = RedemptionLookup(
     AUTHORIZATION_CODE_LOOKUP,
     lambda value: build_consume_code(value("grant_id")),
-    _list_certain_conditions,
+    _list_code_acceptance_conditions,
     authorization_id="grant_id",
     application_id="grant_application_id",
     user_id="grant_user_id",
@@ -383,7 +383,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def check(self, asked: ClientRequest[GrantRow]) -> GrantRow:
         """Check the code, the redirect URI and the verifier in this order, and return the code."""
         found = asked.get_credential(UNKNOWN_CODE)
-        self._check_own_and_unused(found, asked.get_client())
+        self._check_code_owner_and_use(found, asked.get_client())
         if asked.request.required("redirect_uri") != found.grant_redirect_uri:
             raise RejectedGrantError(WRONG_REDIRECT_URI)
         check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
@@ -395,7 +395,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             raise RejectedGrantError(UNKNOWN_CODE)
         return found
 
-    def _check_own_and_unused(self, found: GrantRow, client: Client) -> None:
+    def _check_code_owner_and_use(self, found: GrantRow, client: Client) -> None:
         context = self.server.context
         if found.grant_application_id != client.application.id:
             # The code was stolen, so it is invalidated for its own client as well.

@@ -174,11 +174,11 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
     def perform(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, object]:
         """Issue a token; an authorization is stored only if the token can be refreshed."""
         grant = self._build_grant(asked, checked)
-        self._record_issue(asked.client, checked)
+        self._record_issued_token(asked.client, checked)
         issued = issue_token_pair(grant, self.server.context)
         return {name: issued[name] for name in _RESPONSE_MEMBERS if name in issued}
 
-    def _record_issue(self, client: Client | None, checked: PasswordCheck) -> None:
+    def _record_issued_token(self, client: Client | None, checked: PasswordCheck) -> None:
         """Record that a token was issued for a password, without a consent page."""
         user, application = checked.user, client.application if client else None
         self.server.context.record_event(

@@ -41,7 +41,7 @@ from domain.oauth.tokens import (
     build_replayed_response,
     build_token_response,
     derive_replayable_pair,
-    find_replay,
+    find_refresh_replay,
     redeem_credential,
     revoke_authorization,
 )
@@ -109,7 +109,7 @@ REUSED_REFRESH_TOKEN = Rejection(
 _OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
-def _list_certain_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
+def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
     """Return the conditions under which `check` accepts a refresh token without options."""
     return (
         found.token_application_id == found.id,
@@ -125,7 +125,7 @@ def _list_certain_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
 REFRESH_REDEMPTION_LOOKUP = RedemptionLookup(
     REFRESH_GRANT_LOOKUP,
     lambda value: build_consume_pair(value("token_id"), value("token_authorization_id")),
-    _list_certain_conditions,
+    _list_refresh_acceptance_conditions,
     authorization_id="token_authorization_id",
     application_id="token_application_id",
     user_id="token_user_id",
@@ -134,7 +134,7 @@ REFRESH_REDEMPTION_LOOKUP = RedemptionLookup(
 )
 
 
-class Refresh(ClientParameters):
+class RefreshParameters(ClientParameters):
     """Request parameters of the refresh token grant (RFC 6749 section 6)."""
 
     grant_type: Literal["refresh_token"]
@@ -163,7 +163,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     """The refresh token grant, which replaces a token pair and immediately revokes the old one."""
 
     CREDENTIAL = "refresh token"
-    REQUEST = Refresh
+    REQUEST = RefreshParameters
     REASONS = (
         UNKNOWN_REFRESH_TOKEN.reason,
         REVOKED_REFRESH_TOKEN.reason,
@@ -195,16 +195,16 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
             raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         if found.token_revoked_at is not None:
             self._check_not_reused(found, asked)
-        self._check_key(found, asked)
-        self._check_against_grant(found, asked.request)
+        self._check_key_binding(found, asked)
+        self._check_authorization_parameters(found, asked.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
         if granted is None or auth_time is None:  # no authorization to continue
             raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
-        self._check_limits(found, client)
+        self._check_refresh_limits(found, client)
         scopes = client.get_granted_scope(self._narrow_scope(asked.request.value("scope"), granted))
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
-    def _check_limits(self, found: TokenPairRow, client: Client) -> None:
+    def _check_refresh_limits(self, found: TokenPairRow, client: Client) -> None:
         """Reject tokens that the application's groups or age limits no longer allow."""
         context, application = self.server.context, client.application
         for days, since in (
@@ -224,7 +224,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         """
         context, client = self.server.context, asked.get_client()
         presented = asked.request.required("refresh_token")
-        if find_replay(presented, found.token_refreshed_at, context) is not None:
+        if find_refresh_replay(presented, found.token_refreshed_at, context) is not None:
             return
         family = None if client.application.confidential else found.token_authorization_id
         if family is not None:
@@ -243,7 +243,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
             details={"application_id": client.application.uid, "scopes": found.token_scopes},
         )
 
-    def _check_key(self, found: TokenPairRow, asked: ClientRequest[TokenPairRow]) -> None:
+    def _check_key_binding(self, found: TokenPairRow, asked: ClientRequest[TokenPairRow]) -> None:
         """Reject a bound token without a proof, or with another key from a public client.
 
         The refresh token of a confidential client is already bound by the client's secret. Its key
@@ -255,7 +255,9 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         if bound_to is not None and bound_to != proved and not may_change:
             raise RejectedGrantError(MISSING_REFRESH_PROOF)
 
-    def _check_against_grant(self, found: TokenPairRow, request: ProtocolRequest) -> None:
+    def _check_authorization_parameters(
+        self, found: TokenPairRow, request: ProtocolRequest
+    ) -> None:
         """Check the optional parameters against the original authorization."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
@@ -295,7 +297,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
             ):
                 return build_token_response(pair, grant, context)
         refreshed_at = self._find_refresh_time(found.token_id)
-        replay = find_replay(presented, refreshed_at, context)
+        replay = find_refresh_replay(presented, refreshed_at, context)
         if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
             self._record_reuse(found, asked.get_client())
             raise RejectedGrantError(USED_REFRESH_TOKEN if refreshed_at else REVOKED_REFRESH_TOKEN)

@@ -35,7 +35,7 @@ from domain.oauth.personal_tokens.types import (
     TokenQuery,
 )
 from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
-from domain.projects.bots import find_bot_place
+from domain.projects.bots import find_bot_namespace
 from domain.projects.views import ProjectOrGroup, get_viewer
 
 #: Lifetime of a rotated token without a requested expiry; API clients rely on it.
@@ -121,14 +121,14 @@ def create_own_token(work: UnitOfWork, new: OwnTokenBody) -> NewAccessToken:
     return _create_token(work, work.actor.id or 0, details)
 
 
-def revoke_reused_family(work: UnitOfWork, presented: str) -> None:
+def revoke_family_of_used_token(work: UnitOfWork, presented: str) -> None:
     """Revoke the successors of a rotated token that is presented again."""
     token = tokens.revoke_token_family(
         presented, session=work.session, keyring=work.policy(Keyring), now=work.now
     )
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
-        place = find_bot_place(token.user_id, session=work.session)
+        place = find_bot_namespace(token.user_id, session=work.session)
         work.record(
             EventKind.TOKEN_REVOKED,
             subject=token.name,
@@ -353,7 +353,7 @@ def _get_revocable_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int
 
 def _record_event(work: UnitOfWork, kind: EventKind, token: TokenView) -> None:
     details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
-    place = find_bot_place(token.user_id, session=work.session)
+    place = find_bot_namespace(token.user_id, session=work.session)
     work.record(kind, subject=token.name, details=details, user_id=token.user_id, place=place)
 
 

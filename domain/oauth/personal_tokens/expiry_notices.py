@@ -125,16 +125,20 @@ def _build_emails(
 ) -> Iterator[NewEmail]:
     if ending.user.kind != BOT:
         owner = Maintainer(**get_column_values(ending.user, Maintainer))
-        yield _build_email(ending, notice, owner, _Wording.for_person(sign), sign)
+        yield _build_email(
+            ending, notice, owner, _NoticeWording.build_wording_for_person(sign), sign
+        )
         return
     path, people = maintainers.of(ending)
-    words = _Wording.for_namespace(path, sign, is_group=ending.group_id is not None)
+    words = _NoticeWording.build_wording_for_namespace(
+        path, sign, is_group=ending.group_id is not None
+    )
     for maintainer in people:
         yield _build_email(ending, notice, maintainer, words, sign)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Wording:
+class _NoticeWording:
     """The wording of notices about personal tokens, or tokens of a project or group."""
 
     #: Text before the name of the token; `of_whom` follows the name.
@@ -144,7 +148,7 @@ class _Wording:
     reason: str
 
     @classmethod
-    def for_person(cls, sign: ExpiryNoticeSettings) -> "_Wording":
+    def build_wording_for_person(cls, sign: ExpiryNoticeSettings) -> "_NoticeWording":
         return cls(
             what="Your personal access token",
             of_whom="",
@@ -153,7 +157,9 @@ class _Wording:
         )
 
     @classmethod
-    def for_namespace(cls, path: str, sign: ExpiryNoticeSettings, *, is_group: bool) -> "_Wording":
+    def build_wording_for_namespace(
+        cls, path: str, sign: ExpiryNoticeSettings, *, is_group: bool
+    ) -> "_NoticeWording":
         page = f"groups/{path}/-/access_tokens" if is_group else f"{path}/-/settings/access_tokens"
         return cls(
             what="The access token",
@@ -167,7 +173,7 @@ def _build_email(
     ending: _ExpiringToken,
     notice: ExpiryNotice,
     to: Maintainer,
-    words: _Wording,
+    words: _NoticeWording,
     sign: ExpiryNoticeSettings,
 ) -> NewEmail:
     token, ends = ending.token, format_local_time(ending.ends_at, to.time_zone)

@@ -38,7 +38,7 @@ class TokenLifetimes:
         is_endless = may_never_end and longest >= ONE_YEAR
         return cls(longest=longest, usual=None if is_endless else min(longest, ONE_YEAR))
 
-    def last_day(self, now: datetime) -> date:
+    def get_latest_expiry_day(self, now: datetime) -> date:
         """Return the last day that can be requested."""
         return now.astimezone(UTC).date() + self.longest
 
@@ -54,7 +54,7 @@ class TokenLifetimes:
         chosen = self.get_default_day(now) if day is None else day
         if chosen is None:
             return None
-        today, last = now.astimezone(UTC).date(), self.last_day(now)
+        today, last = now.astimezone(UTC).date(), self.get_latest_expiry_day(now)
         if not today < chosen <= last:
             message = f"The expiry date must be from {today + timedelta(days=1)} to {last}."
             raise InvalidError(message, field="expires_at")
@@ -71,12 +71,17 @@ class TokenLifetimes:
         return self.compute_expiry(now.astimezone(UTC).date() + lifetime, now=now)
 
 
-def count_endless_tokens(*, session: Session) -> int:
+def count_tokens_without_expiry(*, session: Session) -> int:
     """Return the number of tokens that never expire."""
-    return session.scalar(select(func.count(PersonalAccessToken.id)).where(_is_endless())) or 0
+    return (
+        session.scalar(
+            select(func.count(PersonalAccessToken.id)).where(_build_no_expiry_condition())
+        )
+        or 0
+    )
 
 
-def expire_endless_tokens(
+def assign_expiry_to_tokens(
     lifetimes: TokenLifetimes, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
     """Assign the default expiry to tokens without one, and return their number.
@@ -85,13 +90,13 @@ def expire_endless_tokens(
     nothing while tokens without an expiry are permitted.
     """
     ended = 0
-    while found := expire_endless_token_batch(lifetimes, session=session, now=now):
+    while found := assign_expiry_to_token_batch(lifetimes, session=session, now=now):
         between()
         ended += found
     return ended
 
 
-def expire_endless_token_batch(
+def assign_expiry_to_token_batch(
     lifetimes: TokenLifetimes, *, session: Session, now: datetime
 ) -> int:
     """Assign the default expiry to one batch of tokens, and return their number."""
@@ -102,7 +107,7 @@ def expire_endless_token_batch(
     rows = session.execute(
         select(token.id, token.user_id, token.name, Bot.project_id, Bot.group_id)
         .outerjoin(Bot, Bot.user_id == token.user_id)
-        .where(_is_endless())
+        .where(_build_no_expiry_condition())
         .order_by(token.id)
         .limit(_BATCH_SIZE)
         .with_for_update(of=token, skip_locked=True)
@@ -122,5 +127,5 @@ def expire_endless_token_batch(
     return len(rows)
 
 
-def _is_endless() -> ColumnElement[bool]:
+def _build_no_expiry_condition() -> ColumnElement[bool]:
     return (PersonalAccessToken.expires_at == NEVER) & PersonalAccessToken.revoked_at.is_(None)

@@ -322,7 +322,7 @@ def _rehash_token(
 
 def _build_access_token_bearer(row: Row, now: datetime) -> Bearer:
     profile, token = build_profile(row), AccessTokenRow._make(row[_PROFILE_COLUMN_COUNT:])
-    _check_live(profile, token.revoked_at, token.expires_at, now)
+    _check_token_live(profile, token.revoked_at, token.expires_at, now)
     return Bearer(
         profile=profile,
         scopes=tuple(token.scopes.split()),
@@ -340,7 +340,7 @@ def _build_access_token_bearer(row: Row, now: datetime) -> Bearer:
 
 def _build_personal_token_bearer(row: Row, now: datetime) -> Bearer:
     profile, token = build_profile(row), PersonalTokenRow._make(row[_PROFILE_COLUMN_COUNT:])
-    _check_live(profile, token.revoked_at or token.grant_revoked_at, token.expires_at, now)
+    _check_token_live(profile, token.revoked_at or token.grant_revoked_at, token.expires_at, now)
     return Bearer(
         profile=profile,
         scopes=tuple(token.scopes.split()),
@@ -357,7 +357,7 @@ def _build_personal_token_bearer(row: Row, now: datetime) -> Bearer:
     )
 
 
-def _check_live(
+def _check_token_live(
     profile: Profile, revoked_at: datetime | None, expires_at: datetime | None, now: datetime
 ) -> None:
     """Check that a token is neither revoked nor expired, and that its user is active.

@@ -25,7 +25,7 @@ from domain.paging.contacts.types import (
     ContactQuery,
     ContactTest,
 )
-from domain.paging.escalations.policies import check_target_unused
+from domain.paging.escalations.policies import check_no_policy_pages
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.notifications import contacts, recipients
 from domain.paging.notifications.contact_types.base import UrlReader, UrlService
@@ -191,7 +191,7 @@ def delete_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) ->
     Raise ConflictError if an escalation policy pages it, in the project, the group or below it.
     """
     target = Target(kind=TargetKind.CHANNEL, id=channel_id)
-    check_target_unused(target, holder, session=work.session)
+    check_no_policy_pages(target, holder, session=work.session)
     return _build_channels(
         work, [_delete_contact(work, channel_id, _build_namespace_owner(holder))]
     )[0]

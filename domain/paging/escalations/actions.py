@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
@@ -45,12 +45,12 @@ from domain.paging.escalations.types import (
     RouteQuery,
 )
 from domain.projects.owners import (
-    belongs_to,
     build_owner_columns,
+    build_owner_match_condition,
+    build_used_by_condition,
     find_group_chain,
     is_owned_by,
     is_owned_here_or_above,
-    is_used_by,
     select_project_ids,
 )
 from domain.projects.policy_scope import update_followed_projects
@@ -119,7 +119,7 @@ def create_policy(work: UnitOfWork, holder: ProjectOrGroup, new: NewPolicy) -> E
     """
     lock_policies_and_routes(holder, session=work.session)
     plan = resolve_plan(work, holder, new)
-    own = belongs_to(PolicyRow, holder)
+    own = build_owner_match_condition(PolicyRow, holder)
     count = work.session.scalar(select(func.count(PolicyRow.id)).where(own)) or 0
     if count >= MAX_POLICIES:
         message = (
@@ -224,8 +224,8 @@ def _get_policy_row(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | s
     """
     if isinstance(policy_id, str):
         named = select(PolicyRow).where(
-            belongs_to(PolicyRow, holder),
-            PolicyRow.name_key == fold(replace_unstorable(policy_id).strip()),
+            build_owner_match_condition(PolicyRow, holder),
+            PolicyRow.name_key == fold(replace_unstorable_characters(policy_id).strip()),
         )
         if (found := work.session.scalar(named)) is not None:
             return found
@@ -252,7 +252,7 @@ def _set_policy_fields(
         work.session.execute(
             update(PolicyRow)
             .where(
-                belongs_to(PolicyRow, holder),
+                build_owner_match_condition(PolicyRow, holder),
                 PolicyRow.id != (row.id or 0),
                 PolicyRow.is_default,
             )
@@ -278,7 +278,7 @@ def _store_policy(work: UnitOfWork, row: PolicyRow) -> None:
 
 
 def _check_name(name: str, example: str) -> str:
-    kept = replace_unstorable(name).strip()
+    kept = replace_unstorable_characters(name).strip()
     if not kept or not kept.isprintable():
         message = f"Enter a name with letters, digits or symbols, such as {example}."
         raise InvalidError(message, field="name")
@@ -466,11 +466,15 @@ def _resolve_policy_id(
     used = find_group_chain(holder, session=work.session)
     rows = work.session.execute(
         select(PolicyRow.id, PolicyRow.name_key, PolicyRow.project_id, PolicyRow.group_id).where(
-            is_used_by(PolicyRow, [used])
+            build_used_by_condition(PolicyRow, [used])
         )
     )
     found = sorted(rows, key=used.distance)
-    key = fold(replace_unstorable(policy_id).strip()) if isinstance(policy_id, str) else None
+    key = (
+        fold(replace_unstorable_characters(policy_id).strip())
+        if isinstance(policy_id, str)
+        else None
+    )
     named = [row.id for row in found if row.name_key == key]
     wanted = str(policy_id)
     numbered = [row.id for row in found if str(row.id) == wanted]

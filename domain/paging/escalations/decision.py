@@ -36,7 +36,7 @@ from domain.paging.escalations.steps import (
     build_first_progress,
     find_next_due,
     format_mute_reason,
-    shift_progress,
+    shift_escalation_progress,
 )
 from domain.paging.notifications.batching import UserReachability
 from domain.paging.notifications.paging import NewPage
@@ -88,7 +88,7 @@ class DecisionChanges:
         )
 
 
-class Decision:
+class EscalationDecision:
     """The decisions for one escalation at one moment."""
 
     def __init__(
@@ -167,7 +167,7 @@ class Decision:
 
     def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
         """Take all actions that are due; `pages` are the pages of the current round."""
-        self._correct_clock()
+        self._correct_clock_difference()
         if self._state is EscalationState.EXHAUSTED:
             self._check_for_response(mute)
             return
@@ -181,14 +181,14 @@ class Decision:
         self._repeat_pages()
         self._take_due_steps()
 
-    def _correct_clock(self) -> None:
+    def _correct_clock_difference(self) -> None:
         """Move all times back if a clock that was ahead recorded them."""
         row = self._row
         ahead = compute_clock_lead(row, self._now)
         if not ahead:
             return
         self._apply_event(EscalationEvent.CLOCK_SET_BACK)
-        store_progress(row, shift_progress(self._progress, -ahead))
+        store_progress(row, shift_escalation_progress(self._progress, -ahead))
         for name in ("next_at", "judge_at", "again_at", "held_since", "last_paged_at"):
             moment = getattr(row, name)
             if moment is not None:
@@ -248,7 +248,7 @@ class Decision:
             return
         self._apply_event(EscalationEvent.RELEASE)
         self._note(f"Paging continues. It was held back: {row.held_by}.")
-        store_progress(row, shift_progress(self._progress, self._now - row.held_since))
+        store_progress(row, shift_escalation_progress(self._progress, self._now - row.held_since))
         row.held_since = row.held_by = row.held_until = None
         if row.judge_at is not None:
             # Pages that could not be sent during the hold are sent within half a minute after it.
@@ -371,7 +371,7 @@ class Decision:
             f"escalation {row.id}, round {row.round}, step {number}",
         )
         store_progress(row, advance_after_step(self._plan, self._progress, now=self._now))
-        self._log_unreached(found, number)
+        self._log_unreached_recipients(found, number)
         if found.reaches_anyone:
             row.judge_at = self._now + _EVALUATE_PAGES_AFTER
         else:
@@ -438,7 +438,7 @@ class Decision:
             )
             row.last_paged_at = self._now
 
-    def _log_unreached(self, found: StepRecipients, number: int) -> None:
+    def _log_unreached_recipients(self, found: StepRecipients, number: int) -> None:
         """Log in the activity which recipients the step did not reach, and why."""
         step = f"Step {number} of {self._policy.name}"
         gaps = "; ".join(found.gaps)

@@ -15,7 +15,7 @@ TABLES_MARKER = "<!-- states -->\n"
 _TABLE_HEAD = "| state | event | next state | what happens |\n|---|---|---|---|\n"
 
 
-class _TransitionText(Protocol):
+class _DescribedTransition(Protocol):
     @property
     def to(self) -> str:
         """Return the next state."""
@@ -35,7 +35,7 @@ def format_tables() -> str:
     return "\n".join(f"## {title}\n\n{_TABLE_HEAD}{''.join(rows)}" for title, rows in parts)
 
 
-def _format_rows(moves: Mapping[Any, Mapping[Any, _TransitionText]]) -> Iterator[str]:
+def _format_rows(moves: Mapping[Any, Mapping[Any, _DescribedTransition]]) -> Iterator[str]:
     for state, events in moves.items():
         for event, move in events.items():
             yield f"| {_format_state(state)} | {event} | {_format_state(move.to)} | {move.what} |\n"

@@ -166,7 +166,7 @@ def simulate_pages(
         Namespace(project_id=project_id, path=path)
         for project_id, path in {(row.project_id, row.path) for row in rows}
     ]
-    world = _Simulation(projects, asked, session=session)
+    world = _RouteSimulation(projects, asked, session=session)
     labels = find_alert_labels(
         [row.id for row in rows[:MAX_DRY_RUN_ALERTS]], session=session, reading=reading
     )
@@ -234,7 +234,7 @@ def _find_status_changes(
     return found
 
 
-class _Simulation:
+class _RouteSimulation:
     """The routes, policies, users and schedules of projects in a period."""
 
     def __init__(self, projects: Sequence[Namespace], asked: Period, *, session: Session) -> None:
@@ -299,10 +299,10 @@ class _Simulation:
     ) -> Iterator[SimulatedStep]:
         if policy is not None:
             for during in _find_alert_periods(row, changes):
-                reaches = partial(self._reaches_anyone, project_id=row.project_id)
+                reaches = partial(self._can_reach_anyone, project_id=row.project_id)
                 yield from simulate_steps(policy.plan, during, reaches, until=self._until)
 
-    def _reaches_anyone(self, step: Step, at: datetime, project_id: int) -> bool:
+    def _can_reach_anyone(self, step: Step, at: datetime, project_id: int) -> bool:
         return any(True for _ in self._pages(step, at, project_id))
 
     def _pages(

@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.change_feed import Backlog, Follower, find_backlog
+from domain.alerts.change_feed import AlertChangeBacklog, Follower, find_change_backlog
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
-from domain.paging.escalations.first_look import choose_policies
+from domain.paging.escalations.first_look import choose_policies_of_alerts
 from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.policies import build_plan, find_target_names
 from domain.paging.escalations.routes import PolicyChoice, load_routing
-from domain.paging.escalations.snoozes import is_waiting_for_time
+from domain.paging.escalations.snoozes import is_waiting_for_end_time
 from domain.paging.escalations.state import ACTIVE_STATES, EscalationState
 from domain.paging.escalations.steps import (
     EscalationPlan,
@@ -139,7 +139,7 @@ def explain_escalation(
     """Return the state of the paging for an alert."""
     # Read the backlog first: the worker deletes a processed change in the same transaction in which
     # it stores the result.
-    backlog = find_backlog(Follower.ESCALATIONS, alert_id, session=session)
+    backlog = find_change_backlog(Follower.ESCALATIONS, alert_id, session=session)
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
     alert = session.execute(
         select(Alert.status, Alert.created_at).where(Alert.id == alert_id)
@@ -149,7 +149,7 @@ def explain_escalation(
     if row is None or (
         row.policy_id is None and EscalationState(row.state) in _STATES_CHOOSING_AGAIN
     ):
-        choices = choose_policies([alert_id], session=session, reading=reading)
+        choices = choose_policies_of_alerts([alert_id], session=session, reading=reading)
         choice = choices.get(alert_id, PolicyChoice())
     else:
         choice = PolicyChoice(row.policy_id, row.route_id)
@@ -184,7 +184,7 @@ def explain_escalation(
 
 
 def _build_unprocessed_view(
-    view: EscalationView, backlog: Backlog, status: str, *, now: datetime
+    view: EscalationView, backlog: AlertChangeBacklog, status: str, *, now: datetime
 ) -> EscalationView:
     """Return a view of an alert whose latest change the worker has not processed yet."""
     waiting = max(now - backlog.since, timedelta())
@@ -242,7 +242,7 @@ def _build_escalation_view(
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
         next_whom=whom,
-        rests_until=row.next_at if is_waiting_for_time(row) else None,
+        rests_until=row.next_at if is_waiting_for_end_time(row) else None,
         round=row.round,
         waiting=late if late > CLOCK_TOLERANCE else None,
     )

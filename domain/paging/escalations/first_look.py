@@ -23,7 +23,7 @@ _TRIGGERED = "triggered"
 _SNOOZE_CREATED_STATES = (EscalationState.SNOOZED.value, EscalationState.STOPPED.value)
 
 
-def choose_policies(
+def choose_policies_of_alerts(
     alert_ids: Collection[int], *, session: Session, reading: ParserSettings
 ) -> Mapping[int, PolicyChoice]:
     """Return the policies that apply to alerts now, by alert id.
@@ -39,7 +39,7 @@ def create_stopped_escalations(
     alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
 ) -> None:
     """Create the missing escalations of alerts as stopped, with the policies that apply now."""
-    choices = choose_policies(alert_ids, session=session, reading=reading)
+    choices = choose_policies_of_alerts(alert_ids, session=session, reading=reading)
     alerts = session.execute(
         select(Alert.id, Alert.project_id, Alert.created_at)
         .where(Alert.id.in_(choices))
@@ -112,7 +112,9 @@ def assign_policies(
     }
     if not without:
         return
-    for alert_id, choice in choose_policies(without, session=session, reading=reading).items():
+    for alert_id, choice in choose_policies_of_alerts(
+        without, session=session, reading=reading
+    ).items():
         row = without[alert_id]
         row.policy_id, row.route_id = choice.policy_id, choice.route_id
     session.flush()  # The following statements need the stored rows.

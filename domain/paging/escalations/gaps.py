@@ -25,7 +25,7 @@ from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, SchedulePlan
 from domain.projects.member_lists import find_users_with_ability
-from domain.projects.owners import belongs_to, build_pages_url
+from domain.projects.owners import build_owner_match_condition, build_pages_url
 from domain.projects.views import Namespace
 from models import EscalationPolicy, Group, KnownGaps, OnCallSchedule, Project, User
 
@@ -70,7 +70,7 @@ def queue_gap_notices(
     """
     found = []
     for place in _list_policy_owners(session=session):
-        gaps = tuple(_find_gaps(place, session=session, now=now))
+        gaps = tuple(_find_paging_gaps(place, session=session, now=now))
         found.append(_OwnerGaps(place=place, gaps=gaps))
         between()
     stored = session.scalars(select(KnownGaps))
@@ -81,7 +81,9 @@ def queue_gap_notices(
         if _get_owner_key(each.place) in known
         and (
             some := [
-                gap for gap in each.gaps if _is_new_gap(gap, known[_get_owner_key(each.place)])
+                gap
+                for gap in each.gaps
+                if _is_gap_worth_notice(gap, known[_get_owner_key(each.place)])
             ]
         )
     ]
@@ -122,10 +124,10 @@ def _list_policy_owners(*, session: Session) -> Sequence[Namespace]:
     ]
 
 
-def _find_gaps(place: Namespace, *, session: Session, now: datetime) -> Iterator[PagingGap]:
+def _find_paging_gaps(place: Namespace, *, session: Session, now: datetime) -> Iterator[PagingGap]:
     policies = session.scalars(
         select(EscalationPolicy)
-        .where(belongs_to(EscalationPolicy, place))
+        .where(build_owner_match_condition(EscalationPolicy, place))
         .order_by(EscalationPolicy.id)
     ).all()
     targets: dict[Target, str] = {}
@@ -225,7 +227,7 @@ def _find_uncovered_time(plan: SchedulePlan, name: str, within: Period) -> Itera
         )
 
 
-def _is_new_gap(gap: PagingGap, known: Mapping[str, int]) -> bool:
+def _is_gap_worth_notice(gap: PagingGap, known: Mapping[str, int]) -> bool:
     return gap.key not in known or gap.size >= known[gap.key] + _RENOTIFY_GROWTH_HOURS
 
 
@@ -235,7 +237,9 @@ def _store_known_gaps(
     """Store the known gaps; small growth is not stored, so that it adds up."""
     before = known or {}
     gaps = {
-        each.key: each.size if _is_new_gap(each, before) else min(each.size, before[each.key])
+        each.key: each.size
+        if _is_gap_worth_notice(each, before)
+        else min(each.size, before[each.key])
         for each in found.gaps
     }
     if gaps == known:

@@ -28,14 +28,18 @@ from domain.alerts.change_feed import (
     ChangeKind,
     Follower,
     QueuedChange,
-    find_alerts_reopened_later,
+    find_alerts_with_later_reopening,
 )
 from domain.alerts.handling.activity import add_activity_entries
 from domain.alerts.matching.labels import AlertLabels, find_alert_labels
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import insert_rows, update_rows
-from domain.core.schedule_conditions import NOW, Moment, add_to_now
-from domain.paging.escalations.decision import Decision, DecisionChanges, EscalationSettings
+from domain.core.schedule_conditions import NOW, Moment, build_time_from_now
+from domain.paging.escalations.decision import (
+    DecisionChanges,
+    EscalationDecision,
+    EscalationSettings,
+)
 from domain.paging.escalations.first_look import create_escalations_of_changed_alerts
 from domain.paging.escalations.locks import lock_escalations, make_escalations_due
 from domain.paging.escalations.maintainer_notices import (
@@ -56,9 +60,9 @@ from domain.paging.escalations.snapshot import (
 )
 from domain.paging.escalations.snoozes import (
     end_snoozes_on_severity_increase,
-    is_waiting_for_time,
-    retrigger_critical,
-    retrigger_expired,
+    is_waiting_for_end_time,
+    retrigger_critical_alerts,
+    retrigger_expired_alerts,
     stop_acknowledged_escalations,
 )
 from domain.paging.escalations.state import (
@@ -102,7 +106,7 @@ def process_alert_changes(
     opening = {each for each in last if last[each] in TRIGGERING_KINDS}
     # Wait for the later change; otherwise the escalation would start twice and page users twice.
     waits = (
-        find_alerts_reopened_later(changes, Follower.ESCALATIONS, session=session)
+        find_alerts_with_later_reopening(changes, Follower.ESCALATIONS, session=session)
         if opening
         else ()
     )
@@ -115,14 +119,14 @@ def process_alert_changes(
     raised = by_kind[ChangeKind.RAISED]
     stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
     raised = raised - end_snoozes_on_severity_increase(raised, session=session, now=now)
-    raised -= retrigger_critical(raised, session=session, now=now, reading=around.reading)
-    elsewhere = _find_rerouted(raised, session=session, around=around)
+    raised -= retrigger_critical_alerts(raised, session=session, now=now, reading=around.reading)
+    elsewhere = _find_rerouted_alerts(raised, session=session, around=around)
     begins = (opening | elsewhere).difference(waits)
     start_escalations(begins, session=session, now=now, around=around, raised=elsewhere)
-    _release_pages_of_critical(raised - elsewhere, session=session, now=now)
+    _release_pages_of_critical_alerts(raised - elsewhere, session=session, now=now)
 
 
-def _find_rerouted(
+def _find_rerouted_alerts(
     alert_ids: Collection[int], *, session: Session, around: EscalationSettings
 ) -> set[int]:
     """Return the alerts of increased severity whose escalation starts again.
@@ -152,7 +156,7 @@ def _find_rerouted(
     return found
 
 
-def _release_pages_of_critical(
+def _release_pages_of_critical_alerts(
     alert_ids: Collection[int], *, session: Session, now: datetime
 ) -> None:
     """Send the pages of alerts that became critical and that quiet hours hold back."""
@@ -197,7 +201,7 @@ def start_escalations(
     former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
     begun = {row.alert_id: row for row in former}
     # Escalations that were created in the state `stopped` have not run yet.
-    ran = {row.alert_id for row in former if not _was_created_stopped(row)}
+    ran = {row.alert_id for row in former if not _was_escalation_created_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
     stories = find_former_progress(new, session=session, now=now)
     rows = [
@@ -211,7 +215,7 @@ def start_escalations(
         .execution_options(synchronize_session="fetch")
     )
     for row in rows:
-        _copy_from_former(row, begun.get(row.alert_id))
+        _copy_former_escalation(row, begun.get(row.alert_id))
     session.add_all(rows)
     session.flush()  # Keys of pages contain the ids of escalations.
     running = [row for row in rows if row.next_at is not None]
@@ -222,14 +226,14 @@ def start_escalations(
     }
     beginnings = StartReasons(stories=stories, raised=frozenset(raised), escalated=escalated)
     work = EscalationBatch(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
-    take_steps(running, work, session=session, now=now)
+    take_escalation_steps(running, work, session=session, now=now)
 
 
-def _was_created_stopped(row: Escalation) -> bool:
+def _was_escalation_created_stopped(row: Escalation) -> bool:
     return EscalationState(row.state) is EscalationState.STOPPED and row.started_at == row.ended_at
 
 
-def _copy_from_former(row: Escalation, former: Escalation | None) -> None:
+def _copy_former_escalation(row: Escalation, former: Escalation | None) -> None:
     """Copy the time of the last page and the user to page first from the former escalation."""
     if former is None:
         return
@@ -311,7 +315,7 @@ def find_due_escalations(
 
 
 def _is_due(now: Moment) -> ColumnElement[bool]:
-    latest = add_to_now(now, CLOCK_TOLERANCE)
+    latest = build_time_from_now(now, CLOCK_TOLERANCE)
     is_ahead = and_(Escalation.decided_at > latest, Escalation.next_at.is_not(None))
     return or_(Escalation.next_at <= now, is_ahead)
 
@@ -341,14 +345,16 @@ def take_due_steps(
         .with_for_update(skip_locked=True)
     ).all()
     alerts = find_pageable_alerts([row.alert_id for row in rows], session=session)
-    retrigger_expired([row for row in rows if is_waiting_for_time(row)], session=session, now=now)
+    retrigger_expired_alerts(
+        [row for row in rows if is_waiting_for_end_time(row)], session=session, now=now
+    )
     escalated = {
         row.alert_id for row in rows if EscalationState(row.state) is EscalationState.ESCALATED
     }
     under_way = [
         row
         for row in rows
-        if row.next_at and not is_waiting_for_time(row) and row.alert_id not in escalated
+        if row.next_at and not is_waiting_for_end_time(row) and row.alert_id not in escalated
     ]
     live = [row for row in under_way if alerts[row.alert_id].is_triggered]
     over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
@@ -358,7 +364,7 @@ def take_due_steps(
         [row.alert_id for row in live], session=session, reading=around.reading
     )
     work = EscalationBatch(alerts=alerts, labels=labels, around=around)
-    take_steps(live, work, session=session, now=now)
+    take_escalation_steps(live, work, session=session, now=now)
     count = len(rows)
     start_escalations(escalated, session=session, now=now, around=around)
     return count
@@ -383,27 +389,27 @@ class EscalationBatch:
     beginnings: StartReasons = field(default_factory=StartReasons)
 
 
-def take_steps(
+def take_escalation_steps(
     rows: Sequence[Escalation], work: EscalationBatch, *, session: Session, now: datetime
 ) -> None:
     """Decide the next actions of escalations under way; their rows are locked by the session."""
     if not rows:
         return
     results = DecisionChanges()
-    planned, plans = _load_plans(rows, work, results, session=session, now=now)
+    planned, plans = _load_escalation_plans(rows, work, results, session=session, now=now)
     recipients = _load_recipients(planned, plans, work, session=session, now=now)
     mutes = find_mutes(list(work.labels.values()), at=now, session=session)
     pages = _find_pages_of_rounds(planned, session=session)
     for row in planned:
         alert = work.alerts[row.alert_id]
-        one = Decision(row, alert, plans[row.policy_id], recipients, results, now)
+        one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
         one.begin(work.beginnings)
         one.decide(mutes.get(row.alert_id), pages.get(row.id, ()))
         row.decided_at = now
     _store_changes(results, work, session=session, now=now)
 
 
-def _load_plans(
+def _load_escalation_plans(
     rows: Sequence[Escalation],
     work: EscalationBatch,
     results: DecisionChanges,

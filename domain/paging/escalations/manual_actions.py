@@ -7,7 +7,7 @@ from sqlalchemy import Row, delete, insert, select
 
 from domain.access.actions import action, read_action
 from domain.access.actor import AccessMethod, UnitOfWork
-from domain.alerts.change_feed import TRIGGERING_KINDS, ChangeKind, Follower, find_backlog
+from domain.alerts.change_feed import TRIGGERING_KINDS, ChangeKind, Follower, find_change_backlog
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.acknowledgements import RENEWED_PREFIX, SNOOZED_PREFIX
 from domain.alerts.handling.activity import NoteKind, add_activity_entry
@@ -22,14 +22,14 @@ from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 from domain.paging.escalations.explanation import explain_escalation
 from domain.paging.escalations.first_look import (
     assign_policies,
-    choose_policies,
+    choose_policies_of_alerts,
     create_stopped_escalations,
 )
 from domain.paging.escalations.policies import build_plan
 from domain.paging.escalations.snapshot import store_progress
 from domain.paging.escalations.snoozes import (
     ACKNOWLEDGED,
-    end_waiting,
+    end_waiting_state,
     stop_acknowledged_escalations,
     trigger_alerts,
 )
@@ -121,15 +121,15 @@ def escalate_alert(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPag
     if alert.status == ACKNOWLEDGED:
         # The worker may not have processed the change that stops the escalation yet.
         row.state = EscalationState.STOPPED.value if state in ACTIVE_STATES else row.state
-        end_waiting(row, EscalationEvent.ESCALATE, now=work.now)
-        _trigger_for_user(work, alert, via="to escalate it")
+        end_waiting_state(row, EscalationEvent.ESCALATE, now=work.now)
+        _trigger_alert_for_user(work, alert, via="to escalate it")
     elif state in ACTIVE_STATES:
         _make_next_step_due(work, row)
     else:
-        end_waiting(row, EscalationEvent.ESCALATE, now=work.now)
+        end_waiting_state(row, EscalationEvent.ESCALATE, now=work.now)
         # If the worker has not processed the triggered alert yet, it starts the escalation when it
         # does.
-        backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
+        backlog = find_change_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
         row.next_at = None if backlog and backlog.kinds & TRIGGERING_KINDS else work.now
     _log_activity(work, alert, "escalated it: the next step runs now")
     _record_alert_event(work, project, alert, EventKind.ALERT_ESCALATED)
@@ -149,7 +149,7 @@ def check_can_escalate(
     alert = _get_open_alert(work, project, iid)
     state, reading = EscalationState(row.state), work.policy(ParserSettings)
     if state not in ACTIVE_STATES:
-        choices = choose_policies([alert.id], session=work.session, reading=reading)
+        choices = choose_policies_of_alerts([alert.id], session=work.session, reading=reading)
         if (
             choices[alert.id].policy_id is None
             or EscalationEvent.ESCALATE not in ESCALATION_TRANSITIONS[state]
@@ -257,7 +257,7 @@ def snooze_by_link(
     """
     found = find_selected_subjects(work, link, chosen)
     own = work.with_actor(found.user.id or 0, found.user.name)
-    alerts = found.ids_of(SubjectKind.ALERT)
+    alerts = found.get_ids_of_kind(SubjectKind.ALERT)
     for project_id, alert_ids in alerts.items():
         project = found.projects[project_id]
         _snooze_alerts(own, project, alert_ids, work.now + length, via=VIA_MESSAGE_LINK)
@@ -339,8 +339,8 @@ def end_snooze(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
     alert = _get_open_alert(work, project, iid)
     if row is None or row.state != EscalationState.SNOOZED.value:
         raise ConflictError("This alert is not snoozed.")
-    end_waiting(row, EscalationEvent.SNOOZE_ENDED, now=work.now)
-    _trigger_for_user(work, alert, via="before its snooze ended")
+    end_waiting_state(row, EscalationEvent.SNOOZE_ENDED, now=work.now)
+    _trigger_alert_for_user(work, alert, via="before its snooze ended")
     _record_alert_event(work, project, alert, EventKind.ALERT_WOKEN)
     return show_paging(work, project, iid)
 
@@ -354,7 +354,7 @@ def renew_acknowledgement(work: UnitOfWork, project: ProjectView, iid: int) -> A
     """
     row = _lock_or_create_escalation(work, project, iid)
     alert = _get_open_alert(work, project, iid)
-    backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
+    backlog = find_change_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
     if backlog and ChangeKind.ACKNOWLEDGED in backlog.kinds:
         # The worker does the same later, which then changes nothing.
         stop_acknowledged_escalations([alert.id], session=work.session, now=work.now)
@@ -407,7 +407,7 @@ def _lock_or_create_escalation(work: UnitOfWork, project: ProjectView, iid: int)
     return row
 
 
-def _trigger_for_user(work: UnitOfWork, alert: HandledAlert, *, via: str) -> None:
+def _trigger_alert_for_user(work: UnitOfWork, alert: HandledAlert, *, via: str) -> None:
     trigger_alerts(
         alert.project_id,
         [alert.id],

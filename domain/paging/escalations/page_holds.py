@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.formats.base import ParserSettings
 from domain.paging.escalations.steps import format_mute_reason
 from domain.paging.notifications.policy import PageHold
-from domain.paging.silences.muting import find_full_mutes
+from domain.paging.silences.muting import find_mutes_of_every_page
 
 
 def find_page_holds(
@@ -18,7 +18,7 @@ def find_page_holds(
 
     `projects` maps the ids of alerts to the ids of their projects.
     """
-    mutes = find_full_mutes(projects, at=at, session=session, reading=reading)
+    mutes = find_mutes_of_every_page(projects, at=at, session=session, reading=reading)
     return {
         alert_id: PageHold(format_mute_reason(mute), mute.look_again_at)
         for alert_id, mute in mutes.items()

@@ -17,7 +17,7 @@ from domain.alerts.handling.activity import NoteKind, add_activity_entry
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.core.database.rows import insert_into
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
-from domain.core.schedule_conditions import NOW, Moment, add_to_now
+from domain.core.schedule_conditions import NOW, Moment, build_time_from_now
 from domain.paging.escalations.manual_actions import check_can_escalate, escalate_alert
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
@@ -41,7 +41,7 @@ class PendingEscalationView:
 
 
 def _is_due(now: Moment) -> ColumnElement[bool]:
-    is_too_late = PendingEscalation.due_at > add_to_now(now, _MAX_CLOCK_LEAD)
+    is_too_late = PendingEscalation.due_at > build_time_from_now(now, _MAX_CLOCK_LEAD)
     return or_(PendingEscalation.due_at <= now, is_too_late)
 
 
@@ -100,7 +100,7 @@ def find_due_pending_escalations(*, session: Session, now: datetime) -> Sequence
     return session.scalars(due.order_by(PendingEscalation.due_at).limit(_BATCH_SIZE)).all()
 
 
-def escalate_pending(work: UnitOfWork, alert_id: int) -> bool:
+def escalate_pending_alert(work: UnitOfWork, alert_id: int) -> bool:
     """Escalate an alert for the user who requested it; return whether the request existed.
 
     Log the reason in the activity if the alert cannot be escalated. Workers skip rows that other

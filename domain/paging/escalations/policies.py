@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.access.roles import Ability
 from domain.accounts.users import ERASED
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.locks import AdvisoryLock
 from domain.core.database.paging import MAX_ID
 from domain.core.database.rows import split_into_batches
@@ -35,12 +35,12 @@ from domain.paging.escalations.types import (
 from domain.projects.member_lists import find_users_with_ability, list_usernames_with_ability
 from domain.projects.owners import (
     GroupChain,
-    belongs_to,
+    build_owner_match_condition,
+    build_used_by_condition,
     find_group_chain,
     find_group_ids_above,
     find_owner_group_paths,
     is_owned_at_or_below,
-    is_used_by,
 )
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import Contact, Group, OnCallSchedule, Project, User
@@ -191,7 +191,10 @@ def resolve_targets(
         if isinstance(each, Target):
             name, number = str(each.id), each.id if each.id in known[each.kind] else None
         else:
-            name, number = each.name, by_name[each.kind].get(fold(replace_unstorable(each.name)))
+            name, number = (
+                each.name,
+                by_name[each.kind].get(fold(replace_unstorable_characters(each.name))),
+            )
         if number is None:
             raise InvalidError(_MISSING_TARGET_MESSAGES[each.kind].format(name[:100]), field=field)
         resolved[each] = Target(each.kind, number)
@@ -203,7 +206,11 @@ def _find_named_users(
 ) -> Mapping[int, str]:
     """Return the names of the requested users who can be paged, by id."""
     people = [each for each in wanted if each.kind is TargetKind.USER]
-    keys = [fold(replace_unstorable(each.name)) for each in people if isinstance(each, NamedTarget)]
+    keys = [
+        fold(replace_unstorable_characters(each.name))
+        for each in people
+        if isinstance(each, NamedTarget)
+    ]
     ids = [each.id for each in people if isinstance(each, Target) and each.id <= MAX_ID]
     condition = or_(User.username_key.in_(keys), User.id.in_(ids))
     return find_users_with_ability(
@@ -226,7 +233,7 @@ def _find_usable_targets(
     rows = session.execute(
         select(table.id, name, table.project_id, table.group_id, Group.path)
         .outerjoin(Group, Group.id == table.group_id)
-        .where(is_used_by(table, [used]))
+        .where(build_used_by_condition(table, [used]))
         .order_by(table.id)
     )
     found = sorted((_UsableTarget(*row) for row in rows), key=used.distance)
@@ -281,7 +288,7 @@ def list_own_policies(holder: ProjectOrGroup, *, session: Session) -> Sequence[E
     """Return the policies of a project or group itself, ordered by name."""
     rows = session.scalars(
         select(PolicyRow)
-        .where(belongs_to(PolicyRow, holder))
+        .where(build_owner_match_condition(PolicyRow, holder))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     ).all()
     return build_policies(rows, session=session)
@@ -293,7 +300,7 @@ def list_applicable_policies(
     """Return the policies that projects or groups use, including inherited policies, by name."""
     rows = session.scalars(
         select(PolicyRow)
-        .where(is_used_by(PolicyRow, used))
+        .where(build_used_by_condition(PolicyRow, used))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     ).all()
     return build_policies(rows, session=session)
@@ -365,7 +372,7 @@ def _build_steps_of_plans(
     ]
 
 
-def find_policies_paging(
+def find_policies_that_page(
     target: Target, holder: ProjectOrGroup, *, session: Session
 ) -> tuple[PolicyReference, ...]:
     """Return the policies that page a target, in a project or group and below it."""
@@ -388,10 +395,10 @@ def find_policies_paging(
     )
 
 
-def check_target_unused(target: Target, holder: ProjectOrGroup, *, session: Session) -> None:
+def check_no_policy_pages(target: Target, holder: ProjectOrGroup, *, session: Session) -> None:
     """Raise ConflictError if a policy pages the target."""
     lock_policies_and_routes(holder, session=session)  # Prevents new policies from using it.
-    found = find_policies_paging(target, holder, session=session)
+    found = find_policies_that_page(target, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"
         raise ConflictError(

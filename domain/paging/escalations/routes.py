@@ -15,11 +15,11 @@ from domain.core.types.base import get_column_values
 from domain.paging.escalations.types import AlertRoute
 from domain.projects.owners import (
     GroupChain,
-    belongs_to,
+    build_owner_match_condition,
+    build_used_by_condition,
     find_group_chains,
     find_owner_group_paths,
     group_rows_by_project,
-    is_used_by,
 )
 from domain.projects.views import ProjectOrGroup, ProjectView
 from models import AlertRoute as RouteRow
@@ -31,7 +31,7 @@ def list_route_rows(holder: ProjectOrGroup, *, session: Session) -> list[RouteRo
     return list(
         session.scalars(
             select(RouteRow)
-            .where(belongs_to(RouteRow, holder))
+            .where(build_owner_match_condition(RouteRow, holder))
             .order_by(RouteRow.position, RouteRow.id)
             .execution_options(populate_existing=True)
         )
@@ -47,7 +47,7 @@ def list_applicable_routes(used: GroupChain, *, session: Session) -> Sequence[Al
     """Return the routes of a project or group and of the groups above, in their order."""
     rows = session.scalars(
         select(RouteRow)
-        .where(is_used_by(RouteRow, [used]))
+        .where(build_used_by_condition(RouteRow, [used]))
         .order_by(RouteRow.position, RouteRow.id)
         .execution_options(populate_existing=True)
     )
@@ -56,7 +56,7 @@ def list_applicable_routes(used: GroupChain, *, session: Session) -> Sequence[Al
 
 def find_route_names(used: Iterable[GroupChain], *, session: Session) -> Mapping[int, str]:
     """Return the names of all routes that apply to projects, by id."""
-    found = select(RouteRow.id, RouteRow.name).where(is_used_by(RouteRow, used))
+    found = select(RouteRow.id, RouteRow.name).where(build_used_by_condition(RouteRow, used))
     return dict(session.execute(found).all())
 
 
@@ -84,7 +84,7 @@ class PolicyChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Routing:
+class AlertRouting:
     """The routes that apply to a project, in order, and its default policy."""
 
     routes: tuple[tuple[AlertConditions, PolicyChoice], ...] = ()
@@ -121,7 +121,7 @@ def find_projects_without_policy(
 
 def load_routing(
     project_ids: Collection[int], *, session: Session, without: int = 0
-) -> Mapping[int, Routing]:
+) -> Mapping[int, AlertRouting]:
     """Return the routing of projects by id, with three queries.
 
     The routes of a project apply first, then the routes of the groups above it, the nearest group
@@ -132,7 +132,7 @@ def load_routing(
     routes = group_rows_by_project(
         session.scalars(
             select(RouteRow)
-            .where(is_used_by(RouteRow, used.values()))
+            .where(build_used_by_condition(RouteRow, used.values()))
             .order_by(RouteRow.position, RouteRow.id)
         ),
         used,
@@ -144,28 +144,31 @@ def load_routing(
                 EscalationPolicy.project_id,
                 EscalationPolicy.group_id,
                 EscalationPolicy.is_default,
-            ).where(is_used_by(EscalationPolicy, used.values()), EscalationPolicy.id != without)
+            ).where(
+                build_used_by_condition(EscalationPolicy, used.values()),
+                EscalationPolicy.id != without,
+            )
         ),
         used,
     )
     return {
         each: _build_routing(used[each], routes.get(each, ()), policies.get(each, ()))
         if each in used
-        else Routing()
+        else AlertRouting()
         for each in project_ids
     }
 
 
 def _build_routing(
     used: GroupChain, routes: Sequence[RouteRow], policies: Sequence[Row[*tuple[Any, ...]]]
-) -> Routing:
+) -> AlertRouting:
     asked: list[tuple[AlertConditions, PolicyChoice]] = []
     for row in sorted(routes, key=used.distance):
         # A route that this release does not understand must not stop the routing of all alerts.
         with suppress(InvalidError):
             asked.append((parse_conditions(row.conditions), PolicyChoice(row.policy_id, row.id)))
     defaults = sorted((each for each in policies if each.is_default), key=used.distance)
-    return Routing(
+    return AlertRouting(
         routes=tuple(asked),
         default_policy_id=defaults[0].id if defaults else None,
         has_policies=bool(policies),

@@ -9,7 +9,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.paging.escalations.steps import EscalationPlan, EscalationProgress, shift_progress
+from domain.paging.escalations.steps import (
+    EscalationPlan,
+    EscalationProgress,
+    shift_escalation_progress,
+)
 from domain.paging.silences.flapping import AlertRecurrence, find_alert_recurrences
 from domain.projects.views import Namespace
 from models import Alert, Escalation, Project
@@ -117,7 +121,7 @@ def _build_former_progress(
 ) -> FormerProgress:
     # A clock that was ahead may have recorded the end of the former escalation.
     ahead = compute_clock_lead(row, now)
-    progress = shift_progress(get_progress(row), -ahead)
+    progress = shift_escalation_progress(get_progress(row), -ahead)
     held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
     last = row.last_paged_at
     if last is not None and last > now:
@@ -125,7 +129,7 @@ def _build_former_progress(
     again_at = last + back.between_repeats if last else now
     return FormerProgress(
         policy_id=row.policy_id,
-        progress=shift_progress(progress, back.calm + max(held, timedelta())),
+        progress=shift_escalation_progress(progress, back.calm + max(held, timedelta())),
         has_reached=row.has_reached,
         calm=back.calm,
         last_paged_at=last,

@@ -19,7 +19,7 @@ from domain.alerts.listing.status_notes import find_last_status_notes
 from domain.audit.events import EventActor
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import update_rows
-from domain.paging.escalations.first_look import choose_policies
+from domain.paging.escalations.first_look import choose_policies_of_alerts
 from domain.paging.escalations.state import (
     EscalationEvent,
     EscalationState,
@@ -41,7 +41,7 @@ _BECAME_CRITICAL_VIA = "because it became critical"
 _CRITICAL_RANK = 0
 
 
-def is_waiting_for_time(row: Escalation) -> bool:
+def is_waiting_for_end_time(row: Escalation) -> bool:
     """Return whether an escalation only waits for a time."""
     return EscalationState(row.state) in _END_EVENTS
 
@@ -103,7 +103,9 @@ def _start_acknowledgement_timeouts(
     return [row.id for row, _ in rows]
 
 
-def retrigger_expired(rows: Sequence[Escalation], *, session: Session, now: datetime) -> None:
+def retrigger_expired_alerts(
+    rows: Sequence[Escalation], *, session: Session, now: datetime
+) -> None:
     """Trigger alerts again whose snooze or acknowledgement is over; the rows are locked."""
     over: dict[tuple[int, EscalationState], list[int]] = {}
     for row in rows:
@@ -116,7 +118,7 @@ def retrigger_expired(rows: Sequence[Escalation], *, session: Session, now: date
             )
         row.decided_at = now
         if row.next_at is not None and row.next_at <= now:
-            end_waiting(row, _END_EVENTS[state][0], now=now)
+            end_waiting_state(row, _END_EVENTS[state][0], now=now)
             over.setdefault((row.project_id, state), []).append(row.alert_id)
     for (project_id, state), alert_ids in sorted(over.items()):
         _trigger_automatically(
@@ -147,12 +149,12 @@ def end_snoozes_on_severity_increase(
         if row.alert_id not in given or severity < given[row.alert_id].severity
     ]
     for row in rows:
-        end_waiting(row, EscalationEvent.RAISED, now=now)
+        end_waiting_state(row, EscalationEvent.RAISED, now=now)
     _trigger_by_project(rows, _SEVERITY_INCREASED_VIA, session=session, now=now)
     return {row.alert_id for row in rows}
 
 
-def retrigger_critical(
+def retrigger_critical_alerts(
     alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
 ) -> set[int]:
     """Trigger acknowledged alerts that have become critical; return the ids of the alerts.
@@ -175,7 +177,7 @@ def retrigger_critical(
         return set()
     ids = [row.alert_id for row in found]
     given = find_last_acknowledgements(ids, session=session)
-    choices = choose_policies(ids, session=session, reading=reading)
+    choices = choose_policies_of_alerts(ids, session=session, reading=reading)
     chosen = {choice.policy_id for choice in choices.values()}
     policies = select(EscalationPolicy.id).where(
         EscalationPolicy.id.in_(chosen), EscalationPolicy.retrigger_when_critical
@@ -187,7 +189,7 @@ def retrigger_critical(
         is_known = answer is not None and answer.severity == _CRITICAL_RANK
         if is_known or choices[row.alert_id].policy_id not in retriggering:
             continue
-        end_waiting(row, EscalationEvent.CRITICAL, now=now)
+        end_waiting_state(row, EscalationEvent.CRITICAL, now=now)
         row.answered_by_id = answer.user_id if answer else None
         rows.append(row)
     _trigger_by_project(rows, _BECAME_CRITICAL_VIA, session=session, now=now)
@@ -204,7 +206,7 @@ def _trigger_by_project(
         _trigger_automatically(project_id, some, why, session=session, now=now)
 
 
-def end_waiting(row: Escalation, event: EscalationEvent, *, now: datetime) -> None:
+def end_waiting_state(row: Escalation, event: EscalationEvent, *, now: datetime) -> None:
     """End a waiting state; nothing is due until the alert is triggered again."""
     row.state = get_next_state(EscalationState(row.state), event).value
     row.next_at, row.ended_at, row.decided_at = None, now, now

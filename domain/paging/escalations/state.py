@@ -124,7 +124,7 @@ _ANSWER_TRANSITIONS = {
 }
 
 
-def _build_unchanged(
+def _build_no_change_transition(
     state: EscalationState, *events: EscalationEvent
 ) -> dict[EscalationEvent, EscalationTransition]:
     return {event: EscalationTransition(state, _NO_CHANGE_TEXT) for event in events}
@@ -169,10 +169,10 @@ _UNPROCESSED_TRANSITIONS = {
     EscalationEvent.HOLD: EscalationTransition(
         EscalationState.UNPROCESSED, "The worker holds the escalation back when it starts."
     ),
-    **_build_unchanged(
+    **_build_no_change_transition(
         EscalationState.UNPROCESSED, EscalationEvent.RAISED, EscalationEvent.LOWERED
     ),
-    **_build_unchanged(
+    **_build_no_change_transition(
         EscalationState.UNPROCESSED, EscalationEvent.POLICY_CHANGED, EscalationEvent.POLICY_GONE
     ),
 }
@@ -352,10 +352,10 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         EscalationEvent.CLOCK_SET_BACK: EscalationTransition(
             EscalationState.ACKNOWLEDGED, _TIMES_MOVED_TEXT
         ),
-        **_build_unchanged(
+        **_build_no_change_transition(
             EscalationState.ACKNOWLEDGED, EscalationEvent.RAISED, EscalationEvent.LOWERED
         ),
-        **_build_unchanged(
+        **_build_no_change_transition(
             EscalationState.ACKNOWLEDGED,
             EscalationEvent.POLICY_CHANGED,
             EscalationEvent.POLICY_GONE,
@@ -370,7 +370,9 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         ),
         EscalationEvent.ESCALATE: _TO_ESCALATED,
         **_ANSWER_TRANSITIONS,
-        **_build_unchanged(EscalationState.LAPSED, EscalationEvent.RAISED, EscalationEvent.LOWERED),
+        **_build_no_change_transition(
+            EscalationState.LAPSED, EscalationEvent.RAISED, EscalationEvent.LOWERED
+        ),
     },
     EscalationState.SNOOZED: {
         EscalationEvent.SNOOZE_ENDED: EscalationTransition(
@@ -390,13 +392,13 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         EscalationEvent.CLOCK_SET_BACK: EscalationTransition(
             EscalationState.SNOOZED, _TIMES_MOVED_TEXT
         ),
-        **_build_unchanged(
+        **_build_no_change_transition(
             EscalationState.SNOOZED,
             EscalationEvent.ANSWERED,
             EscalationEvent.ANSWERED_WITH_TIMEOUT,
             EscalationEvent.LOWERED,
         ),
-        **_build_unchanged(
+        **_build_no_change_transition(
             EscalationState.SNOOZED, EscalationEvent.POLICY_CHANGED, EscalationEvent.POLICY_GONE
         ),
     },
@@ -404,7 +406,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         EscalationEvent.REOPENED: _TO_RUNNING_NOW,
         EscalationEvent.STEP_DUE: _TO_RUNNING_NOW,
         **_ANSWER_TRANSITIONS,
-        **_build_unchanged(
+        **_build_no_change_transition(
             EscalationState.ESCALATED,
             EscalationEvent.RAISED,
             EscalationEvent.LOWERED,
@@ -422,7 +424,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         EscalationEvent.SNOOZE: _TO_SNOOZED,
         EscalationEvent.ESCALATE: _TO_ESCALATED_WITH_POLICY,
         EscalationEvent.CRITICAL: _TO_LAPSED_WHEN_CRITICAL,
-        **_build_unchanged(
+        **_build_no_change_transition(
             EscalationState.NO_POLICY, EscalationEvent.ANSWERED, EscalationEvent.OVER
         ),
         EscalationEvent.REOPENED: EscalationTransition(
@@ -439,7 +441,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         EscalationEvent.SNOOZE: _TO_SNOOZED,
         EscalationEvent.ESCALATE: _TO_ESCALATED_WITH_POLICY,
         EscalationEvent.CRITICAL: _TO_LAPSED_WHEN_CRITICAL,
-        **_build_unchanged(
+        **_build_no_change_transition(
             EscalationState.POLICY_DELETED, EscalationEvent.ANSWERED, EscalationEvent.OVER
         ),
         EscalationEvent.REOPENED: EscalationTransition(

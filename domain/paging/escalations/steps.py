@@ -273,7 +273,9 @@ def advance_after_unreached_round(
     return EscalationProgress(round=progress.round + 1, step=0, began_at=now + pause)
 
 
-def shift_progress(progress: EscalationProgress, length: timedelta) -> EscalationProgress:
+def shift_escalation_progress(
+    progress: EscalationProgress, length: timedelta
+) -> EscalationProgress:
     """Return the progress moved by a length of time, which may be negative."""
     return replace(progress, began_at=progress.began_at + length)
 

@@ -42,7 +42,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     path = work.session.scalar(select(table.path).where(table.id == holder.id))
     holder = replace(holder, path=path or holder.path)
     lock_policies_and_routes(holder, session=work.session)
-    left = _find_groups_left(work, holder, above)
+    left = _find_former_ancestor_groups(work, holder, above)
     if not left:
         return
     _check_policies(work, holder, left)
@@ -58,7 +58,9 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     )
 
 
-def _find_groups_left(work: UnitOfWork, holder: ProjectOrGroup, above: str | None) -> list[int]:
+def _find_former_ancestor_groups(
+    work: UnitOfWork, holder: ProjectOrGroup, above: str | None
+) -> list[int]:
     """Return the ids of the groups above that the transfer leaves."""
     kept = [fold(path) for path in (*list_ancestor_paths(above), above)] if above else []
     own = [holder.id] if holder.is_group else []

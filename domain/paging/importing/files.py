@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from domain.alerts.reading.body import parse_json
 from domain.alerts.reading.incoming import UnreadableBodyError
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.paging.importing.plan import SkippedEntity
 
@@ -130,7 +130,11 @@ def _clean_text(value: Any) -> Any:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return replace_unstorable(value)[:_MAX_TEXT_LENGTH].strip() if isinstance(value, str) else value
+    return (
+        replace_unstorable_characters(value)[:_MAX_TEXT_LENGTH].strip()
+        if isinstance(value, str)
+        else value
+    )
 
 
 def _replace_null_list(value: Any) -> Any:
@@ -186,7 +190,7 @@ def find_entity_name(value: object) -> str:
         return ""
     for key in ("name", "username", "id"):
         if isinstance(value.get(key), str):
-            return replace_unstorable(value[key])[:_MAX_SHOWN_NAME_LENGTH]
+            return replace_unstorable_characters(value[key])[:_MAX_SHOWN_NAME_LENGTH]
     nested = [each for each in value.values() if isinstance(each, Mapping)]
     return find_entity_name(nested[0]) if nested else ""
 

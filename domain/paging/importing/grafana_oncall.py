@@ -82,7 +82,7 @@ _TYPES_WITHOUT_HTTP = frozenset(
 )
 
 
-class _Chain(ExportEntity):
+class _ExportedChain(ExportEntity):
     """An escalation chain."""
 
     id: ExportText
@@ -106,7 +106,7 @@ class _Policy(ExportEntity):
 class _ChainConversion:
     """The conversion of the steps of a chain."""
 
-    chain: _Chain
+    chain: _ExportedChain
     left_out: list[SkippedEntity]
     after: timedelta = timedelta()
     repeats: int = 0
@@ -134,7 +134,7 @@ class _ChainConversion:
 
 
 def _convert_chain(
-    chain: _Chain, steps: Sequence[_Policy], default: str, left_out: list[SkippedEntity]
+    chain: _ExportedChain, steps: Sequence[_Policy], default: str, left_out: list[SkippedEntity]
 ) -> ImportedPolicy:
     """Return a policy with the steps that are supported."""
     walk = _ChainConversion(chain=chain, left_out=left_out)
@@ -403,7 +403,7 @@ def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -
     read = EntityReader(left_out)
     schedules = read.all(_Schedule, given["schedules"], "schedule")
     shifts = {each.id: each for each in read.all(_Shift, given["on_call_shifts"], "rotation")}
-    chains = read.all(_Chain, given["escalation_chains"], "policy")
+    chains = read.all(_ExportedChain, given["escalation_chains"], "policy")
     steps = read.all(_Policy, given["escalation_policies"], "step")
     integrations = read.all(_Integration, given["integrations"], "integration")
     default = _find_default_chain(integrations, chains, left_out)
@@ -460,7 +460,9 @@ def _convert_user(user: _User) -> ImportedUser:
 
 
 def _find_default_chain(
-    integrations: Sequence[_Integration], chains: Sequence[_Chain], left_out: list[SkippedEntity]
+    integrations: Sequence[_Integration],
+    chains: Sequence[_ExportedChain],
+    left_out: list[SkippedEntity],
 ) -> str:
     """Return the key of the chain that most integrations use; record those with other chains."""
     names = {each.id: each.name for each in chains}

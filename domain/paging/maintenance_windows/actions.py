@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, or_, select
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.matching.conditions import parse_conditions
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.audit.events import EventKind
 from domain.core.database.paging import (
     KeysetPage,
@@ -41,8 +41,8 @@ from domain.paging.maintenance_windows.windows import (
     convert_to_wall_time,
 )
 from domain.projects.owners import (
-    belongs_to,
     build_owner_columns,
+    build_owner_match_condition,
     is_owned_above,
     is_owned_here_or_above,
 )
@@ -75,7 +75,7 @@ def get_window_page(
 ) -> KeysetPage[MaintenanceWindow]:
     """Return a page of windows, the newest first."""
     return fetch_page(
-        _select_windows(belongs_to(WindowRow, holder)),
+        _select_windows(build_owner_match_condition(WindowRow, holder)),
         WindowRow.id,
         part,
         session=work.session,
@@ -99,7 +99,9 @@ def show_window(work: UnitOfWork, holder: ProjectOrGroup, window_id: int) -> Mai
     Raise NotFoundError if there is no such window.
     """
     row = work.session.execute(
-        _select_windows(belongs_to(WindowRow, holder)).where(WindowRow.id == window_id)
+        _select_windows(build_owner_match_condition(WindowRow, holder)).where(
+            WindowRow.id == window_id
+        )
     ).first()
     if row is None:
         raise _build_not_found_error(holder, window_id)
@@ -114,7 +116,7 @@ def create_window(work: UnitOfWork, holder: ProjectOrGroup, new: NewWindow) -> M
     """
     values = _build_row_values(new, _parse_recurrence(new), now=work.now)
     live = select(func.count()).where(
-        belongs_to(WindowRow, holder),
+        build_owner_match_condition(WindowRow, holder),
         or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now),
     )
     if (work.session.scalar(live) or 0) >= MAX_UNEXPIRED_WINDOWS:
@@ -188,7 +190,7 @@ def _select_windows(here: ColumnElement[bool]) -> Select[WindowRow, str | None, 
 def _build_window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
     row, author, group = found
     occurrences = list(
-        islice(build_window_times(row).find_ending_after(now), _MAX_SHOWN_OCCURRENCES)
+        islice(build_window_times(row).find_occurrences_ending_after(now), _MAX_SHOWN_OCCURRENCES)
     )
     return MaintenanceWindow(
         **get_column_values(row, MaintenanceWindow)
@@ -209,7 +211,7 @@ def _build_row_values(
 
     Raise InvalidError if a field is invalid.
     """
-    name = replace_unstorable(wanted.name).strip()
+    name = replace_unstorable_characters(wanted.name).strip()
     if not name or len(name) > MAX_WINDOW_NAME_LENGTH:
         raise InvalidError(
             f"The name must have 1 to {MAX_WINDOW_NAME_LENGTH} characters.", field="name"
@@ -223,7 +225,7 @@ def _build_row_values(
         recurrence=recurrence,
     )
     times.check()
-    if next(times.find_ending_after(now), None) is None:
+    if next(times.find_occurrences_ending_after(now), None) is None:
         raise InvalidError("The window has already ended.", field="starts_at")
     return {
         "name": name,
@@ -264,7 +266,7 @@ def _parse_local_time(text: str, time_zone: str) -> datetime:
 def _lock_window(work: UnitOfWork, holder: ProjectOrGroup, window_id: int) -> WindowRow:
     row = work.session.scalar(
         select(WindowRow)
-        .where(belongs_to(WindowRow, holder), WindowRow.id == window_id)
+        .where(build_owner_match_condition(WindowRow, holder), WindowRow.id == window_id)
         .with_for_update()
     )
     if row is None:

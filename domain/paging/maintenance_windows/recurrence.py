@@ -89,7 +89,7 @@ class Recurrence:
                 dtstart=self._begin(first, after),
                 interval=self.interval,
                 byweekday=[_build_weekday(each) for each in self.by_day] or None,
-                bymonthday=self._month_days(first) or None,
+                bymonthday=self._list_month_days(first) or None,
                 until=datetime.combine(self.until or LAST_RECURRENCE_DAY, time.max),
                 byhour=first.hour,
                 byminute=first.minute,
@@ -98,7 +98,7 @@ class Recurrence:
         )
         return found
 
-    def _month_days(self, first: datetime) -> tuple[int, ...]:
+    def _list_month_days(self, first: datetime) -> tuple[int, ...]:
         if self.frequency is Frequency.MONTHLY and not (self.by_day or self.by_month_day):
             return (first.day,)
         return self.by_month_day

@@ -12,7 +12,7 @@ from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.core.errors import InvalidError
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 from domain.paging.maintenance_windows.recurrence import Recurrence, parse_recurrence_rule
-from domain.projects.owners import GroupChain, group_rows_by_project, is_used_by
+from domain.projects.owners import GroupChain, build_used_by_condition, group_rows_by_project
 from models import Group, MaintenanceWindow, User
 
 _DAY = timedelta(days=1)
@@ -47,7 +47,7 @@ class WindowTimes:
     time_zone: str
     recurrence: Recurrence | None = None
 
-    def find_ending_after(self, moment: datetime) -> Iterator[WindowPeriod]:
+    def find_occurrences_ending_after(self, moment: datetime) -> Iterator[WindowPeriod]:
         """Yield the occurrences that end after a given time, in order."""
         place = get_zone(self.time_zone)
         # Start two days earlier to allow for clock changes.
@@ -59,7 +59,7 @@ class WindowTimes:
 
     def at(self, moment: datetime) -> WindowPeriod | None:
         """Return the occurrence at a given time, or None."""
-        found = next(self.find_ending_after(moment), None)
+        found = next(self.find_occurrences_ending_after(moment), None)
         return found if found is not None and found.starts_at <= moment else None
 
     @property
@@ -69,7 +69,9 @@ class WindowTimes:
         Raise InvalidError if there is no occurrence.
         """
         place = get_zone(self.time_zone)
-        first = next(self.find_ending_after(convert_to_utc(self.local_start, place)), None)
+        first = next(
+            self.find_occurrences_ending_after(convert_to_utc(self.local_start, place)), None
+        )
         if first is None:
             message = "The window never occurs because its rule ends before the window starts."
             raise InvalidError(message, field="rule")
@@ -169,7 +171,7 @@ def find_current_windows(
         .outerjoin(User, User.id == MaintenanceWindow.created_by_id)
         .outerjoin(Group, Group.id == MaintenanceWindow.group_id)
         .where(
-            is_used_by(MaintenanceWindow, used.values()),
+            build_used_by_condition(MaintenanceWindow, used.values()),
             MaintenanceWindow.first_starts_at <= at,
             or_(MaintenanceWindow.last_ends_at.is_(None), MaintenanceWindow.last_ends_at > at),
         )

@@ -189,7 +189,7 @@ class SelectedSubjects:
     #: Alerts and incidents in the order in which they are locked.
     things: Sequence[PagedSubject]
 
-    def ids_of(self, subject: SubjectKind) -> Mapping[int, Sequence[int]]:
+    def get_ids_of_kind(self, subject: SubjectKind) -> Mapping[int, Sequence[int]]:
         """Return the ids of alerts or of incidents, by project."""
         found: dict[int, list[int]] = {}
         for each in self.things:
@@ -223,7 +223,7 @@ def acknowledge_alerts(work: UnitOfWork, found: SelectedSubjects) -> int:
     session, now = work.session, work.now
     change = StatusChange(status="acknowledged", by=found.user, via=VIA_MESSAGE_LINK)
     own, done = work.with_actor(found.user.id or 0, found.user.name), 0
-    for project_id, alert_ids in found.ids_of(SubjectKind.ALERT).items():
+    for project_id, alert_ids in found.get_ids_of_kind(SubjectKind.ALERT).items():
         ids = select(Alert.id).where(Alert.id.in_(alert_ids))
         here = change_statuses_in_bulk(
             project_id, ids, change, among=(_TRIGGERED,), session=session, now=now

@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.failures import is_connection_lost, is_database_failure
 from domain.core.database.rows import split_into_batches, update_rows
-from domain.core.schedule_conditions import NOW, add_to_now
+from domain.core.schedule_conditions import NOW, build_time_from_now
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
 from domain.paging.notifications.delivery_status import add_page_entries, record_pages_failed
-from domain.paging.notifications.paging import PageKind, find_end_of_pause
+from domain.paging.notifications.paging import PageKind, find_pause_end
 from domain.paging.notifications.policy import PagingSettings
 from domain.paging.notifications.queueing import (
     build_confirmed_conditions,
@@ -35,7 +35,7 @@ from domain.paging.notifications.send_checks import (
     is_active_human,
 )
 from domain.paging.notifications.states import PageEvent
-from domain.projects.access import Permissions, build_namespace, read_roles
+from domain.projects.access import ViewerPermissions, build_namespace, read_roles
 from domain.projects.views import Namespace
 from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
 
@@ -52,7 +52,9 @@ _QUIET_HOURS_NOTE = "has quiet hours, so the page that was held back waits until
 
 #: Conditions that are true if pages can be batched now, or within the batching pause.
 RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
-RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= add_to_now(NOW, BATCHING_PAUSE))
+RECIPIENTS_ARE_DUE_SOON = exists().where(
+    PageRecipient.due_at <= build_time_from_now(NOW, BATCHING_PAUSE)
+)
 
 
 def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) -> int:
@@ -112,10 +114,10 @@ class _RecipientBatch:
                 return
             self._leave(worst, recipient)
         self._recipient.due_at = self._session.scalar(
-            select(func.min(Page.due_at)).where(*self._is_waiting())
+            select(func.min(Page.due_at)).where(*self._build_waiting_page_conditions())
         )
 
-    def _is_waiting(self) -> tuple[ColumnElement[bool], ...]:
+    def _build_waiting_page_conditions(self) -> tuple[ColumnElement[bool], ...]:
         return (
             Page.recipient_id == self._recipient.id,
             Page.batch_id.is_(None),
@@ -124,7 +126,7 @@ class _RecipientBatch:
 
     def _is_due(self) -> tuple[ColumnElement[bool], ...]:
         # Pages that are due within the pause are included, rather than sent half a minute later.
-        return (*self._is_waiting(), Page.due_at <= self._now + BATCHING_PAUSE)
+        return (*self._build_waiting_page_conditions(), Page.due_at <= self._now + BATCHING_PAUSE)
 
     def _delay_for_quiet_hours(self, recipient: Recipient) -> None:
         """Delay held pages until the end of quiet hours that have started since."""
@@ -251,7 +253,7 @@ def _find_users_seeing_alerts(
     roles = read_roles(ids, [build_namespace(row)], today=now.date(), session=session)
 
     def sees(user: User) -> bool:
-        permissions = Permissions(build_viewer(user, now), roles[user.id])
+        permissions = ViewerPermissions(build_viewer(user, now), roles[user.id])
         if isinstance(row, Project):
             return permissions.project(row).shows_alerts
         return permissions.group(row).shows_alerts
@@ -263,7 +265,7 @@ def _find_send_time(
     recipient: PageRecipient, worst: Mapping[PageKind, int], now: datetime
 ) -> datetime | None:
     kind = PageKind.FIRING if PageKind.FIRING in worst else PageKind.FOLLOW_UP
-    return find_end_of_pause(recipient, kind, severity=worst[kind], now=now)
+    return find_pause_end(recipient, kind, severity=worst[kind], now=now)
 
 
 class UserReachability(StrEnum):

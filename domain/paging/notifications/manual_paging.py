@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.paging.notifications.batching import UserReachability, find_reachability
 from domain.projects.member_lists import find_users_with_ability
@@ -20,7 +20,9 @@ def check_reachable(
 
     Raise InvalidError with the reason if a user cannot be paged now.
     """
-    keys = {fold(replace_unstorable(name).strip().removeprefix("@")): name for name in names}
+    keys = {
+        fold(replace_unstorable_characters(name).strip().removeprefix("@")): name for name in names
+    }
     people = find_users_with_ability(
         User.username_key.in_(keys),
         Ability.READ_ALERTS,

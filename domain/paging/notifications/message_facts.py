@@ -94,7 +94,7 @@ class FiringSummary:
     single: SingleSubjectFacts | None
 
 
-def find_firing(
+def find_firing_summary(
     contact: Contact, batches: Sequence[int], policy: PagingSettings, *, session: Session
 ) -> FiringSummary:
     """Return the alerts and incidents of batches that still need attention, most severe first.
@@ -105,7 +105,7 @@ def find_firing(
     named: list[FiringSubject] = []
     first: Alert | Incident | None = None
     for about, thing, severity in _find_subject_tables(PageKind.FIRING, batches, session=session):
-        waiting = _select_waiting(about, thing, contact, batches)
+        waiting = _select_waiting_subjects(about, thing, contact, batches)
         rows = session.execute(waiting.order_by(severity, thing.id).limit(MAX_NAMED_SUBJECTS)).all()
         counts[about] = _count_by_project(rows, waiting, session=session)
         first = first or next((row[0] for row in rows), None)
@@ -144,7 +144,7 @@ def _count_by_project(
     return dict(session.execute(by_project).all())
 
 
-def _select_waiting(
+def _select_waiting_subjects(
     about: SubjectKind, thing: type[Any], contact: Contact, batches: Sequence[int]
 ) -> Select[Any, str]:
     note = _get_note_table(about)
@@ -192,11 +192,11 @@ def _build_firing_subjects(
 ) -> Sequence[FiringSubject]:
     alerts = [thing for thing, _ in rows if isinstance(thing, Alert)]
     untold: Mapping[int, Sequence[tuple[str, str]]] = {}
-    fields = _read_or_default(
+    fields = _run_or_default(
         untold, lambda: find_first_fields(alerts, session=session, reading=policy.reading)
     )
     unknown: Mapping[int, PageReason] = {}
-    reasons = _read_or_default(
+    reasons = _run_or_default(
         unknown,
         lambda: policy.explain[about](
             [thing.id for thing, _ in rows],
@@ -236,14 +236,14 @@ def _build_single_facts(
     return SingleSubjectFacts(
         details=[(name, value) for name, value in found if value],
         description=thing.description,
-        facts=_read_or_default(
+        facts=_run_or_default(
             _NO_FACTS, lambda: find_links_and_labels(thing, session=session, reading=policy.reading)
         ),
         former=find_former_alerts(thing.id, session=session),
     )
 
 
-def _read_or_default(nothing: Value, read: Callable[[], Value]) -> Value:
+def _run_or_default(nothing: Value, read: Callable[[], Value]) -> Value:
     """Return the result of a function, or a default if it fails.
 
     A page is sent even if a report cannot be read.

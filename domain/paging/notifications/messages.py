@@ -17,10 +17,10 @@ from domain.paging.notifications.message_facts import (
     FiringSummary,
     FollowUp,
     SingleSubjectFacts,
-    find_firing,
+    find_firing_summary,
     find_follow_ups,
 )
-from domain.paging.notifications.page_targets import SubjectKind, format_counts
+from domain.paging.notifications.page_targets import SubjectKind, format_subject_counts
 from domain.paging.notifications.policy import PageReason, PagingSettings
 from domain.paging.notifications.recipients import DEFAULT_ZONE, get_time_zone
 from models import Contact, PageMessage
@@ -46,7 +46,7 @@ class MessageReader:
     time_zone: str
     now: datetime
 
-    def local_time(self, moment: datetime) -> str:
+    def format_reader_time(self, moment: datetime) -> str:
         """Return a time in the reader's time zone."""
         return format_local_time(moment, self.time_zone)
 
@@ -71,7 +71,7 @@ def format_firing_subject(firing: FiringSummary, reader: MessageReader) -> str:
 
 
 def _format_firing_count(firing: FiringSummary) -> str:
-    return format_counts(firing.count - firing.incidents, firing.incidents)
+    return format_subject_counts(firing.count - firing.incidents, firing.incidents)
 
 
 def _format_subject(before: str, alert: FiringSubject, after: str) -> str:
@@ -88,9 +88,9 @@ def _format_projects(path: str, projects: int) -> str:
 def format_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
     """Return the text about firing alerts, with times in the reader's time zone."""
     if firing.single is not None:
-        lines = _format_single(firing.named[0], firing.single, reader)
+        lines = _format_single_subject(firing.named[0], firing.single, reader)
     else:
-        lines = _format_several(firing, reader)
+        lines = _format_several_subjects(firing, reader)
     return "\n".join(lines).rstrip()
 
 
@@ -111,7 +111,7 @@ def format_follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
     where = _format_projects(first.path, len({each.path for each in follow_ups}))
     news = f"{title} ({first.words.lower()})"
     incidents = sum(each.about is SubjectKind.INCIDENT for each in follow_ups)
-    count = format_counts(len(follow_ups) - incidents, incidents)
+    count = format_subject_counts(len(follow_ups) - incidents, incidents)
     return f"Updates on {count} in {where}: {news} and others"
 
 
@@ -146,7 +146,7 @@ def _format_reference(alert: FiringSubject) -> str:
     return f"{alert.path} #{alert.iid}"
 
 
-def _format_several(firing: FiringSummary, reader: MessageReader) -> Iterator[str]:
+def _format_several_subjects(firing: FiringSummary, reader: MessageReader) -> Iterator[str]:
     yield f"{_format_firing_count(firing)} need attention."
     yield ""
     for each in firing.named:
@@ -159,7 +159,7 @@ def _format_several(firing: FiringSummary, reader: MessageReader) -> Iterator[st
         yield f"… and {firing.count - len(firing.named)} more."
 
 
-def _format_single(
+def _format_single_subject(
     alert: FiringSubject, single: SingleSubjectFacts, reader: MessageReader
 ) -> Iterator[str]:
     facts = single.facts
@@ -168,7 +168,7 @@ def _format_single(
         ("Project", alert.path),
         *single.details,
         *([("Labels", _format_labels(facts.labels))] if facts.labels else []),
-        ("Started", reader.local_time(alert.started_at)),
+        ("Started", reader.format_reader_time(alert.started_at)),
         *(_list_reason_facts(alert.reason, reader) if alert.reason else ()),
     )
     yield _format_alert_title(alert)
@@ -231,7 +231,7 @@ def _format_reason(reason: PageReason) -> str:
 def _format_next_step(reason: PageReason, reader: MessageReader) -> str:
     if reason.next_whom is None or reason.next_at is None:
         return "nobody"
-    return f"{format_one_line(reason.next_whom)} at {reader.local_time(reason.next_at)}"
+    return f"{format_one_line(reason.next_whom)} at {reader.format_reader_time(reason.next_at)}"
 
 
 def _format_waiting_time(reason: PageReason, reader: MessageReader) -> str:
@@ -253,7 +253,9 @@ def _format_former_alerts(
     former: FormerAlerts, alert: FiringSubject, reader: MessageReader
 ) -> Iterator[str]:
     """Yield the number of former alerts and the last note about them."""
-    yield f"Seen {former.times} before, last at {reader.local_time(former.last_started_at)}."
+    yield (
+        f"Seen {former.times} before, last at {reader.format_reader_time(former.last_started_at)}."
+    )
     note = former.note
     if note is not None:
         by = f"@{note.user_name}" if note.user_name else "Somebody"
@@ -303,7 +305,7 @@ def build_page_content(
 ) -> MessageContent | None:
     """Return the message about the alerts of batches, or None if none needs attention."""
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
-    firing = find_firing(contact, batches, policy, session=session)
+    firing = find_firing_summary(contact, batches, policy, session=session)
     follow_ups = find_follow_ups(contact, batches, session=session)
     user_id = contact.user_id
     # The readers of a channel are unknown.

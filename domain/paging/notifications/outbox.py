@@ -60,7 +60,7 @@ from domain.paging.notifications.states import (
     MessageState,
     PageEvent,
     get_message_state_after,
-    get_stored_outcome,
+    get_stored_message_outcome,
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
@@ -95,7 +95,9 @@ def find_due_contacts(
     *, except_lanes: Collection[str], limit: int, session: Session, now: datetime
 ) -> Sequence[tuple[int, str]]:
     """Return the ids and lanes of contacts that may be claimed, the longest waiting first."""
-    due = select(Contact.id, Contact.lane).where(*_is_due(now), Contact.lane.not_in(except_lanes))
+    due = select(Contact.id, Contact.lane).where(
+        *_build_contact_due_conditions(now), Contact.lane.not_in(except_lanes)
+    )
     rows = session.execute(due.order_by(Contact.next_try_at, Contact.id).limit(limit))
     return [(contact_id, lane) for contact_id, lane in rows]
 
@@ -104,7 +106,7 @@ def claim_contacts(
     contact_ids: Collection[int], *, session: Session, now: datetime
 ) -> Sequence[ContactClaim]:
     """Claim the contacts that no other worker has claimed in the meantime."""
-    due = select(Contact.id).where(Contact.id.in_(contact_ids), *_is_due(now))
+    due = select(Contact.id).where(Contact.id.in_(contact_ids), *_build_contact_due_conditions(now))
     free = due.with_for_update(skip_locked=True).cte("free")
     rows = session.execute(
         update_rows(Contact)
@@ -118,13 +120,13 @@ def claim_contacts(
     ]
 
 
-def _is_due(now: Moment) -> tuple[ColumnElement[bool], ...]:
+def _build_contact_due_conditions(now: Moment) -> tuple[ColumnElement[bool], ...]:
     is_free = or_(Contact.claimed_until.is_(None), Contact.claimed_until < now)
     return Contact.next_try_at <= now, is_free
 
 
 #: Condition that is true if a contact can be claimed.
-CONTACTS_ARE_DUE = exists().where(*_is_due(NOW))
+CONTACTS_ARE_DUE = exists().where(*_build_contact_due_conditions(NOW))
 
 
 def _is_claimed_by(claim: ContactClaim) -> tuple[ColumnElement[bool], ...]:
@@ -184,7 +186,7 @@ def take_next_message(
         _fail_pages_without_content(messages, session=session, now=now)
         _end_empty_messages(contact, messages, session=session, now=now)
     contact.claimed_until = None
-    contact.next_try_at = _find_next_delayed(contact, session=session, now=now)
+    contact.next_try_at = _find_next_delayed_time(contact, session=session, now=now)
     return None
 
 
@@ -315,7 +317,7 @@ def _get_address(contact: Contact, *, session: Session, keyring: Keyring) -> str
         raise UndecryptableAddressError(message) from error
 
 
-def record_sent(
+def record_message_sent(
     claim: ContactClaim, delivery: ContactMessage, *, session: Session, now: datetime
 ) -> None:
     """Record that messages were sent, even if the claim was lost in the meantime."""
@@ -328,7 +330,11 @@ def record_sent(
     ended = get_message_state_after(MessageEvent.TAKEN)
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     for each in messages:
-        each.ended_at, each.outcome, each.is_under_way = now, get_stored_outcome(ended), False
+        each.ended_at, each.outcome, each.is_under_way = (
+            now,
+            get_stored_message_outcome(ended),
+            False,
+        )
     record_pages_accepted(batches, session=session, now=now)
     _end_messages(contact, messages, ended, session=session, now=now)
 
@@ -370,7 +376,7 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
         each.last_error = problem.reason if each.kind in RETRIED_KINDS else contact.last_error
     over = [each for each in waiting if _is_final_failure(each, problem, now)]
     report_given_up_messages(contact, over, problem.reason, policy, session=session, now=now)
-    _pass_on_failed_batches(contact, waiting, problem, policy, session=session, now=now)
+    _reroute_failed_batches(contact, waiting, problem, policy, session=session, now=now)
     for outcome, kinds in _FAILURE_OUTCOMES:
         some = [each for each in over if each.kind in kinds]
         _end_messages(contact, some, outcome, session=session, now=now)
@@ -378,9 +384,9 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
     again_at = (
         now + compute_retry_pause(contact.tries, share=share) if len(over) < len(waiting) else None
     )
-    by_rule = _find_next_delayed(contact, session=session, now=now)
+    by_rule = _find_next_delayed_time(contact, session=session, now=now)
     contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
-    _add_to_total(contact, FAILED_ATTEMPT_TOTAL, 1, session=session)
+    _add_to_outcome_total(contact, FAILED_ATTEMPT_TOTAL, 1, session=session)
     return sum(each.kind == MessageKind.PAGE.value for each in over)
 
 
@@ -402,7 +408,7 @@ _FAILURE_OUTCOMES = (
 )
 
 
-def _pass_on_failed_batches(
+def _reroute_failed_batches(
     contact: Contact,
     tried: Sequence[PageMessage],
     problem: SendProblem,
@@ -453,12 +459,12 @@ def _is_final_failure(message: PageMessage, problem: SendProblem, now: datetime)
     return not is_retried or problem.is_final or now - message.created_at >= GIVE_UP_AFTER
 
 
-def release_claim(claim: ContactClaim, *, session: Session) -> None:
+def release_contact_claim(claim: ContactClaim, *, session: Session) -> None:
     """Release a claim, so that other workers need not wait for its end."""
     session.execute(update_rows(Contact).where(*_is_claimed_by(claim)).values(claimed_until=None))
 
 
-def _is_waiting(contact: Contact) -> tuple[ColumnElement[bool], ...]:
+def _build_waiting_message_conditions(contact: Contact) -> tuple[ColumnElement[bool], ...]:
     return PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
 
 
@@ -466,20 +472,22 @@ def _list_waiting_messages(
     contact: Contact, *, session: Session, now: datetime
 ) -> Sequence[PageMessage]:
     """Return the queued messages of a contact, without messages that a rule delays."""
-    waiting = *_is_waiting(contact), is_message_due(now)
+    waiting = *_build_waiting_message_conditions(contact), is_message_due(now)
     return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
 
 
-def _find_next_delayed(contact: Contact, *, session: Session, now: datetime) -> datetime | None:
+def _find_next_delayed_time(
+    contact: Contact, *, session: Session, now: datetime
+) -> datetime | None:
     """Return when the next message is due that a notification rule delays, or None."""
-    later = *_is_waiting(contact), PageMessage.due_at > now
+    later = *_build_waiting_message_conditions(contact), PageMessage.due_at > now
     return session.scalar(select(func.min(PageMessage.due_at)).where(*later))
 
 
 def _find_waiting_messages(
     contact: Contact, message_ids: Sequence[int], *, session: Session
 ) -> Sequence[PageMessage]:
-    wanted = *_is_waiting(contact), PageMessage.id.in_(message_ids)
+    wanted = *_build_waiting_message_conditions(contact), PageMessage.id.in_(message_ids)
     return session.scalars(select(PageMessage).where(*wanted).order_by(PageMessage.id)).all()
 
 
@@ -492,13 +500,13 @@ def _end_messages(
     now: datetime,
 ) -> None:
     for each in messages:
-        each.ended_at, each.outcome = now, get_stored_outcome(outcome)
+        each.ended_at, each.outcome = now, get_stored_message_outcome(outcome)
     if not messages:
         return
-    _add_to_total(contact, outcome.value, len(messages), session=session)
+    _add_to_outcome_total(contact, outcome.value, len(messages), session=session)
 
 
-def _add_to_total(contact: Contact, what: str, count: int, *, session: Session) -> None:
+def _add_to_outcome_total(contact: Contact, what: str, count: int, *, session: Session) -> None:
     session.flush()  # Totals are locked last, since other workers wait for them.
     values = {"type": contact.type, "outcome": what, "count": count}
     insert = insert_into(PageTotal, session=session).values(values)

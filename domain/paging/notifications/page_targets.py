@@ -70,7 +70,7 @@ def format_title(thing: Alert | Incident) -> str:
     return thing.title if isinstance(thing, Alert) else f"Incident: {thing.title}"
 
 
-def format_counts(alerts: int, incidents: int) -> str:
+def format_subject_counts(alerts: int, incidents: int) -> str:
     """Return the numbers in words, such as `2 alerts and 1 incident`."""
     counts = ((alerts, "alert"), (incidents, "incident"))
     words = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]

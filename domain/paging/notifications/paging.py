@@ -86,7 +86,7 @@ def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) ->
     """
     by_key = {page.key: page for page in pages}
     return sum(
-        _queue_part(part, PageKind.FIRING, session=session, now=now)
+        _queue_pages_of_kind(part, PageKind.FIRING, session=session, now=now)
         for part in split_into_batches(list(by_key.values()))
     )
 
@@ -184,7 +184,9 @@ def _make_waiting_pages_critical(
         select(PageRecipient).where(has_waiting).order_by(PageRecipient.id).with_for_update()
     ).all()
     for recipient in recipients:
-        due = compute_due_time(recipient, PageKind.FIRING, Urgency(0, is_critical=True), now=now)
+        due = compute_due_time(
+            recipient, PageKind.FIRING, PageUrgency(0, is_critical=True), now=now
+        )
         earlier = case((Page.due_at > due, due), else_=Page.due_at)
         session.execute(
             update_rows(Page)
@@ -214,7 +216,7 @@ def _page_by_critical_rules(
         .group_by(PageRecipient.id, about.column)
         .order_by(PageRecipient.id, about.column)
     ).all()
-    urgency = Urgency(0, is_critical=True)
+    urgency = PageUrgency(0, is_critical=True)
     rows = [
         _NewPageRow(
             recipient,
@@ -227,7 +229,7 @@ def _page_by_critical_rules(
     _insert_pages(rows, PageKind.FIRING, session=session, now=now)
 
 
-class Urgency(NamedTuple):
+class PageUrgency(NamedTuple):
     """The urgency of a page."""
 
     #: Rank of the severity of the alert or incident: 0 for critical.
@@ -240,10 +242,10 @@ class _NewPageRow(NamedTuple):
     recipient: PageRecipient
     key: str
     about: PageSubject
-    urgency: Urgency
+    urgency: PageUrgency
 
 
-def _queue_part(
+def _queue_pages_of_kind(
     pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: datetime
 ) -> int:
     recipients = get_or_create_recipients(
@@ -265,7 +267,9 @@ def _build_page_rows(
 ) -> list[_NewPageRow]:
     found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
     return [
-        _NewPageRow(row, page.key, page.about, Urgency(severities[page.about], page.is_critical))
+        _NewPageRow(
+            row, page.key, page.about, PageUrgency(severities[page.about], page.is_critical)
+        )
         for page, row in found
         if row is not None
     ]
@@ -308,9 +312,9 @@ class _DueTimes:
     def __init__(self, kind: PageKind, now: datetime) -> None:
         self._kind = kind
         self._now = now
-        self._known: dict[tuple[int, Urgency], datetime] = {}
+        self._known: dict[tuple[int, PageUrgency], datetime] = {}
 
-    def at(self, recipient: PageRecipient, urgency: Urgency) -> datetime:
+    def at(self, recipient: PageRecipient, urgency: PageUrgency) -> datetime:
         known = self._known.get((recipient.id, urgency))
         if known is None:
             known = compute_due_time(recipient, self._kind, urgency, now=self._now)
@@ -319,20 +323,20 @@ class _DueTimes:
 
 
 #: Urgency of follow-ups, which is the lowest.
-_FOLLOW_UP_URGENCY = Urgency(BELOW_ALL_SEVERITIES)
+_FOLLOW_UP_URGENCY = PageUrgency(BELOW_ALL_SEVERITIES)
 
 
 def compute_due_time(
-    recipient: PageRecipient, kind: PageKind, urgency: Urgency, *, now: datetime
+    recipient: PageRecipient, kind: PageKind, urgency: PageUrgency, *, now: datetime
 ) -> datetime:
     """Return when a page queued now is due, after quiet hours and the pause of pages."""
     quiet = get_quiet_hours(recipient)
     begin = find_hold_end(quiet, is_critical=urgency.is_critical, now=now) or now
-    earliest = find_end_of_pause(recipient, kind, severity=urgency.severity, now=now)
+    earliest = find_pause_end(recipient, kind, severity=urgency.severity, now=now)
     return max(begin + BATCHING_PAUSE, earliest or begin)
 
 
-def find_end_of_pause(
+def find_pause_end(
     recipient: PageRecipient, kind: PageKind, *, severity: int, now: datetime
 ) -> datetime | None:
     """Return the end of the pause after the last page of a recipient, or None.

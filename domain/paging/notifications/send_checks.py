@@ -185,7 +185,7 @@ def check_pages(
             left.append(each)
     holds = _find_holds(left, policy, session=session, now=now)
     for each in left:
-        hold = holds.get(each.alert_id or 0) if _can_be_muted(each) else None
+        hold = holds.get(each.alert_id or 0) if _can_kind_be_muted(each) else None
         if hold is not None:
             held.setdefault(hold, []).append(each)
     is_held = {each.id for some in held.values() for each in some}
@@ -193,7 +193,7 @@ def check_pages(
     return PageCheckResults(allowed=allowed, cancelled=cancelled, held=held)
 
 
-def _can_be_muted(page: _CheckedPage) -> bool:
+def _can_kind_be_muted(page: _CheckedPage) -> bool:
     """Return whether mutes apply to a page.
 
     Mutes do not hold updates, nor pages that a user requested.
@@ -204,7 +204,7 @@ def _can_be_muted(page: _CheckedPage) -> bool:
 def _find_holds(
     pages: Sequence[_CheckedPage], policy: PagingSettings, *, session: Session, now: datetime
 ) -> Mapping[int, PageHold]:
-    alerts = {each.alert_id or 0: each.project_id for each in pages if _can_be_muted(each)}
+    alerts = {each.alert_id or 0: each.project_id for each in pages if _can_kind_be_muted(each)}
     if not alerts:
         return {}
     try:
@@ -299,9 +299,9 @@ def _cancel_checked_pages(
     session: Session,
     now: datetime,
 ) -> None:
-    _add_entries(why, pages, recipient, session=session, now=now)
+    _add_cancellation_entries(why, pages, recipient, session=session, now=now)
     for some in split_into_batches(pages):
-        which = _is_one_of(some)
+        which = _build_id_condition(some)
         record_pages_failed(PageEvent.NOT_ALLOWED, which, session=session, now=now)
         session.execute(update_rows(Page).where(which).values(withdrawn_at=now))
     _cancel_messages(why, pages, session=session)
@@ -320,17 +320,21 @@ def _hold_checked_pages(
     due_at = max(hold.look_again_at, now + _MIN_HOLD)
     waiting = [each for each in pages if each.batch_id not in read]
     new = [each for each in waiting if each.held_by != hold.words]
-    _add_entries(_HELD_NOTE.format(words=hold.words), new, recipient, session=session, now=now)
+    _add_cancellation_entries(
+        _HELD_NOTE.format(words=hold.words), new, recipient, session=session, now=now
+    )
     _cancel_messages(f"paging is held back: {hold.words}", pages, session=session)
     for some in split_into_batches(waiting):
         values = {"batch_id": None, "held_by": hold.words, "due_at": due_at}
-        session.execute(update_rows(Page).where(_is_one_of(some)).values(values))
+        session.execute(update_rows(Page).where(_build_id_condition(some)).values(values))
     partly = [each for each in pages if each.batch_id in read]
     if partly:
         words = _PARTLY_HELD_NOTE.format(by=by, words=hold.words)
-        _add_entries(words, partly, recipient, session=session, now=now)
+        _add_cancellation_entries(words, partly, recipient, session=session, now=now)
         for some in split_into_batches(partly):
-            session.execute(update_rows(Page).where(_is_one_of(some)).values(held_by=hold.words))
+            session.execute(
+                update_rows(Page).where(_build_id_condition(some)).values(held_by=hold.words)
+            )
         _requeue_pages(partly, recipient, hold, due_at, session=session, now=now)
     schedule_recipients({recipient.id: due_at}, session=session)
 
@@ -405,7 +409,7 @@ def _cancel_messages(why: str, pages: Sequence[_CheckedPage], *, session: Sessio
         )
 
 
-def _add_entries(
+def _add_cancellation_entries(
     text: str,
     pages: Sequence[_CheckedPage],
     recipient: Recipient,
@@ -415,11 +419,11 @@ def _add_entries(
 ) -> None:
     user_id = recipient.user.id if recipient.user is not None else None
     for some in split_into_batches(pages):
-        which = _is_one_of(some)
+        which = _build_id_condition(some)
         add_page_entries(
             text, which, user_id=user_id, name=recipient.name, session=session, now=now
         )
 
 
-def _is_one_of(pages: Sequence[_CheckedPage]) -> ColumnElement[bool]:
+def _build_id_condition(pages: Sequence[_CheckedPage]) -> ColumnElement[bool]:
     return Page.id.in_([each.id for each in pages])

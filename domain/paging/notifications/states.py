@@ -199,7 +199,7 @@ def find_page_states_before(outcome: PageState, event: PageEvent) -> frozenset[P
     ) - {outcome}
 
 
-def get_stored_outcome(state: MessageState) -> str:
+def get_stored_message_outcome(state: MessageState) -> str:
     """Return the stored outcome of an ended message; former releases do not support `cancelled`."""
     return MessageState.WITHDRAWN.value if state is MessageState.CANCELLED else state.value
 

@@ -12,15 +12,15 @@ from domain.core.database.paging import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import ListPage
-from domain.paging.escalations.policies import check_target_unused
+from domain.paging.escalations.policies import check_no_policy_pages
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.dependent_rules import check_no_dependent_rules
 from domain.paging.on_call.moved_turns import (
-    PlanBefore,
-    apply_moves,
-    describe_moves,
-    find_moves,
-    load_plan_before,
+    PreviousPlan,
+    apply_moved_shift_changes,
+    describe_moved_shift_changes,
+    find_moved_shift_changes,
+    load_previous_plan,
 )
 from domain.paging.on_call.notices import ShiftChange, queue_notices, queue_rotation_removal_notices
 from domain.paging.on_call.rotation_syntax import format_cadence
@@ -54,7 +54,11 @@ from domain.paging.on_call.types import (
     ScheduleQuery,
     ShiftQuery,
 )
-from domain.projects.owners import belongs_to, build_owner_columns, is_owned_here_or_above
+from domain.projects.owners import (
+    build_owner_columns,
+    build_owner_match_condition,
+    is_owned_here_or_above,
+)
 from domain.projects.views import ProjectOrGroup
 from models import OnCallSchedule as ScheduleRow
 
@@ -96,7 +100,7 @@ def create_schedule(work: UnitOfWork, holder: ProjectOrGroup, new: NewSchedule) 
 
     Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
-    count = select(func.count()).where(belongs_to(ScheduleRow, holder))
+    count = select(func.count()).where(build_owner_match_condition(ScheduleRow, holder))
     if (work.session.scalar(count) or 0) >= MAX_SCHEDULES:
         message = (
             f"{holder.path} already has {MAX_SCHEDULES} on-call schedules, which is the maximum. "
@@ -137,7 +141,7 @@ def change_schedule(
     ConflictError if the name is taken.
     """
     row = lock_schedule_row(work, holder, schedule_id)
-    before, ahead = build_schedules(work, holder, [row])[0], load_plan_before(work, row.id)
+    before, ahead = build_schedules(work, holder, [row])[0], load_previous_plan(work, row.id)
     _apply_schedule_change(work, holder, row, change)
     return _finish_change(work, holder, before, ahead)
 
@@ -176,7 +180,7 @@ def delete_schedule(
     pages the schedule.
     """
     row = get_schedule_row(work, holder, schedule_id)
-    check_target_unused(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
+    check_no_policy_pages(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
     check_no_dependent_rules([row.id], holder, session=work.session)
     deleted = build_schedules(work, holder, [row])[0]
     work.session.delete(row)
@@ -232,7 +236,7 @@ def put_rotation(
     meantime.
     """
     row = lock_schedule_row(work, holder, schedule_id)
-    before, ahead = build_schedules(work, holder, [row])[0], load_plan_before(work, row.id)
+    before, ahead = build_schedules(work, holder, [row])[0], load_previous_plan(work, row.id)
     _replace_rotation(work, holder, row, before, rotation_id, wanted)
     return _finish_change(work, holder, before, ahead)
 
@@ -263,14 +267,16 @@ def _preview_moves(
     work: UnitOfWork, holder: ProjectOrGroup, row: ScheduleRow, change: Callable[[], None]
 ) -> Sequence[str]:
     """Apply a change, describe what it moves, and roll it back."""
-    ahead = load_plan_before(work, row.id)
+    ahead = load_previous_plan(work, row.id)
     if ahead is None:
         return ()
     attempt = work.session.begin_nested()
     try:
         change()
         after = get_schedule(work, holder, row.id)
-        return describe_moves(find_moves(ahead, work), ShiftChange(work, holder, after))
+        return describe_moved_shift_changes(
+            find_moved_shift_changes(ahead, work), ShiftChange(work, holder, after)
+        )
     finally:
         if attempt.is_active:
             attempt.rollback()
@@ -327,7 +333,7 @@ def _check_name(name: str) -> str:
 
 
 def _finish_change(
-    work: UnitOfWork, holder: ProjectOrGroup, before: OnCallSchedule, ahead: PlanBefore | None
+    work: UnitOfWork, holder: ProjectOrGroup, before: OnCallSchedule, ahead: PreviousPlan | None
 ) -> OnCallSchedule:
     """Log a change and notify the users it removed from rotations, unless nothing changed."""
     after = get_schedule(work, holder, before.id)
@@ -335,7 +341,7 @@ def _finish_change(
         _record_schedule_event(work, holder, after, "changed")
         change = ShiftChange(work, holder, after)
         queue_notices(queue_rotation_removal_notices, before, change)
-        apply_moves(find_moves(ahead, work), change)
+        apply_moved_shift_changes(find_moved_shift_changes(ahead, work), change)
     return after
 
 

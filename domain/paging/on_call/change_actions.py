@@ -30,7 +30,7 @@ from domain.paging.on_call.types import (
     check_period,
     check_period_not_over,
 )
-from domain.projects.owners import find_group_chain, is_used_by
+from domain.projects.owners import build_used_by_condition, find_group_chain
 from domain.projects.views import ProjectOrGroup
 from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
@@ -112,9 +112,9 @@ def create_override(
         _find_covered_user(work, schedule.id, new, user_id, during) if new.instead_of else None
     )
     ahead = (OverrideRow.schedule_id == schedule.id) & (OverrideRow.ends_at > work.now)
-    _check_count(work, ahead, "overrides")
+    _check_change_count(work, ahead, "overrides")
     own_id = user_id if new.in_addition else covered_id
-    if not (_can_change_all(work, holder) or (own_id and own_id == work.actor.id)):
+    if not (_can_change_all_shifts(work, holder) or (own_id and own_id == work.actor.id)):
         _check_shifts(work, schedule.id, during, is_shared=new.in_addition)
     row = OverrideRow(
         schedule_id=schedule.id,
@@ -146,7 +146,7 @@ def end_override(
     """
     schedule = get_schedule(work, holder, schedule_id)
     row = _lock_change_row(work, OverrideRow, schedule.id, override_id)
-    if not (_can_change_all(work, holder) or work.actor.id in (row.user_id, row.created_by)):
+    if not (_can_change_all_shifts(work, holder) or work.actor.id in (row.user_id, row.created_by)):
         raise ForbiddenError("You need the Maintainer role to remove another user's override.")
     if row.ends_at <= work.now:
         raise ConflictError("This override has ended. Past shifts cannot be changed.")
@@ -193,7 +193,7 @@ def list_own_swaps(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[tuple[s
         .where(
             or_(SwapRow.user_id == work.actor.id, SwapRow.other_user_id == work.actor.id),
             SwapRow.over_at > work.now,
-            is_used_by(ScheduleRow, [find_group_chain(holder, session=work.session)]),
+            build_used_by_condition(ScheduleRow, [find_group_chain(holder, session=work.session)]),
         )
         .order_by(SwapRow.starts_at, SwapRow.id)
     ).all()
@@ -228,11 +228,11 @@ def create_swap(
     schedule = get_schedule(work, holder, schedule_id)
     new = new.in_zone(schedule.time_zone)
     first, second = _find_swap_users(work, holder, new)
-    if not (_can_change_all(work, holder) or work.actor.id in (first, second)):
+    if not (_can_change_all_shifts(work, holder) or work.actor.id in (first, second)):
         raise ForbiddenError("You need the Maintainer role to swap other users' shifts.")
     mine, theirs = _check_swap_periods(work, new)
     ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
-    _check_count(work, ahead, "swaps")
+    _check_change_count(work, ahead, "swaps")
     for user_id, during, (field, _), name in (
         (first, mine, _FIRST_FIELDS, new.user),
         (second, theirs, _SECOND_FIELDS, new.other_user),
@@ -272,7 +272,7 @@ def undo_swap(
     schedule = get_schedule(work, holder, schedule_id)
     row = _lock_change_row(work, SwapRow, schedule.id, swap_id)
     concerned = (row.user_id, row.other_user_id, row.created_by)
-    if not (_can_change_all(work, holder) or work.actor.id in concerned):
+    if not (_can_change_all_shifts(work, holder) or work.actor.id in concerned):
         raise ForbiddenError("You need the Maintainer role to undo a swap between other users.")
     if row.over_at <= work.now:
         raise ConflictError("This swap has ended. Past shifts cannot be changed.")
@@ -305,7 +305,7 @@ def end_override_row(row: OverrideRow, work: UnitOfWork) -> None:
     work.session.flush()
 
 
-def _can_change_all(work: UnitOfWork, holder: ProjectOrGroup) -> bool:
+def _can_change_all_shifts(work: UnitOfWork, holder: ProjectOrGroup) -> bool:
     """Return whether the actor may change the shifts of all users, not only their own."""
     return work.actor.is_trusted or holder.can_maintain
 
@@ -343,7 +343,7 @@ def _lock_change_row(
     return row
 
 
-def _check_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str) -> None:
+def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str) -> None:
     if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= _MAX_UPCOMING_CHANGES:
         message = f"A schedule can have at most {_MAX_UPCOMING_CHANGES} current and future {name}."
         raise InvalidError(message, field="starts_at")

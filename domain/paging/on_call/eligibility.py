@@ -23,7 +23,9 @@ _RecordsByUser = Mapping[tuple[int, int], list[OnCallEligibility]]
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
-def note_eligibility(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
+def record_eligibility_changes(
+    *, session: Session, now: datetime, between: Callable[[], None]
+) -> None:
     """Record which users can be on call from now on, and which no longer can; `between` commits."""
     named = _find_schedule_users(session=session)
     places = find_schedule_owners(named, session=session)

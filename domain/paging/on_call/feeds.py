@@ -56,7 +56,9 @@ def find_feed(
     Without `schedule_id`, return the address of the user's own shifts.
     """
     is_live = has_live_access(OnCallFeed.authorization_id, now)
-    row = session.scalar(select(OnCallFeed).where(*_is_feed_of(schedule_id, user_id), is_live))
+    row = session.scalar(
+        select(OnCallFeed).where(*_build_feed_owner_condition(schedule_id, user_id), is_live)
+    )
     return OwnCalendar.model_validate(row) if row else None
 
 
@@ -112,7 +114,9 @@ def end_own_calendar(work: UnitOfWork) -> None:
     _record_calendar_event(work, "address ended")
 
 
-def _is_feed_of(schedule_id: int | None, user_id: int | None) -> tuple[ColumnElement[bool], ...]:
+def _build_feed_owner_condition(
+    schedule_id: int | None, user_id: int | None
+) -> tuple[ColumnElement[bool], ...]:
     # SQLAlchemy renders `==` with None as `IS NULL`.
     return OnCallFeed.user_id == user_id, OnCallFeed.schedule_id == schedule_id
 
@@ -134,7 +138,7 @@ def _create_feed(work: UnitOfWork, schedule_id: int | None) -> str:
 
 
 def _delete_feed(work: UnitOfWork, schedule_id: int | None) -> bool:
-    mine = _is_feed_of(schedule_id, work.actor.id)
+    mine = _build_feed_owner_condition(schedule_id, work.actor.id)
     gone = work.session.scalars(delete(OnCallFeed).where(*mine).returning(OnCallFeed.id)).all()
     return bool(gone)
 

@@ -35,7 +35,7 @@ class DutySource(StrEnum):
     OVERRIDE = "override"
 
 
-class Duty(NamedTuple):
+class OnCallDuty(NamedTuple):
     """A user on call, with the reason."""
 
     user_id: int
@@ -50,7 +50,7 @@ class OnCallSpan:
 
     start: datetime
     end: datetime
-    duties: tuple[Duty, ...]
+    duties: tuple[OnCallDuty, ...]
 
     @property
     def user_ids(self) -> tuple[int, ...]:
@@ -58,12 +58,12 @@ class OnCallSpan:
         return tuple(each.user_id for each in self.duties)
 
 
-class _TurnPart(NamedTuple):
+class _OnCallTurnPart(NamedTuple):
     """A part of a turn in which its rotation is on call."""
 
     start: datetime
     end: datetime
-    duty: Duty
+    duty: OnCallDuty
 
 
 class _RotationTurns:
@@ -80,7 +80,7 @@ class _RotationTurns:
         for each in self._turns:
             yield from (each.start, each.end)
 
-    def at(self, moment: datetime) -> Duty | None:
+    def at(self, moment: datetime) -> OnCallDuty | None:
         """Return the duty at a given time, or None."""
         index = bisect_right(self._starts, moment) - 1
         if index < 0 or moment >= self._turns[index].end:
@@ -88,7 +88,7 @@ class _RotationTurns:
         return self._turns[index].duty
 
 
-def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_TurnPart]:
+def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_OnCallTurnPart]:
     start = max(within.start, plan.valid_from)
     end = min(within.end, plan.valid_until or within.end)
     if start >= end or not plan.user_ids:
@@ -96,12 +96,12 @@ def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_TurnPart]:
     allowed = find_allowed_periods(plan.restrictions, plan.time_zone, Period(start, end))
     ends = [each.end for each in allowed]
     for turn in _find_whole_turns(plan, start, end):
-        duty = Duty(plan.user_at(turn.number), DutySource.ROTATION, plan.id)
+        duty = OnCallDuty(plan.get_user_at(turn.number), DutySource.ROTATION, plan.id)
         for index in range(bisect_right(ends, turn.start), len(allowed)):
             part = allowed[index]
             if part.start >= turn.end:
                 break
-            yield _TurnPart(max(part.start, turn.start), min(part.end, turn.end), duty)
+            yield _OnCallTurnPart(max(part.start, turn.start), min(part.end, turn.end), duty)
 
 
 def _find_whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[RotationTurn]:
@@ -159,7 +159,7 @@ def _merge_spans(
         yield replace(first, end=others[-1].end) if others else first
 
 
-def merge_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
+def merge_spans_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
     """Join consecutive spans with the same users, regardless of the reasons.
 
     The duties of a joined span are the duties at its start.
@@ -169,14 +169,14 @@ def merge_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
 
 def _find_duties(
     plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
-) -> tuple[Duty, ...]:
+) -> tuple[OnCallDuty, ...]:
     #: Ids of users whose duties are taken, with the new duties. None for overrides in addition.
-    covers: list[tuple[int | None, Duty]] = []
-    found: tuple[Duty, ...] | None = None
+    covers: list[tuple[int | None, OnCallDuty]] = []
+    found: tuple[OnCallDuty, ...] | None = None
     for each in reversed(plan.overrides):
-        if not (_is_within(each.during, moment) and plan.has(each.user_id, moment)):
+        if not (_is_moment_within(each.during, moment) and plan.has(each.user_id, moment)):
             continue
-        duty = Duty(each.user_id, DutySource.OVERRIDE, each.id)
+        duty = OnCallDuty(each.user_id, DutySource.OVERRIDE, each.id)
         if each.instead_of_id is None and not each.in_addition:
             found = (duty,)
             break
@@ -192,7 +192,7 @@ def _find_duties(
 
 def _find_duties_before_overrides(
     plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
-) -> tuple[Duty, ...]:
+) -> tuple[OnCallDuty, ...]:
     for _, layer in groupby(tracks, key=lambda track: track.layer):
         turns = (track.at(moment) for track in layer)
         swapped = (_apply_swaps(plan, turn, moment) for turn in turns if turn is not None)
@@ -203,21 +203,21 @@ def _find_duties_before_overrides(
     return ()
 
 
-def _apply_swaps(plan: SchedulePlan, duty: Duty, moment: datetime) -> Duty:
+def _apply_swaps(plan: SchedulePlan, duty: OnCallDuty, moment: datetime) -> OnCallDuty:
     """Return a duty after all swaps; a swap with a user who cannot be on call has no effect."""
     for swap in plan.swaps:
         taker = _find_swap_partner(swap, duty.user_id, moment)
         if taker is not None and plan.has(taker, moment):
-            duty = Duty(taker, DutySource.SWAP, swap.id)
+            duty = OnCallDuty(taker, DutySource.SWAP, swap.id)
     return duty
 
 
 def _find_swap_partner(swap: Swap, user_id: int, moment: datetime) -> int | None:
     for given, taken in ((swap.first, swap.second), (swap.second, swap.first)):
-        if given.user_id == user_id and _is_within(given.during, moment):
+        if given.user_id == user_id and _is_moment_within(given.during, moment):
             return taken.user_id
     return None
 
 
-def _is_within(during: Period, moment: datetime) -> bool:
+def _is_moment_within(during: Period, moment: datetime) -> bool:
     return during.start <= moment < during.end

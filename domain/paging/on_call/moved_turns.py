@@ -32,7 +32,7 @@ _SEARCHED_PERIOD = timedelta(days=62)
 
 
 @dataclass(frozen=True)
-class MovedChanges:
+class MovedShiftChanges:
     """The swaps and overrides that a change moves, by id. None means that it ends."""
 
     swaps: Mapping[int, tuple[Period, Period] | None]
@@ -40,14 +40,14 @@ class MovedChanges:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanBefore:
+class PreviousPlan:
     """The plan of a schedule before a change, for the period with swaps and overrides."""
 
     plan: SchedulePlan
     within: Period
 
 
-def load_plan_before(work: UnitOfWork, schedule_id: int) -> PlanBefore | None:
+def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | None:
     """Return the plan of a schedule before a change; None if nothing can move."""
     ends = union_all(
         select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
@@ -58,21 +58,21 @@ def load_plan_before(work: UnitOfWork, schedule_id: int) -> PlanBefore | None:
         return None
     within = Period(work.now, last + _SEARCHED_PERIOD)
     plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
-    return PlanBefore(plan=plans[schedule_id], within=within) if schedule_id in plans else None
+    return PreviousPlan(plan=plans[schedule_id], within=within) if schedule_id in plans else None
 
 
-def find_moves(ahead: PlanBefore | None, work: UnitOfWork) -> MovedChanges:
+def find_moved_shift_changes(ahead: PreviousPlan | None, work: UnitOfWork) -> MovedShiftChanges:
     """Return the swaps and overrides that the change since `ahead` moves or ends."""
     if ahead is None:
-        return MovedChanges({}, {})
+        return MovedShiftChanges({}, {})
     before, within = ahead.plan, ahead.within
     plans = load_schedule_plans([before.schedule_id], within, session=work.session, now=work.now)
     after = plans[before.schedule_id]
     if after.rotations == before.rotations:
-        return MovedChanges({}, {})
+        return MovedShiftChanges({}, {})
     swaps, kept = _find_moved_swaps(before, after, within)
     overrides = _find_moved_overrides(before, replace(after, swaps=kept), within)
-    return MovedChanges(swaps, overrides)
+    return MovedShiftChanges(swaps, overrides)
 
 
 def _find_moved_swaps(
@@ -107,9 +107,11 @@ def _find_moved_overrides(
     for each in before.overrides:
         if each.in_addition or not _is_whole_turn(each, old, within.start):
             continue
-        during = _find_matching_turn(each.instead_of_id, _cut_past(each.during, within.start), new)
+        during = _find_matching_turn(
+            each.instead_of_id, _cut_past_part(each.during, within.start), new
+        )
         if during is not None:
-            during = _keep_past(each.during, during, within.start)
+            during = _keep_past_part(each.during, during, within.start)
         # An override of everyone stays if its turn no longer exists, since it applies to any user.
         if during != each.during and (during is not None or each.instead_of_id is not None):
             moved[each.id] = during
@@ -117,7 +119,7 @@ def _find_moved_overrides(
 
 
 def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -> bool:
-    return _cut_past(override.during, now) in _find_turns(override.instead_of_id, old)
+    return _cut_past_part(override.during, now) in _find_turns(override.instead_of_id, old)
 
 
 def _find_new_period(
@@ -126,20 +128,20 @@ def _find_new_period(
     """Return the period of one side of a swap after the change; None if its shifts are gone."""
     if stint.during.end <= now:
         return stint.during
-    rest = _cut_past(stint.during, now)
+    rest = _cut_past_part(stint.during, now)
     if rest in _find_turns(stint.user_id, old):
         found = _find_matching_turn(stint.user_id, rest, new)
-        return None if found is None else _keep_past(stint.during, found, now)
+        return None if found is None else _keep_past_part(stint.during, found, now)
     # A part of a turn must have the same shifts as before.
     is_same = _find_shifts(rest, stint.user_id, old) == _find_shifts(rest, stint.user_id, new)
     return stint.during if is_same else None
 
 
-def _cut_past(during: Period, now: datetime) -> Period:
+def _cut_past_part(during: Period, now: datetime) -> Period:
     return Period(max(during.start, now), during.end)
 
 
-def _keep_past(before: Period, after: Period, now: datetime) -> Period:
+def _keep_past_part(before: Period, after: Period, now: datetime) -> Period:
     """Return a moved period whose past part does not change."""
     return Period(before.start if before.start < now else after.start, after.end)
 
@@ -183,7 +185,7 @@ def _find_shifts(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Seque
     return joined
 
 
-def apply_moves(moves: MovedChanges, change: ShiftChange) -> None:
+def apply_moved_shift_changes(moves: MovedShiftChanges, change: ShiftChange) -> None:
     """Move and end swaps and overrides, log the changes, and notify the users."""
     session = change.work.session
     for swap in session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all():
@@ -226,7 +228,7 @@ def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) 
     notices.queue_notices(notices.queue_moved_override_notices, moved, change)
 
 
-def describe_moves(moves: MovedChanges, change: ShiftChange) -> tuple[str, ...]:
+def describe_moved_shift_changes(moves: MovedShiftChanges, change: ShiftChange) -> tuple[str, ...]:
     """Return a sentence for each swap or override that a change would move or end."""
     session = change.work.session
     swaps = session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all()

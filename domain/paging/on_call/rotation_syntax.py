@@ -213,7 +213,7 @@ class _RotationParser:
         if word == "from":
             self._found["starts_on"] = _parse_date(self._take())
         elif word == "layer":
-            self._found["layer"] = _number(self._take())
+            self._found["layer"] = _parse_layer_number(self._take())
         elif word == "only":
             given = [self._take()]
             while self._words and self._words[0].lower() not in _OPTION_WORDS:
@@ -234,7 +234,7 @@ def _parse_date(text: str) -> date:
         raise ValueError("has a date that does not have the format 2026-11-30") from error
 
 
-def _number(text: str) -> int:
+def _parse_layer_number(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from domain.paging.on_call.final_schedule import Duty, DutySource, OnCallSpan, compute_spans
+from domain.paging.on_call.final_schedule import DutySource, OnCallDuty, OnCallSpan, compute_spans
 from domain.paging.on_call.schedule_values import Period, RotationPlan, SchedulePlan
 
 #: Number of a turn that does not belong to a rotation.
@@ -18,7 +18,7 @@ _NO_TURN_NUMBER = 0
 class UserTurn:
     """The separate shifts of a user that belong to one turn."""
 
-    duty: Duty
+    duty: OnCallDuty
     #: Number of the last shift's turn in its rotation.
     number: int
     parts: list[Period] = field(default_factory=list)
@@ -58,7 +58,7 @@ def find_user_turns(plan: SchedulePlan, within: Period) -> list[UserTurn]:
     return sorted(found, key=lambda turn: (turn.during, turn.duty))
 
 
-def _list_duties(plan: SchedulePlan, within: Period) -> Iterator[tuple[OnCallSpan, Duty]]:
+def _list_duties(plan: SchedulePlan, within: Period) -> Iterator[tuple[OnCallSpan, OnCallDuty]]:
     for span in compute_spans(plan, within.start, within.end):
         for duty in span.duties:
             yield span, duty

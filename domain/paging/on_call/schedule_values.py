@@ -138,9 +138,9 @@ class Handoffs:
             datetime.combine(self.starts_on, self.cadence.at), get_zone(self.time_zone)
         )
 
-    def number_at(self, moment: datetime) -> int:
+    def get_turn_number_at(self, moment: datetime) -> int:
         """Return the number of the turn at a given time; negative before the start."""
-        return _HandoffCalculator(self).number_at(moment)
+        return _HandoffCalculator(self).get_turn_number_at(moment)
 
     def turns(self, start: datetime, end: datetime) -> Iterator[RotationTurn]:
         """Yield the turns that overlap a period in order, cut to the period."""
@@ -164,7 +164,7 @@ class _HandoffCalculator:
         self._starts: dict[int, datetime] = {}
         self._first = self._find_index_at(handovers.begins_at)
 
-    def number_at(self, moment: datetime) -> int:
+    def get_turn_number_at(self, moment: datetime) -> int:
         """Return the number of the turn at a given time."""
         return self._find_index_at(moment) - self._first
 
@@ -175,9 +175,12 @@ class _HandoffCalculator:
         applies.
         """
         lowest = (
-            self._find_index_by_wall_time(convert_to_local(start, self._zone)) - self._max_shift
+            self._find_index_by_wall_time(convert_to_local(start, self._zone))
+            - self._max_clock_shift
         )
-        highest = self._find_index_by_wall_time(convert_to_local(end, self._zone)) + self._max_shift
+        highest = (
+            self._find_index_by_wall_time(convert_to_local(end, self._zone)) + self._max_clock_shift
+        )
         ordered = sorted((self._start(index), index) for index in range(lowest, highest + 1))
         found: dict[datetime, int] = {}
         last = lowest - 1
@@ -190,11 +193,12 @@ class _HandoffCalculator:
     def _find_index_at(self, moment: datetime) -> int:
         """Return the index of the last turn that has started."""
         highest = (
-            self._find_index_by_wall_time(convert_to_local(moment, self._zone)) + self._max_shift
+            self._find_index_by_wall_time(convert_to_local(moment, self._zone))
+            + self._max_clock_shift
         )
         return next(
             index
-            for index in range(highest, highest - 3 * self._max_shift, -1)
+            for index in range(highest, highest - 3 * self._max_clock_shift, -1)
             if self._start(index) <= moment
         )
 
@@ -206,7 +210,7 @@ class _HandoffCalculator:
         return _DAY * cadence.every if cadence.unit is TurnUnit.DAYS else _DAY
 
     @cached_property
-    def _max_shift(self) -> int:
+    def _max_clock_shift(self) -> int:
         """Return the number of turns by which a clock change can shift the result."""
         return _MAX_CLOCK_CHANGE // self._shortest_turn + 1
 
@@ -262,7 +266,7 @@ class RotationPlan:
         """Return the handoffs of the rotation."""
         return Handoffs(self.cadence, self.starts_on, self.time_zone)
 
-    def user_at(self, turn: int) -> int:
+    def get_user_at(self, turn: int) -> int:
         """Return the user who has a turn."""
         return self.user_ids[(turn + self.first_turn) % len(self.user_ids)]
 

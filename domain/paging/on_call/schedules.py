@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import find_user_references
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.time_zones import convert_to_local, get_zone
@@ -26,7 +26,7 @@ from domain.paging.on_call.types import (
     OnCallSchedule,
 )
 from domain.projects.owners import (
-    belongs_to,
+    build_owner_match_condition,
     build_pages_url,
     find_owner_group_paths,
     is_owned_by,
@@ -110,8 +110,8 @@ def lock_schedule_row(
 def _find_schedule_row(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> ScheduleRow | None:
     found: ScheduleRow | None = work.session.scalar(
         select(ScheduleRow).where(
-            belongs_to(ScheduleRow, holder),
-            ScheduleRow.name_key == fold(replace_unstorable(name).strip()),
+            build_owner_match_condition(ScheduleRow, holder),
+            ScheduleRow.name_key == fold(replace_unstorable_characters(name).strip()),
         )
     )
     return found
@@ -236,7 +236,7 @@ def _build_plan(
     if before is not None and wanted.starts_on in (None, before.starts_on):
         plan = _continue_rotation(plan, before, now)
     elif wanted.starts_on is None:
-        plan = replace(plan, first_turn=-plan.handovers.number_at(now) % len(user_ids))
+        plan = replace(plan, first_turn=-plan.handovers.get_turn_number_at(now) % len(user_ids))
     if before is not None and replace(before, id=_NEW_ROTATION_ID, valid_from=now) == plan:
         return before
     known = before.user_ids if before else ()
@@ -254,9 +254,9 @@ def _continue_rotation(plan: RotationPlan, before: RotationPlan, now: datetime) 
         return plan
     if now < plan.handovers.begins_at:
         return replace(plan, first_turn=0)
-    present = before.user_at(before.handovers.number_at(now))
+    present = before.get_user_at(before.handovers.get_turn_number_at(now))
     place = plan.user_ids.index(present) if present in plan.user_ids else 0
-    number = plan.handovers.number_at(now)
+    number = plan.handovers.get_turn_number_at(now)
     return replace(plan, first_turn=(place - number) % len(plan.user_ids))
 
 

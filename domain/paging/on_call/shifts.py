@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import UserReference, find_user_references
-from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans, merge_by_users
+from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans, merge_spans_by_users
 from domain.paging.on_call.schedule_owners import find_schedule_owners
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, SchedulePlan
@@ -74,7 +74,7 @@ def find_current_and_next(
 def _compute_current_and_next(plan: SchedulePlan, at: datetime) -> _CurrentAndNext:
     found: tuple[OnCallSpan, ...] = ()
     for horizon in _SEARCHED_PERIODS:
-        found = merge_by_users(compute_spans(plan, at, at + horizon))
+        found = merge_spans_by_users(compute_spans(plan, at, at + horizon))
         # The end of the last span is unknown.
         if any(span.duties for span in found[1:-1]):
             break

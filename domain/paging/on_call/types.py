@@ -186,7 +186,7 @@ class NewRestriction(OnCallRestriction, Body):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, value: Any) -> Any:
+    def _parse_text_form(cls, value: Any) -> Any:
         return parse_restriction(value) if isinstance(value, str) else value
 
 
@@ -298,11 +298,11 @@ class NewRotation(Body):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, value: Any) -> Any:
+    def _parse_text_form(cls, value: Any) -> Any:
         return parse_rotation(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _has_a_length(self) -> "NewRotation":
+    def _check_turn_length(self) -> "NewRotation":
         if self.type == "custom" and self.unit is None:
             raise ValueError("must have `unit` because its `type` is custom")
         if self.cadence.unit is TurnUnit.WEEKS and not self.weekdays:

@@ -12,7 +12,12 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.matching.labels import find_alert_labels
-from domain.alerts.matching.matchers import Matcher, MatcherOperator, format_matchers, matches_all
+from domain.alerts.matching.matchers import (
+    Matcher,
+    MatcherOperator,
+    format_matchers,
+    matches_all_labels,
+)
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.audit.events import EventKind
 from domain.core.database.paging import KeysetPage, KeysetRange, fetch_list_page, fetch_page
@@ -36,8 +41,8 @@ from domain.paging.silences.types import (
     SilenceState,
 )
 from domain.projects.owners import (
-    belongs_to,
     build_owner_columns,
+    build_owner_match_condition,
     is_owned_above,
     is_owned_here_or_above,
     select_project_ids,
@@ -182,7 +187,9 @@ def preview_silence(
     _check_matchers(query.matchers)
     ids, is_cut = _find_candidates(holder, session=work.session, now=work.now)
     found = find_alert_labels(ids, session=work.session, reading=work.policy(ParserSettings))
-    matched = [alert_id for alert_id in ids if matches_all(query.matchers, found[alert_id].labels)]
+    matched = [
+        alert_id for alert_id in ids if matches_all_labels(query.matchers, found[alert_id].labels)
+    ]
     newest = (Alert.started_at.desc(), Alert.id.desc())
     rows = (
         select(Alert, Project.path)
@@ -221,7 +228,9 @@ def create_silence(work: UnitOfWork, holder: ProjectOrGroup, new: NewSilence) ->
         message = "The silence has no end. Use `ends_at`, or a `duration` such as 2h."
         raise InvalidError(message, field="ends_at")
     _check_times(work, starts_at, ends_at)
-    live = select(func.count()).where(belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now)
+    live = select(func.count()).where(
+        build_owner_match_condition(SilenceRow, holder), SilenceRow.ends_at > work.now
+    )
     if (work.session.scalar(live) or 0) >= MAX_UNEXPIRED_SILENCES:
         message = (
             f"{holder.path} already has {MAX_UNEXPIRED_SILENCES} active and pending silences, "
@@ -281,7 +290,7 @@ def count_silences_by_state(work: UnitOfWork, holder: ProjectOrGroup) -> dict[Si
     """Return the numbers of active and pending silences; expired silences are not counted."""
     starts = work.session.scalars(
         select(SilenceRow.starts_at).where(
-            belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now
+            build_owner_match_condition(SilenceRow, holder), SilenceRow.ends_at > work.now
         )
     ).all()
     active = sum(starts_at <= work.now for starts_at in starts)
@@ -289,7 +298,7 @@ def count_silences_by_state(work: UnitOfWork, holder: ProjectOrGroup) -> dict[Si
 
 
 def _select_own_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Select[tuple[object, ...]]:
-    return _select_silences(work, belongs_to(SilenceRow, holder))
+    return _select_silences(work, build_owner_match_condition(SilenceRow, holder))
 
 
 def _select_silences(work: UnitOfWork, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
@@ -334,7 +343,7 @@ def _check_matchers(matchers: Sequence[Matcher]) -> None:
     if not matchers:
         message = 'Enter at least one matcher, such as service="web".'
         raise InvalidError(message, field="matchers")
-    if matches_all(matchers, {}):
+    if matches_all_labels(matchers, {}):
         message = (
             "These matchers match every alert without these labels. Use at least one matcher that "
             'does not match an empty value, such as service="web" or alertname=~".+".'
@@ -377,7 +386,7 @@ def _lock_unexpired_silence(
 ) -> SilenceRow:
     row = work.session.scalar(
         select(SilenceRow)
-        .where(belongs_to(SilenceRow, holder), SilenceRow.id == silence_id)
+        .where(build_owner_match_condition(SilenceRow, holder), SilenceRow.id == silence_id)
         .with_for_update()
     )
     if row is None:

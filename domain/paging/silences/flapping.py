@@ -138,7 +138,7 @@ def find_alert_holds(
     return found
 
 
-def find_continuation_holds(
+def find_holds_of_continuing_alerts(
     alerts: Mapping[int, int], *, at: datetime, session: Session
 ) -> Mapping[int, AlertHold]:
     """Return the holds on alerts that continue an acknowledged alert, by id.
@@ -193,7 +193,7 @@ def _find_flapping_holds(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                _was_opened_since(at - hold, at),
+                _build_opened_since_condition(at - hold, at),
                 *(() if settings.holds_critical else (Alert.severity > _CRITICAL_RANK,)),
             )
         )
@@ -272,7 +272,7 @@ def _find_severity_increases(
     }
 
 
-def _was_opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
+def _build_opened_since_condition(moment: datetime, at: datetime) -> ColumnElement[bool]:
     """Return the condition for alerts opened after a time, and not by a clock ahead."""
     return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
 
@@ -289,7 +289,7 @@ def _find_opening_times(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                _was_opened_since(moment, at),
+                _build_opened_since_condition(moment, at),
             )
         )
     )

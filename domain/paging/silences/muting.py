@@ -22,14 +22,23 @@ from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.listing.queries import AlertListRow
 from domain.alerts.matching.conditions import meets_conditions
 from domain.alerts.matching.labels import AlertLabels, find_alert_labels
-from domain.alerts.matching.matchers import Matcher, matches_all
+from domain.alerts.matching.matchers import Matcher, matches_all_labels
 from domain.alerts.matching.parser import parse_matchers
 from domain.core.database.rows import split_into_batches
 from domain.core.time_zones import LATEST_TIME
 from domain.paging.maintenance_windows.windows import CurrentWindow, find_current_windows
-from domain.paging.silences.flapping import AlertHold, find_alert_holds, find_continuation_holds
+from domain.paging.silences.flapping import (
+    AlertHold,
+    find_alert_holds,
+    find_holds_of_continuing_alerts,
+)
 from domain.paging.silences.types import MuteKind
-from domain.projects.owners import GroupChain, find_group_chains, group_rows_by_project, is_used_by
+from domain.projects.owners import (
+    GroupChain,
+    build_used_by_condition,
+    find_group_chains,
+    group_rows_by_project,
+)
 from domain.projects.views import ProjectView
 from models import (
     AlertChange,
@@ -114,7 +123,11 @@ def find_active_silences(
         select(Silence, User.username, Group.path)
         .outerjoin(User, User.id == Silence.created_by_id)
         .outerjoin(Group, Group.id == Silence.group_id)
-        .where(is_used_by(Silence, used.values()), Silence.ends_at > at, Silence.starts_at <= at)
+        .where(
+            build_used_by_condition(Silence, used.values()),
+            Silence.ends_at > at,
+            Silence.starts_at <= at,
+        )
         .order_by(Silence.ends_at.desc(), Silence.id)
     )
     live = [
@@ -163,7 +176,7 @@ class Mute:
 
 
 @dataclass(frozen=True)
-class _ActiveRules:
+class _ActiveSilencesAndWindows:
     """The active silences and windows, by project."""
 
     silences: Mapping[int, Sequence[ActiveSilence]]
@@ -174,7 +187,7 @@ class _ActiveRules:
 
     def mutes(self, alert: AlertLabels, at: datetime) -> Iterator[Mute]:
         for silence in self.silences.get(alert.project_id, ()):
-            if matches_all(silence.matchers, alert.labels):
+            if matches_all_labels(silence.matchers, alert.labels):
                 yield Mute(
                     kind=MuteKind.SILENCE,
                     id=silence.id,
@@ -207,11 +220,13 @@ def find_mutes(
     strong mutes. Open alerts are matched by their current labels. The number of queries does not
     depend on the number of silences or windows. It grows by a few for each thousand alerts.
     """
-    rules = _load_rules({alert.project_id for alert in alerts}, at=at, session=session)
+    rules = _load_silences_and_windows(
+        {alert.project_id for alert in alerts}, at=at, session=session
+    )
     mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, at)]
     projects = {alert.alert_id: alert.project_id for alert in alerts}
     mutes += _find_hold_mutes(projects, at=at, session=session)
-    return _select_strongest(mutes + _find_incident_mutes(projects, at=at, session=session))
+    return _select_strongest_mute(mutes + _find_incident_mutes(projects, at=at, session=session))
 
 
 def find_silenced_alerts(
@@ -221,7 +236,9 @@ def find_silenced_alerts(
 
     Flapping alerts and alerts that continue another alert do not count as silenced.
     """
-    rules = _load_rules({alert.project_id for alert in alerts}, at=at, session=session)
+    rules = _load_silences_and_windows(
+        {alert.project_id for alert in alerts}, at=at, session=session
+    )
     return {alert.alert_id for alert in alerts if _list_mutes(alert, rules, at)}
 
 
@@ -231,10 +248,10 @@ def find_row_mutes(
     """Return the mutes of open alerts in a list; read payloads only if necessary."""
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
     mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
-    return _select_strongest(mutes + _find_hold_mutes(projects, at=at, session=session))
+    return _select_strongest_mute(mutes + _find_hold_mutes(projects, at=at, session=session))
 
 
-def find_full_mutes(
+def find_mutes_of_every_page(
     projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
 ) -> Mapping[int, Mute]:
     """Return the mutes that suppress all pages of open alerts, by alert id.
@@ -243,16 +260,16 @@ def find_full_mutes(
     needs them. The number of queries does not grow with the number of alerts.
     """
     mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
-    found = find_continuation_holds(projects, at=at, session=session)
+    found = find_holds_of_continuing_alerts(projects, at=at, session=session)
     mutes += [(alert_id, _build_hold_mute(hold, at)) for alert_id, hold in found.items()]
-    return _select_strongest(mutes)
+    return _select_strongest_mute(mutes)
 
 
 def _find_open_alert_mutes(
     projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
 ) -> list[tuple[int, Mute]]:
     """Return the silences, windows and incidents that mute open alerts."""
-    rules = _load_rules(set(projects.values()), at=at, session=session)
+    rules = _load_silences_and_windows(set(projects.values()), at=at, session=session)
     concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
     alerts = (
         find_alert_labels(concerned, session=session, reading=reading).values() if concerned else ()
@@ -269,7 +286,9 @@ def find_alert_mute(
     return find_mutes(alerts, at=at, session=session).get(alert_id)
 
 
-def _load_rules(project_ids: set[int], *, at: datetime, session: Session) -> _ActiveRules:
+def _load_silences_and_windows(
+    project_ids: set[int], *, at: datetime, session: Session
+) -> _ActiveSilencesAndWindows:
     silences: dict[int, Sequence[ActiveSilence]] = {}
     windows: dict[int, Sequence[CurrentWindow]] = {}
     ids = sorted(project_ids)
@@ -277,10 +296,12 @@ def _load_rules(project_ids: set[int], *, at: datetime, session: Session) -> _Ac
         used = find_group_chains(some, session=session)
         silences |= find_active_silences(used, at=at, session=session)
         windows |= find_current_windows(used, at=at, session=session)
-    return _ActiveRules(silences, windows)
+    return _ActiveSilencesAndWindows(silences, windows)
 
 
-def _list_mutes(alert: AlertLabels, rules: _ActiveRules, at: datetime) -> list[tuple[int, Mute]]:
+def _list_mutes(
+    alert: AlertLabels, rules: _ActiveSilencesAndWindows, at: datetime
+) -> list[tuple[int, Mute]]:
     return [(alert.alert_id, mute) for mute in rules.mutes(alert, at)]
 
 
@@ -291,16 +312,16 @@ def _find_hold_mutes(
     return [(alert_id, _build_hold_mute(hold, at)) for alert_id, hold in found.items()]
 
 
-def _select_strongest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
+def _select_strongest_mute(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
     """Return the strongest mute of each alert; among equally strong mutes, the last to end."""
     found: dict[int, Mute] = {}
     for alert_id, mute in mutes:
-        if alert_id not in found or _get_rank(mute) > _get_rank(found[alert_id]):
+        if alert_id not in found or _get_mute_rank(mute) > _get_mute_rank(found[alert_id]):
             found[alert_id] = mute
     return found
 
 
-def _get_rank(mute: Mute) -> tuple[int, datetime]:
+def _get_mute_rank(mute: Mute) -> tuple[int, datetime]:
     return _STRENGTHS.get(mute.kind, _MAX_STRENGTH), mute.until or LATEST_TIME
 
 

@@ -10,7 +10,7 @@ from domain.alerts.matching.conditions import MATCHERS_SCHEMA, Matchers
 from domain.alerts.matching.matchers import format_matchers
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import replace_unstorable
+from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.types.base import (
     Body,
     Duration,
@@ -63,7 +63,7 @@ class Silence(Resource):
 
 
 def _clean_comment(text: str) -> str:
-    return replace_unstorable(text).strip()
+    return replace_unstorable_characters(text).strip()
 
 
 _Comment = Annotated[
@@ -102,7 +102,7 @@ class NewSilence(Body):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_alertmanager(cls, given: Any) -> Any:
+    def _rename_alertmanager_fields(cls, given: Any) -> Any:
         """Accept the names that Alertmanager uses for the times."""
         if not isinstance(given, dict):
             return given

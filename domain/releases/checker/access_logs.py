@@ -82,13 +82,13 @@ class RateCounter:
         if moment is None or path is None or request.method not in {"GET", "HEAD"}:
             return
         for concern in find_path_matches(path):
-            if _is_rate_limit(concern) and self._is_above(
+            if _is_rate_limit(concern) and self._exceeds_rate_limit(
                 concern.call, caller, _convert_to_utc(moment)
             ):
                 reason = f"More requests to {concern.call.path} than the rate limit allows"
                 yield DetectedChange(concern.change, request.line, reason)
 
-    def _is_above(self, call: CallPattern, caller: str, moment: datetime) -> bool:
+    def _exceeds_rate_limit(self, call: CallPattern, caller: str, moment: datetime) -> bool:
         most, window = RATE_LIMITS[call.path]
         seen = self._seen.setdefault((caller, call.path), deque(maxlen=most))
         is_above = len(seen) == most and timedelta() <= moment - seen[0] < window

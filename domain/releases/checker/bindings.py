@@ -159,12 +159,12 @@ class SourceProgram:
         """Return the kind of the token at a position, or an empty string outside of the program."""
         return self.tokens[at].kind if 0 <= at < len(self.tokens) else ""
 
-    def call_at(self, opening: int) -> ProgramCall:
+    def get_call_at(self, opening: int) -> ProgramCall:
         """Return the call with an opening parenthesis; its chain is empty if nothing is called."""
-        chain, start = self.chain_before(opening)
+        chain, start = self.get_chain_before(opening)
         return ProgramCall(chain, start, opening, self.pairs.get(opening, len(self.tokens)))
 
-    def chain_before(self, end: int) -> tuple[tuple[str, ...], int]:
+    def get_chain_before(self, end: int) -> tuple[tuple[str, ...], int]:
         """Return the names before a position, such as `gl.users.list`, and where they start.
 
         Arguments and indexes between the names are left out.
@@ -183,14 +183,14 @@ class SourceProgram:
             at -= 1
         return tuple(reversed(words)), at + 1
 
-    def calls_around(self, at: int) -> Iterator[ProgramCall]:
+    def iterate_enclosing_calls(self, at: int) -> Iterator[ProgramCall]:
         """Yield the calls that have a token as an argument, innermost first."""
         opening = self.around[at]
         for _ in range(6):
             if opening < 0:
                 return
             if self.text(opening) == "(":
-                call = self.call_at(opening)
+                call = self.get_call_at(opening)
                 if call.chain:
                     yield call
             opening = self.around[opening]
@@ -219,11 +219,13 @@ class ArgumentReader:
         for at in range(opening + 1, end):
             token = self._program.tokens[at]
             if token.kind in {NAME, TEXT}:
-                self._add_at(known, at, token, is_nested=is_nested)
+                self._add_argument_at(known, at, token, is_nested=is_nested)
             elif token.text in {"**", "..."}:
                 known.is_open = True
 
-    def _add_at(self, known: KnownParameters, at: int, token: Token, *, is_nested: bool) -> None:
+    def _add_argument_at(
+        self, known: KnownParameters, at: int, token: Token, *, is_nested: bool
+    ) -> None:
         name, behind = to_snake_case(token.text), self._program.text(at + 1)
         if behind in _ASSIGNMENT_SIGNS and self._program.text(at - 1) not in _MEMBER_SIGNS:
             known.add(name, self._value(at + 2))
@@ -300,7 +302,7 @@ def read_literal(program: SourceProgram, at: int) -> tuple[str, int]:
         if program.kind(following) == TEXT:
             parts.append(program.tokens[following].text)
             at = following
-        elif (end := _find_end_of_appended(program, at + 1)) is not None:
+        elif (end := _find_appended_value_end(program, at + 1)) is not None:
             parts.append(UNKNOWN_PART)
             at = end
         else:
@@ -308,11 +310,11 @@ def read_literal(program: SourceProgram, at: int) -> tuple[str, int]:
     return "".join(parts), at
 
 
-def _find_end_of_appended(program: SourceProgram, sign: int) -> int | None:
+def _find_appended_value_end(program: SourceProgram, sign: int) -> int | None:
     """Return the end of a value that `+` or `.` appends to a text, or None for a member access."""
     if program.kind(sign + 1) != NAME:
         return None
-    end = _find_end_of_value(program, sign + 1)
+    end = _find_value_end(program, sign + 1)
     # In PHP, a dot appends: `'projects/' . $id . '/runners'`.
     is_added = program.text(sign) == "+" or (
         program.text(end + 1) == "." and program.kind(end + 2) == TEXT
@@ -355,7 +357,7 @@ def _find_argument_positions(program: SourceProgram, call: ProgramCall) -> Itera
         at = max(program.pairs.get(at, at), at) + 1
 
 
-def _find_end_of_value(program: SourceProgram, at: int) -> int:
+def _find_value_end(program: SourceProgram, at: int) -> int:
     """Return the last position of a variable with its members, calls and indexes."""
     for _ in range(_MAX_CHAIN_STEPS):
         if program.text(at + 1) in _MEMBER_SIGNS and program.kind(at + 2) == NAME:
@@ -391,7 +393,7 @@ class VariableBindings:
         name = to_snake_case(self._program.tokens[at - 1].text)
         value = skip_keywords(self._program, at + 1)
         words = self._words(value)
-        self._note_text(name, value)
+        self._record_assigned_text(name, value)
         first = words[0] if words else ""
         self._keep(name, self._fields.get(first, {}), words)
 
@@ -399,7 +401,7 @@ class VariableBindings:
         """Forget the value of a variable at the position of the `let` that declares a new one."""
         self._texts.pop(to_snake_case(self._program.text(at + 1)), None)
 
-    def _note_text(self, name: str, at: int) -> None:
+    def _record_assigned_text(self, name: str, at: int) -> None:
         """Record a text, including one after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
         at = self._formatted(at)
         is_added = self._program.text(at + 1) == "+"
@@ -467,7 +469,7 @@ class VariableBindings:
         ):
             return
         for each in range(max(opening, at - _MAX_COMPREHENSION_TOKENS), at - 2):
-            yield from self.fields_after(each)
+            yield from self.find_accessed_fields(each)
 
     def callback(self, call: ProgramCall) -> None:
         """Record the argument of a function that is called with the contents of a variable."""
@@ -494,7 +496,7 @@ class VariableBindings:
         if fields:
             yield from self._accessed(call.closing + 1, fields)
 
-    def texts_in(self, call: ProgramCall) -> Iterator[str]:
+    def find_argument_texts(self, call: ProgramCall) -> Iterator[str]:
         """Yield the texts of variables that are passed to a call."""
         line = self._program.tokens[call.opening].line
         for at in range(call.opening + 1, min(call.closing, call.opening + 8)):
@@ -504,7 +506,7 @@ class VariableBindings:
                 if line - begun <= _ADDRESS_LIFETIME_LINES:
                     yield text
 
-    def fields_after(self, at: int) -> Iterator[DetectedChange]:
+    def find_accessed_fields(self, at: int) -> Iterator[DetectedChange]:
         """Yield the fields that are read or set on the variable at a position."""
         name = self._program.text(at) if self._fields else ""
         fields = self._fields.get(to_snake_case(name)) if name else None

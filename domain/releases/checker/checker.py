@@ -88,9 +88,9 @@ class _YamlPosition:
         """Leave the mapping or list."""
         for each in (self._stack, self._is_mapping, self._expects_key):
             each.pop()
-        self.value_ends()
+        self.expect_next_key()
 
-    def takes_key(self, name: str) -> bool:
+    def use_scalar_as_key(self, name: str) -> bool:
         """Use a scalar as a key if one is expected; return whether it was."""
         if not self._expects_key or not self._expects_key[-1]:
             return False
@@ -98,7 +98,7 @@ class _YamlPosition:
         self._expects_key[-1] = False
         return True
 
-    def value_ends(self) -> None:
+    def expect_next_key(self) -> None:
         """Expect a key after the value."""
         if self._expects_key and self._is_mapping[-1]:
             self._expects_key[-1] = not self._expects_key[-1]
@@ -112,29 +112,31 @@ def check_ci_file(text: str) -> Iterator[DetectedChange]:
     place = _YamlPosition()
     try:
         for event in iterate_within_limit(yaml.parse(text, Loader=_YAML_LOADER)):
-            yield from _check_event(event, place, text)
+            yield from _check_yaml_event(event, place, text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark is not None else None
         raise UnreadableContentError(_INVALID_YAML, line=line) from None
 
 
-def _check_event(event: yaml.Event, place: _YamlPosition, text: str) -> Iterator[DetectedChange]:
+def _check_yaml_event(
+    event: yaml.Event, place: _YamlPosition, text: str
+) -> Iterator[DetectedChange]:
     line = event.start_mark.line + 1 if event.start_mark else 1
     if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
         place.open(is_mapping=isinstance(event, yaml.MappingStartEvent), line=line)
     elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
         place.close()
     elif isinstance(event, yaml.AliasEvent):
-        place.value_ends()
+        place.expect_next_key()
     elif isinstance(event, yaml.ScalarEvent):
-        yield from _check_scalar(event, place, text, line)
+        yield from _check_yaml_scalar(event, place, text, line)
 
 
-def _check_scalar(
+def _check_yaml_scalar(
     event: Any, place: _YamlPosition, text: str, line: int
 ) -> Iterator[DetectedChange]:
-    if place.takes_key(event.value):
+    if place.use_scalar_as_key(event.value):
         yield from check_shell(event.value, line)
         return
     yield from _check_keyword(event.value, place.path, line)
@@ -143,7 +145,7 @@ def _check_scalar(
     yield from check_shell(
         event.value if event.style in _QUOTE_STYLES else _strip_block_marker(raw), line
     )
-    place.value_ends()
+    place.expect_next_key()
 
 
 def _strip_block_marker(raw: str) -> str:

@@ -88,7 +88,7 @@ class Finding:
             ReleaseChangeKind.DEFAULT_CHANGED,
             ReleaseChangeKind.LIMIT_APPLIED,
         }
-        is_partial = depends and not self.change.is_decided_by_values
+        is_partial = depends and not self.change.depends_on_values
         return Certainty.SURE if self.is_certain and not is_partial else Certainty.POSSIBLE
 
 

@@ -73,7 +73,7 @@ class JsonValue(NamedTuple):
         """Return the value if it is a text, or an empty string."""
         return self.value if isinstance(self.value, str) else ""
 
-    def text_of(self, name: str) -> str:
+    def get_text_member(self, name: str) -> str:
         """Return a member that is a text, or an empty string."""
         found = self.get(name)
         return found.text if found else ""
@@ -120,7 +120,7 @@ class _JsonReader:
         while True:
             next(steps)
             sign = self._sign()
-            if sign in "}]" and stack and stack[-1].may_end(sign):
+            if sign in "}]" and stack and stack[-1].can_end_with(sign):
                 found = JsonValue(stack[-1].container, stack.pop().line)
             elif sign in "{[":
                 stack.append(self._opened(sign, stack))
@@ -191,7 +191,7 @@ class _OpenContainer:
         self._is_behind_comma = False
         self._is_begun = False
 
-    def may_end(self, sign: str) -> bool:
+    def can_end_with(self, sign: str) -> bool:
         """Return whether this sign ends the container here."""
         is_own = (sign == "}") == self.is_object
         return is_own and not self._is_behind_comma and (self.is_full or not self._is_begun)
@@ -269,7 +269,7 @@ def _check_flat_body(document: JsonValue) -> Iterator[DetectedChange]:
 def _check_request_object(given: JsonValue) -> Iterator[DetectedChange]:
     """Yield the changes that affect an object with a method and a URL."""
     url = next((found for name in _URL_MEMBERS if (found := _find_url(given.get(name)))), None)
-    method = given.text_of("method").upper()
+    method = given.get_text_member("method").upper()
     if url is None or method not in HTTP_METHODS:
         return
     check_time_limit()
@@ -297,7 +297,7 @@ def _find_url(given: JsonValue | None) -> JsonValue | None:
 def _format_body(given: JsonValue | None) -> str:
     if given is None or given.text:
         return given.text if given else ""
-    raw = given.text_of("raw")
+    raw = given.get_text_member("raw")
     return raw or json.dumps(_remove_line_numbers(given))
 
 
@@ -316,7 +316,7 @@ def _list_header_names(given: JsonValue | None) -> frozenset[str]:
     if given is None:
         return frozenset()
     names: Mapping[str, Any] = given.value if isinstance(given.value, dict) else {}
-    listed = (each.text_of("name") or each.text_of("key") for each in given.items)
+    listed = (each.get_text_member("name") or each.get_text_member("key") for each in given.items)
     return frozenset(name.lower() for name in (*names, *listed) if name)
 
 
@@ -346,7 +346,7 @@ def check_har(text: str) -> Iterator[DetectedChange]:
 
 def _get_har_url(entry: JsonValue) -> str:
     request = entry.get("request")
-    return request.text_of("url") if request else ""
+    return request.get_text_member("url") if request else ""
 
 
 def _is_own_url(url: str) -> bool:
@@ -367,10 +367,10 @@ def _parse_har_request(entry: JsonValue, own_hosts: set[str]) -> Request | None:
         return None
     sent = found.get("postData")
     return Request(
-        method=found.text_of("method").upper() or "GET",
+        method=found.get_text_member("method").upper() or "GET",
         url=url.text,
         line=url.line,
-        body=sent.text_of("text") if sent else "",
+        body=sent.get_text_member("text") if sent else "",
         form=_parse_form(sent),
         headers=frozenset(each["name"].lower() for each in _parse_pairs(found.get("headers"))),
         is_own_host=_get_host(url.text) in own_hosts,
@@ -385,7 +385,7 @@ def _parse_form(sent: JsonValue | None) -> dict[str, str]:
 
 def _parse_pairs(listed: JsonValue | None) -> Iterator[dict[str, str]]:
     for each in listed.items if listed else ():
-        yield {"name": each.text_of("name"), "value": each.text_of("value")}
+        yield {"name": each.get_text_member("name"), "value": each.get_text_member("value")}
 
 
 def _check_graphql_body(request: Request) -> Iterator[DetectedChange]:
@@ -396,6 +396,6 @@ def _check_graphql_body(request: Request) -> Iterator[DetectedChange]:
 
 def _parse_har_time(entry: JsonValue) -> datetime | None:
     try:
-        return datetime.fromisoformat(entry.text_of("startedDateTime"))
+        return datetime.fromisoformat(entry.get_text_member("startedDateTime"))
     except ValueError:
         return None

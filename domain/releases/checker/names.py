@@ -90,16 +90,18 @@ def find_names_in_text(
 ) -> Iterator[DetectedChange]:
     """Yield the names in a text other than prose, such as JSON, a query or a command."""
     if only is None:
-        yield from _find_distinctive(text, line, is_client=is_client)
+        yield from _find_distinctive_names_in_text(text, line, is_client=is_client)
         yield from _find_proxy_pulls(text, line)
         yield from _find_key_set_urls(text, line)
     yield from _find_old_tls(text, line)
 
 
-def _find_distinctive(text: str, line: int, *, is_client: bool) -> Iterator[DetectedChange]:
+def _find_distinctive_names_in_text(
+    text: str, line: int, *, is_client: bool
+) -> Iterator[DetectedChange]:
     for found in iterate_within_limit(_NAME_PATTERN.finditer(text)):
         changes = find_changes_by_name(found[0], is_client=is_client)
-        if changes and _is_standalone(text, found):
+        if changes and _is_standalone_word(text, found):
             at = line + text.count("\n", 0, found.start())
             for change in changes:
                 reason = f"The name {_get_schedule_spelling(found[0], change)}"
@@ -112,7 +114,7 @@ def _get_schedule_spelling(name: str, change: Change) -> str:
     return known.get(to_snake_case(name), change.id)
 
 
-def _is_standalone(text: str, found: re.Match[str]) -> bool:
+def _is_standalone_word(text: str, found: re.Match[str]) -> bool:
     """Return whether a name is not part of a sentence."""
     before = text[found.start() - 1 : found.start()]
     behind = text[found.end() : found.end() + 8].lstrip(" \\")[:1]

@@ -47,9 +47,9 @@ def check_request_list(text: str) -> Iterator[DetectedChange]:
             is_read = True
             yield from block.take()
             block = _RequestBlock(found[1], found[2], number)
-            block.add_rest(found[3])
+            block.add_url_remainder(found[3])
         else:
-            block.add_line(line)
+            block.add_request_line(line)
     yield from block.take()
     if has_commands:
         yield from check_shell(text)
@@ -67,13 +67,13 @@ class _RequestBlock:
         self._length = 0
         self._is_body = False
 
-    def add_rest(self, text: str) -> None:
+    def add_url_remainder(self, text: str) -> None:
         """Add the text after the URL: parameters or JSON."""
         if "=" in text or text.startswith("{"):
             plain = text if text.startswith("{") else re.sub(r"\s+", "&", text.strip())
             self._add(plain)
 
-    def add_line(self, line: str) -> None:
+    def add_request_line(self, line: str) -> None:
         """Add a line below the request."""
         if not line.strip():
             self._is_body = bool(self._headers) or self._is_body

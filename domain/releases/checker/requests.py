@@ -49,7 +49,7 @@ class _PathNode:
     variable: "_PathNode | None" = None
     concerns: list[CallMatch] = field(default_factory=list)
 
-    def next_for(self, segment: str) -> Iterator["_PathNode"]:
+    def iterate_matching_nodes(self, segment: str) -> Iterator["_PathNode"]:
         """Yield the nodes that match a segment."""
         if segment in self.named:
             yield self.named[segment]
@@ -89,7 +89,7 @@ def find_path_matches(path: str) -> list[CallMatch]:
     """Return the entries for a path with any method, more specific ones first."""
     nodes = [_build_path_tree()]
     for segment in split_path(path):
-        nodes = [following for node in nodes for following in node.next_for(segment)]
+        nodes = [following for node in nodes for following in node.iterate_matching_nodes(segment)]
         if not nodes:
             return []
     return [concern for node in nodes for concern in node.concerns]

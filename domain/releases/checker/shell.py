@@ -321,9 +321,11 @@ def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
     for found in iterate_within_limit(_PART_PATTERN.finditer(text)):
         kind = found.lastgroup or "plain"
         if kind in {"single", "double", "plain"}:
-            command.add(_unquote(kind, found[0] if found[kind] is None else found[kind]), line)
+            command.add(
+                _remove_shell_quotes(kind, found[0] if found[kind] is None else found[kind]), line
+            )
         else:
-            command.end_word()
+            command.finish_word()
         if kind == "end" and command.words:
             yield ShellCommand(command.words, is_behind_pipe)
             command = _CommandBuilder()
@@ -331,7 +333,7 @@ def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
             # A line may end after a pipe.
             is_behind_pipe = found[0] == "|" or (found[0] == "\n" and is_behind_pipe)
         line += found[0].count("\n")
-    command.end_word()
+    command.finish_word()
     if command.words:
         yield ShellCommand(command.words, is_behind_pipe)
 
@@ -349,14 +351,14 @@ class _CommandBuilder:
         self._line = self._line if self._parts else line
         self._parts.append(part)
 
-    def end_word(self) -> None:
+    def finish_word(self) -> None:
         """End the word, if there is one."""
         if self._parts:
             self.words.append(Word("".join(self._parts), self._line))
             self._parts = []
 
 
-def _unquote(kind: str, text: str) -> str:
+def _remove_shell_quotes(kind: str, text: str) -> str:
     if kind == "single" or "\\" not in text:
         return text
     if kind == "double":
@@ -376,7 +378,7 @@ def _check_commands(listed: Iterator[ShellCommand]) -> Iterator[DetectedChange]:
         name = words[0].text.rpartition("/")[2] if words else ""
         reader = COMMAND_READERS.get(name)
         if command.is_behind_pipe and name in FILTER_PROGRAMS:
-            yield from find_fields_read(words[1:], sent)
+            yield from find_fields_read_by_filter(words[1:], sent)
         elif reader is not None:
             sent = list(reader(words[1:]))
             yield from _check_sent_requests(sent)
@@ -402,10 +404,10 @@ def _check_nested_commands(words: Sequence[Word]) -> Iterator[DetectedChange]:
             if at >= 0:
                 inner = word.text[at:].rstrip(")`")
                 line = word.line + word.text.count("\n", 0, at)
-                yield from _check_commands(_filter_commands(split_commands(inner, line)))
+                yield from _check_commands(_iterate_filter_commands(split_commands(inner, line)))
 
 
-def _filter_commands(listed: Iterator[ShellCommand]) -> Iterator[ShellCommand]:
+def _iterate_filter_commands(listed: Iterator[ShellCommand]) -> Iterator[ShellCommand]:
     """Yield the commands that send requests or read responses.
 
     Other commands cannot be recognized reliably in a text.
@@ -422,7 +424,9 @@ _READ_FIELD_PATTERN = re.compile(r"""[.\[{,]\s*"?([A-Za-z_]\w*+)""")
 _MAX_FILTER_LENGTH = 64 * 1024
 
 
-def find_fields_read(words: Sequence[Word], sent: Sequence[Request]) -> Iterator[DetectedChange]:
+def find_fields_read_by_filter(
+    words: Sequence[Word], sent: Sequence[Request]
+) -> Iterator[DetectedChange]:
     """Yield the affected response fields that a filter reads."""
     changing = {
         field.rpartition(".")[2]: concern.change

@@ -106,10 +106,10 @@ def _find_relative_path(path: str, *, is_called: bool) -> str | None:
     if not segments:
         return None
     found = f"{API_PATH}/{'/'.join(segments)}"
-    return found if is_called or _is_distinctive(find_path_matches(found)) else None
+    return found if is_called or _has_distinctive_match(find_path_matches(found)) else None
 
 
-def _is_distinctive(concerns: Sequence[CallMatch]) -> bool:
+def _has_distinctive_match(concerns: Sequence[CallMatch]) -> bool:
     return any(
         len(list_constant_segments(each.call)) >= _MIN_DISTINCTIVE_SEGMENTS for each in concerns
     )
@@ -269,7 +269,7 @@ class _SourceReader:
         elif token.text in _DECLARATION_KEYWORDS:
             self._bindings.declare(at)
         if self._bindings.has_fields:
-            yield from self._bindings.fields_after(at)
+            yield from self._bindings.find_accessed_fields(at)
 
     def _named(self, token: Token) -> Iterator[DetectedChange]:
         if len(token.text) >= _MIN_NAME_LENGTH:
@@ -284,7 +284,7 @@ class _SourceReader:
                 self._arguments.note(at)
                 self._bindings.assign(at)
         elif token.text == "(":
-            call = self._program.call_at(at)
+            call = self._program.get_call_at(at)
             if call.chain:
                 yield from self._call(call, token.line)
 
@@ -298,14 +298,14 @@ class _SourceReader:
             self._arguments.add(known, call.opening, call.closing)
             yield from self._concerned(find_path_matches(path), method, known, line)
             yield from self._bind(find_path_matches(path), method, call)
-        for text in self._bindings.texts_in(call):
+        for text in self._bindings.find_argument_texts(call):
             yield from self._request(text, [call], line, is_used=True)
 
     def _text(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
         if self._is_docstring(at, token):
             return
         yield from self._telling(at, token, whole)
-        text, calls = token.text, list(self._program.calls_around(at))
+        text, calls = token.text, list(self._program.iterate_enclosing_calls(at))
         path = self._path(at, whole, calls)
         if path is not None:
             yield from self._request(path, calls, token.line, is_used=False)
@@ -317,7 +317,7 @@ class _SourceReader:
         """Yield the changes that a text indicates regardless of its position."""
         text, line = token.text, token.line
         yield from find_names_in_text(text, line, is_client=self._is_client)
-        if is_legacy_page_url(whole) and not self._is_of_response(at):
+        if is_legacy_page_url(whole) and not self._is_response_value(at):
             reason = "A URL of a project page without /-/"
             yield DetectedChange(CHANGES_BY_ID["legacy-page-urls"], line, reason, is_certain=False)
         if is_registration_option(text):
@@ -331,20 +331,20 @@ class _SourceReader:
             return whole
         inner = calls[0]
         if not _is_send_call(inner):
-            return None if self._is_handed_on(at, calls) else whole
+            return None if self._is_appended_to_address(at, calls) else whole
         joined = join_segments(self._program, inner) if is_path_segment(whole) else None
         if joined is None or not joined.first < at <= joined.last:
             return joined.path if joined else whole
         return None
 
-    def _is_handed_on(self, at: int, calls: Sequence[ProgramCall]) -> bool:
+    def _is_appended_to_address(self, at: int, calls: Sequence[ProgramCall]) -> bool:
         """Return whether a text is only appended to the address of an enclosing request."""
         inner, *outer = calls
         is_first = at == inner.opening + 1
         joins = not _JOIN_WORDS.isdisjoint(inner.chain[-1].split("_"))
         return not is_first and not joins and any(map(_is_send_call, outer))
 
-    def _is_of_response(self, at: int) -> bool:
+    def _is_response_value(self, at: int) -> bool:
         """Return whether a text is the value of a key that API responses have."""
         is_keyed = at > 1 and self._program.text(at - 1) in _KEY_SIGNS
         return is_keyed and to_snake_case(self._program.tokens[at - 2].text) == "web_url"
@@ -400,10 +400,10 @@ class _SourceReader:
             # Arguments before the segments may contain the parameters of the call.
             is_told_before = segments is not None and segments.first > call.opening + 1
             known.is_open = known.is_open or is_told_before
-            return verb or self._method_in(call, known), call, known
+            return verb or self._find_method_in_call(call, known), call, known
         return None, None, KnownParameters()
 
-    def _method_in(self, call: ProgramCall, known: KnownParameters) -> str | None:
+    def _find_method_in_call(self, call: ProgramCall, known: KnownParameters) -> str | None:
         for at in range(call.opening + 1, min(call.closing, call.opening + 12)):
             token = self._program.tokens[at]
             is_constant = token.kind == NAME and token.text.startswith("Method")

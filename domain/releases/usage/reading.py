@@ -28,7 +28,7 @@ from domain.releases.usage.consumers import (
     ConsumerView,
     build_consumer_lookup,
 )
-from domain.releases.usage.storing import UNKNOWN_NAME, Shape
+from domain.releases.usage.storing import UNKNOWN_NAME, UsageShape
 from domain.releases.version import Release
 from models import Application, Bot, CallCount, CallShape, Project
 
@@ -62,7 +62,7 @@ class AffectedUsage:
         return self.certainty is Certainty.SURE
 
     @property
-    def may_be_felt(self) -> bool:
+    def can_affect_consumer(self) -> bool:
         """Return whether there are enough calls for a rate limit to be relevant."""
         return not self.change.is_rate_limit or self.busiest >= MIN_CALLS_NEAR_LIMIT
 
@@ -185,27 +185,27 @@ def _find_usage(
                 _add_row(found[key], row, shape)
             else:
                 found[key] = _build_usage(change, consumer, certainty, row, shape)
-    return sorted((use for use in found.values() if use.may_be_felt), key=_get_sort_key)
+    return sorted((use for use in found.values() if use.can_affect_consumer), key=_get_sort_key)
 
 
 def _get_sort_key(use: AffectedUsage) -> tuple[int, bool, int]:
     return _SCHEDULE_POSITIONS[use.change.id], not use.is_sure, -use.calls
 
 
-def _find_affected_shapes(period: UsagePeriod, session: Session) -> Mapping[int, Shape]:
+def _find_affected_shapes(period: UsagePeriod, session: Session) -> Mapping[int, UsageShape]:
     columns = (CallShape.method, CallShape.route, CallShape.parameters, CallShape.changes)
     found = {}
     for number, method, route, parameters, changes in session.execute(
         select(CallShape.id, *columns)
     ):
-        shape = Shape(method, route, tuple(parameters.split()), tuple(changes.split()))
+        shape = UsageShape(method, route, tuple(parameters.split()), tuple(changes.split()))
         if any(True for _ in _find_changes_in_period(shape, period)):
             found[number] = shape
     return found
 
 
 def _find_changes_in_period(
-    shape: Shape, period: UsagePeriod
+    shape: UsageShape, period: UsagePeriod
 ) -> Iterator[tuple[Change, Certainty]]:
     for change_id, certainty in find_affecting_changes(shape).items():
         if period.has(CHANGES_BY_ID[change_id], certainty):
@@ -235,7 +235,7 @@ def _select_rows(shape_ids: Iterable[int], since: date) -> Select[Any]:
 
 
 def _build_usage(
-    change: Change, consumer: ConsumerView, certainty: Certainty, row: _UsageRow, shape: Shape
+    change: Change, consumer: ConsumerView, certainty: Certainty, row: _UsageRow, shape: UsageShape
 ) -> AffectedUsage:
     return AffectedUsage(
         **get_column_values(row, AffectedUsage),
@@ -246,7 +246,7 @@ def _build_usage(
     )
 
 
-def _add_row(use: AffectedUsage, row: _UsageRow, shape: Shape) -> None:
+def _add_row(use: AffectedUsage, row: _UsageRow, shape: UsageShape) -> None:
     use.calls += row.calls
     use.busiest += row.busiest
     use.first_at = min(use.first_at, row.first_at)
@@ -256,12 +256,12 @@ def _add_row(use: AffectedUsage, row: _UsageRow, shape: Shape) -> None:
     use.operations[operation] = use.operations.get(operation, 0) + row.calls
 
 
-def _format_operation(shape: Shape) -> str:
+def _format_operation(shape: UsageShape) -> str:
     return f"{shape.method} {shape.route}"
 
 
 @lru_cache(maxsize=10_000)
-def find_affecting_changes(shape: Shape) -> Mapping[str, Certainty]:
+def find_affecting_changes(shape: UsageShape) -> Mapping[str, Certainty]:
     """Return the ids and certainties of the changes that affect calls with a shape."""
     found = {
         change_id: _get_stored_certainty(CHANGES_BY_ID[change_id], shape)
@@ -276,7 +276,7 @@ def find_affecting_changes(shape: Shape) -> Mapping[str, Certainty]:
     return MappingProxyType(found)
 
 
-def _get_stored_certainty(change: Change, shape: Shape) -> Certainty:
+def _get_stored_certainty(change: Change, shape: UsageShape) -> Certainty:
     """Return the certainty of a change that was stored with a call of this method and path."""
     own = [
         each.call for each in find_call_matches(shape.method, shape.route) if each.change is change

@@ -48,7 +48,7 @@ class Consumer(NamedTuple):
 ANONYMOUS_CONSUMER = Consumer(None, None, None)
 
 
-class Shape(NamedTuple):
+class UsageShape(NamedTuple):
     """The common properties of calls."""
 
     method: str
@@ -60,7 +60,7 @@ class Shape(NamedTuple):
     changes: tuple[str, ...]
 
     @property
-    def without_names(self) -> "Shape":
+    def without_names(self) -> "UsageShape":
         """Return the shape with a placeholder for all parameter names."""
         return self._replace(parameters=(UNKNOWN_NAME,))
 
@@ -88,7 +88,7 @@ class CountedCalls:
     """The calls with one shape by a consumer."""
 
     consumer: Consumer
-    shape: Shape
+    shape: UsageShape
     count: CallTotals
 
 
@@ -100,12 +100,12 @@ class CallCounter:
 
     def __init__(self) -> None:
         """Initialize without calls."""
-        self._counts: dict[Consumer, dict[Shape, CallTotals]] = {}
+        self._counts: dict[Consumer, dict[UsageShape, CallTotals]] = {}
         self._size = 0
         self._dropped = 0
 
     def count(
-        self, consumer: Consumer, shape: Shape, *, address: str | None, now: datetime
+        self, consumer: Consumer, shape: UsageShape, *, address: str | None, now: datetime
     ) -> None:
         """Count a call."""
         own = self._counts.get(consumer)
@@ -133,7 +133,7 @@ class CallCounter:
         for each in calls:
             self._begin(each.consumer, each.shape, each.count)
 
-    def _begin(self, consumer: Consumer, shape: Shape, count: CallTotals) -> None:
+    def _begin(self, consumer: Consumer, shape: UsageShape, count: CallTotals) -> None:
         own = self._counts.setdefault(consumer, {})
         if shape not in own and len(own) >= MAX_SHAPES_PER_CONSUMER:
             shape = shape.without_names
@@ -158,7 +158,7 @@ class _ConsumerIds(NamedTuple):
 class _CountRow:
     consumer: _ConsumerIds
     day: date
-    shape: Shape
+    shape: UsageShape
     count: CallTotals
 
     @cached_property
@@ -347,7 +347,7 @@ def _store_shapes(rows: Sequence[_CountRow], session: Session) -> dict[bytes, in
     return {row.digest: row.id for row in stored}
 
 
-def _format_shape(shape: Shape) -> tuple[str, str, str, str]:
+def _format_shape(shape: UsageShape) -> tuple[str, str, str, str]:
     return shape.method, shape.route, " ".join(shape.parameters), " ".join(shape.changes)
 
 

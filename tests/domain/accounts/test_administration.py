@@ -12,9 +12,9 @@ from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
 from domain.accounts.administration import (
     generate_password,
     get_account,
-    lock,
+    lock_account,
     replace_password,
-    unlock,
+    unlock_account,
 )
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.directory import (
@@ -96,7 +96,7 @@ def test_a_generated_password_does_not_contain_the_name() -> None:
 def test_the_last_administrator_cannot_be_locked_or_demoted(session: Session) -> None:
     only = account(session, "only", is_admin=True)
     account(session, "somebody")
-    for refuse in (lock, unmake_administrator):
+    for refuse in (lock_account, unmake_administrator):
         with pytest.raises(ConflictError, match="last active administrator"):
             refuse(work(session), only.id)
     assert (only.is_admin, only.state) == (True, "active")
@@ -104,7 +104,7 @@ def test_the_last_administrator_cannot_be_locked_or_demoted(session: Session) ->
 
 def test_an_administrator_who_cannot_sign_in_does_not_count(session: Session) -> None:
     only, other = (account(session, name, is_admin=True) for name in ("only", "other"))
-    lock(work(session, only.id), other.id)
+    lock_account(work(session, only.id), other.id)
     with pytest.raises(ConflictError):
         unmake_administrator(work(session), only.id)
     # Locked administrators do not count, so they can lose the administration.
@@ -121,14 +121,14 @@ def test_one_of_two_administrators_who_lock_each_other_remains(engine: Engine) -
     def lock_back() -> bool:
         with Session(engine) as session:
             try:
-                lock(work(session, bert), anna)
+                lock_account(work(session, bert), anna)
             except ConflictError:
                 return False
             session.commit()
             return True
 
     with ThreadPoolExecutor(1) as other, Session(engine) as session:
-        lock(work(session, anna), bert)
+        lock_account(work(session, anna), bert)
         locking_back = other.submit(lock_back)
         # The second transaction waits, since it must see the changes of the first one.
         assert not wait([locking_back], timeout=1).done
@@ -141,7 +141,7 @@ def test_one_of_two_administrators_who_lock_each_other_remains(engine: Engine) -
 
 def test_administrators_cannot_lock_or_demote_themselves(session: Session) -> None:
     me, _other = (account(session, name, is_admin=True) for name in ("me", "other"))
-    for refuse in (lock, unmake_administrator):
+    for refuse in (lock_account, unmake_administrator):
         with pytest.raises(ConflictError, match=r"other administrator"):
             refuse(work(session, me.id), me.id)
 
@@ -152,7 +152,7 @@ def test_a_bot_cannot_have_a_password_or_be_an_administrator(session: Session) -
         change_user(work(session), robot.id, AccountChangeBody(admin=True))
     with pytest.raises(ConflictError, match="bot"):
         replace_password(work(session), robot.id)
-    lock(work(session), robot.id)
+    lock_account(work(session), robot.id)
     assert robot.state == "locked"
 
 
@@ -205,7 +205,7 @@ def test_a_new_password_resets_the_limit_of_failed_attempts(session: Session) ->
     assert check_password(password, user.password_hash, QUICK).is_right
     with pytest.raises(TooManyAttemptsError):
         [try_password("wrong") for _ in range(3)]
-    unlock(work(session), user.id)
+    unlock_account(work(session), user.id)
     assert user.state == "active"
 
 
@@ -229,7 +229,7 @@ def test_accounts_are_counted_and_listed_by_group(session: Session) -> None:
             transports="", created_at=NOON, last_used_at=None,
         )
     )  # fmt: skip
-    lock(work(session, root.id), locked.id)
+    lock_account(work(session, root.id), locked.id)
     session.flush()
     counts = count_accounts(session=session)
     assert (counts.people, counts.administrators, counts.locked, counts.bots) == (3, 2, 1, 1)

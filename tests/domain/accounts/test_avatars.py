@@ -3,7 +3,7 @@
 import pytest
 from flask.testing import FlaskClient
 
-from domain.accounts.profiles import build_avatar_path, draw_avatar
+from domain.accounts.profiles import build_avatar_path, build_avatar_svg
 
 
 @pytest.mark.parametrize(
@@ -35,15 +35,15 @@ def test_avatars_of_consecutive_users_have_different_colors() -> None:
 
 @pytest.mark.parametrize("letter", ["<", "&", "-", '"', "AB", "", "\u202e", "🦊"])
 def test_only_letters_and_digits_are_drawn(letter: str) -> None:
-    drawn = draw_avatar(letter, 10)
+    drawn = build_avatar_svg(letter, 10)
     assert "<text" not in drawn
     assert "<circle" in drawn
 
 
 @pytest.mark.parametrize("letter", ["A", "Ж", "\u0645", "磁"])
 def test_the_letter_is_drawn(letter: str) -> None:
-    assert "hsl(10 " in draw_avatar(letter, 370)
-    assert f">{letter}</text>" in draw_avatar(letter, 10)
+    assert "hsl(10 " in build_avatar_svg(letter, 370)
+    assert f">{letter}</text>" in build_avatar_svg(letter, 10)
 
 
 def test_the_url_of_a_letter_of_any_script_returns_its_avatar(client: FlaskClient) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.body import LongNumber, parse_body_object
-from domain.alerts.reading.mapping import UNMAPPED
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING
 from tests.domain.alerts.reading.strategies import json_values, posted, texts
 from tests.support.wire.garbage import bounded
 
@@ -24,7 +24,7 @@ def reversed_names(value: Any) -> Any:
 
 
 def of_payload(payload: Mapping[str, Any]) -> bytes:
-    return fingerprint.compute_fingerprint("payload", UNMAPPED.extract_stable_part(payload))
+    return fingerprint.compute_fingerprint("payload", NO_FIELD_MAPPING.extract_stable_part(payload))
 
 
 @pytest.mark.spec("I9")

@@ -14,17 +14,17 @@ from domain.alerts.storing.lifecycle import (
     ARRIVED_LATE_WARNING,
     Action,
     Arrival,
-    CountLateCopy,
     IntakePlan,
-    JoinOpenAlert,
-    KeepResolvedAlert,
+    JoinAlertDecision,
+    KeepResolvedAlertDecision,
+    LateCopyDecision,
     NewAlert,
     NewAlertOutcome,
-    OpenNewAlert,
-    ResolveAlert,
+    OpenAlertDecision,
+    ResolveAlertDecision,
     StoredAlert,
     StoredAlertOutcome,
-    StoreResolvedAlert,
+    StoreResolvedAlertDecision,
 )
 from tests.support.wire.garbage import bounded
 
@@ -47,7 +47,7 @@ SOON = arriving(EVENING + timedelta(minutes=1))
 
 
 def decide(existing: StoredAlert | None, incoming: IncomingAlert, at: Arrival = SOON) -> object:
-    return lifecycle.decide_item(existing, incoming, at)
+    return lifecycle.decide_item_effect(existing, incoming, at)
 
 
 def plan(incoming: Sequence[IncomingAlert], existing: dict[bytes, StoredAlert]) -> IntakePlan:
@@ -86,39 +86,39 @@ def recovery(fingerprint: bytes | None = DISK, ended_at: datetime = EVENING) -> 
 
 @pytest.mark.spec("I16")
 def test_a_first_report_opens_an_alert() -> None:
-    assert decide(None, firing()) == OpenNewAlert()
+    assert decide(None, firing()) == OpenAlertDecision()
 
 
 @pytest.mark.spec("I16")
 def test_a_repeated_report_joins_the_open_alert() -> None:
-    assert decide(OPEN, firing()) == JoinOpenAlert(OPEN)
+    assert decide(OPEN, firing()) == JoinAlertDecision(OPEN)
 
 
 @pytest.mark.spec("I16")
 def test_a_report_after_the_resolution_opens_another_alert() -> None:
-    assert decide(RESOLVED, firing()) == OpenNewAlert()
+    assert decide(RESOLVED, firing()) == OpenAlertDecision()
 
 
 @pytest.mark.spec("I17")
 def test_a_recovery_resolves_the_open_alert() -> None:
-    assert decide(OPEN, recovery()) == ResolveAlert(OPEN, EVENING)
+    assert decide(OPEN, recovery()) == ResolveAlertDecision(OPEN, EVENING)
 
 
 @pytest.mark.spec("I17")
 def test_a_second_recovery_changes_nothing() -> None:
-    assert decide(RESOLVED, recovery()) == KeepResolvedAlert(RESOLVED)
+    assert decide(RESOLVED, recovery()) == KeepResolvedAlertDecision(RESOLVED)
 
 
 @pytest.mark.spec("I17")
 def test_a_recovery_without_an_alert_is_stored_as_resolved() -> None:
-    assert decide(None, recovery()) == StoreResolvedAlert(EVENING)
+    assert decide(None, recovery()) == StoreResolvedAlertDecision(EVENING)
 
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("existing", [None, OPEN, RESOLVED])
 def test_without_a_fingerprint_no_alert_matches(existing: StoredAlert | None) -> None:
-    assert decide(existing, firing(None)) == OpenNewAlert()
-    assert decide(existing, recovery(None)) == StoreResolvedAlert(EVENING)
+    assert decide(existing, firing(None)) == OpenAlertDecision()
+    assert decide(existing, recovery(None)) == StoreResolvedAlertDecision(EVENING)
 
 
 def actions(planned: IntakePlan) -> list[str]:
@@ -228,12 +228,12 @@ def test_a_late_copy_is_counted_and_opens_no_alert() -> None:
 @pytest.mark.parametrize(
     ("met", "start", "decision"),
     [
-        (RESOLVED, EVENING - timedelta(microseconds=1), CountLateCopy(RESOLVED)),
-        (RESOLVED, EVENING, OpenNewAlert()),
+        (RESOLVED, EVENING - timedelta(microseconds=1), LateCopyDecision(RESOLVED)),
+        (RESOLVED, EVENING, OpenAlertDecision()),
         # No copy of an alert without a duration began before its end.
-        (replace(RESOLVED, ended_at=NOON), NOON, OpenNewAlert()),
+        (replace(RESOLVED, ended_at=NOON), NOON, OpenAlertDecision()),
         # The alert was resolved here, without a recovery from the sender.
-        (replace(RESOLVED, recovery_received_at=None), NOON, OpenNewAlert()),
+        (replace(RESOLVED, recovery_received_at=None), NOON, OpenAlertDecision()),
     ],
 )
 def test_an_alert_that_began_after_the_end_is_new(
@@ -246,10 +246,10 @@ def test_an_alert_that_began_after_the_end_is_new(
 @pytest.mark.parametrize(
     ("minutes", "decision"),
     [
-        (4.9, CountLateCopy(RESOLVED)),
-        (5, OpenNewAlert()),
-        (60, OpenNewAlert()),
-        (-4.9, CountLateCopy(RESOLVED)),
+        (4.9, LateCopyDecision(RESOLVED)),
+        (5, OpenAlertDecision()),
+        (60, OpenAlertDecision()),
+        (-4.9, LateCopyDecision(RESOLVED)),
     ],
 )
 def test_copies_count_as_late_for_five_minutes_after_the_recovery(
@@ -261,13 +261,15 @@ def test_copies_count_as_late_for_five_minutes_after_the_recovery(
 
 @pytest.mark.spec("I16")
 def test_a_recovery_from_the_future_does_not_cause_late_copies() -> None:
-    assert decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == OpenNewAlert()
+    assert (
+        decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == OpenAlertDecision()
+    )
 
 
 @pytest.mark.spec("I16")
 def test_without_a_window_no_copy_is_late() -> None:
     at = arriving(EVENING, timedelta(0))
-    assert decide(RESOLVED, copy(NOON), at) == OpenNewAlert()
+    assert decide(RESOLVED, copy(NOON), at) == OpenAlertDecision()
     planned = lifecycle.plan_intake([recovery(), copy(NOON)], {DISK: OPEN}, at)
     assert actions(planned) == ["resolved", "opened"]
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.retention import delete_resolved_alerts, resolve_unreported
+from domain.alerts.handling.retention import delete_resolved_alerts, resolve_stale_alerts
 from models import Alert, AlertNote, Integration, Project
 from tests.support.accounts.people import now
 from tests.support.database.projects import store_project
@@ -86,7 +86,7 @@ def test_alerts_without_further_reports_are_resolved_automatically(
         ]
     )
     session.commit()
-    assert resolve_unreported(session=session, now=now(), between=session.commit) == 2
+    assert resolve_stale_alerts(session=session, now=now(), between=session.commit) == 2
     rows = session.execute(select(Alert.iid, Alert.status).order_by(Alert.iid)).all()
     assert [status for _, status in rows] == [
         *("resolved", "resolved"),
@@ -94,4 +94,4 @@ def test_alerts_without_further_reports_are_resolved_automatically(
     ]
     notes = session.scalars(select(AlertNote)).all()
     assert {note.via for note in notes} == {"by itself after 60 minutes without a report"}
-    assert resolve_unreported(session=session, now=now(), between=session.commit) == 0
+    assert resolve_stale_alerts(session=session, now=now(), between=session.commit) == 0

@@ -29,8 +29,8 @@ def test_some_of_each_kind_are_kept_each_minute() -> None:
 def test_the_last_row_of_a_kind_counts_the_others() -> None:
     sampler = RejectionSampler[tuple[int, int]]()
     refuse(sampler, 2)
-    assert sampler.assign_row(WRONG_KEY, 70) == []
-    assert sampler.assign_row(WRONG_KEY, 71) == []
+    assert sampler.assign_counting_row(WRONG_KEY, 70) == []
+    assert sampler.assign_counting_row(WRONG_KEY, 71) == []
     refuse(sampler, 5)
     assert sampler.due(now=NOON) == [(71, 5)]
     assert sampler.due(now=NOON + timedelta(seconds=5)) == []
@@ -39,7 +39,7 @@ def test_the_last_row_of_a_kind_counts_the_others() -> None:
 def test_the_count_is_updated_at_most_once_per_second() -> None:
     sampler = RejectionSampler[tuple[int, int]]()
     refuse(sampler, 3)
-    sampler.assign_row(WRONG_KEY, 70)
+    sampler.assign_counting_row(WRONG_KEY, 70)
     assert sampler.due(now=NOON) == [(70, 1)]
     refuse(sampler, 4)
     assert sampler.due(now=NOON + timedelta(seconds=0.9)) == []
@@ -49,10 +49,10 @@ def test_the_count_is_updated_at_most_once_per_second() -> None:
 def test_a_new_row_does_not_take_over_the_count_of_the_previous_one() -> None:
     sampler = RejectionSampler[tuple[int, int]]()
     refuse(sampler, 1)
-    sampler.assign_row(WRONG_KEY, 70)
+    sampler.assign_counting_row(WRONG_KEY, 70)
     refuse(sampler, 4)
     assert refuse(sampler, 1, now=NOON + timedelta(minutes=1)) == 1
-    assert sampler.assign_row(WRONG_KEY, 71) == [(70, 3)]
+    assert sampler.assign_counting_row(WRONG_KEY, 71) == [(70, 3)]
 
 
 def test_nothing_is_counted_without_a_row() -> None:
@@ -69,5 +69,5 @@ def test_past_kinds_are_dropped_if_there_are_too_many() -> None:
     later = NOON + timedelta(minutes=1)
     assert refuse(sampler, 1, now=later, kind=(10_000, 401)) == 1
     assert len(sampler._tallies) == 2  # noqa: SLF001 - what is kept in memory
-    assert sampler.assign_row((0, 401), 70) == []
+    assert sampler.assign_counting_row((0, 401), 70) == []
     assert sampler.due(now=later) == [(70, 2)]

@@ -16,7 +16,7 @@ from domain.heartbeats.states import (
     HeartbeatSchedule,
     HeartbeatState,
     PingKind,
-    decide_state,
+    decide_heartbeat_state,
 )
 from tests.support.wire.garbage import bounded
 
@@ -41,7 +41,7 @@ def away(begin: float, end: float | None) -> UnreachablePeriod:
 def at(
     minutes: float, *unreachable: UnreachablePeriod, facts: HeartbeatFacts = HOURLY
 ) -> HeartbeatDecision:
-    return decide_state(facts, NOON + minutes * MINUTE, unreachable)
+    return decide_heartbeat_state(facts, NOON + minutes * MINUTE, unreachable)
 
 
 def down_since(decision: HeartbeatDecision) -> float | None:
@@ -135,7 +135,7 @@ def test_heartbeats_are_only_down_after_an_interval_with_receivers(
         assert NOON + minutes * MINUTE < decision.due_at <= latest + (every + grace) * MINUTE
     # The excuse ends: an interval and a grace time after the last interruption, it is down.
     end = max([NOON, *map(_end, unreachable)]) + (every + grace) * MINUTE
-    assert decide_state(facts, end, unreachable).state is HeartbeatState.DOWN
+    assert decide_heartbeat_state(facts, end, unreachable).state is HeartbeatState.DOWN
 
 
 def test_an_interruption_ends_with_the_next_mark() -> None:

@@ -44,7 +44,7 @@ TAGS = (
     ],
 )
 def test_rules_match_whole_names_and_keep_latest(rule: RemovalRule, expected: set[str]) -> None:
-    for each in (rule, parse_stored_rule(rule.as_json())):
+    for each in (rule, parse_stored_rule(rule.convert_to_json_value())):
         each.check()
         assert {found.name for found in each.removed(TAGS, now=NOW)} == expected
 

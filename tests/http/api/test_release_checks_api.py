@@ -14,7 +14,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
-from web.api.release_checks import _AnonymousSlots
+from web.api.release_checks import _AnonymousCheckSlots
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -130,7 +130,7 @@ def test_content_that_would_take_too_long_is_rejected(
 
 @pytest.mark.long
 def test_parallel_checks_without_a_token_are_limited_in_total_and_per_address() -> None:
-    places = _AnonymousSlots()
+    places = _AnonymousCheckSlots()
     with places.hold("192.0.2.1"):
         with pytest.raises(TooManyAttemptsError, match="requests without a token") as error:
             places.hold("192.0.2.1").__enter__()

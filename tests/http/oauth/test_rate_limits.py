@@ -19,7 +19,7 @@ from domain.core.errors import NotFoundError
 from domain.core.randomness import random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from tests.support.signing_in.password_rules import RULES
-from web.admin.settings import store_setting
+from web.admin.settings import store_setting_text
 from web.extensions import db
 from web.http.work import unit_of_work
 from web.services import now, services
@@ -259,7 +259,7 @@ def test_a_limit_is_changed_and_switched_off_within_a_second(
 def change_limit(client: FlaskClient, limit: str) -> None:
     """Change the setting as a command does, and wait a second until it takes effect."""
     with client.application.app_context():
-        store_setting(unit_of_work(), "oauth_rate_limit", limit)
+        store_setting_text(unit_of_work(), "oauth_rate_limit", limit)
         db.session.commit()
     sleep(1.1)
 

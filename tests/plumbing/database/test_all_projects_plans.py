@@ -9,7 +9,7 @@ from domain.access.roles import Ability
 from domain.alerts.handling.batches import (
     BatchRequest,
     change_all_matching_alerts,
-    process_next_slice,
+    process_next_batch_slice,
     start_undo,
 )
 from domain.alerts.listing.filters import NO_ASSIGNEE, OPEN_STATUSES, AlertFilter
@@ -88,9 +88,9 @@ def check_batch(by: EventActor) -> None:
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES, service="service-3")
     with plans("alerts") as found:
         batch = change_all_matching_alerts(order, wanted, path=None, session=session, now=now)
-        while process_next_slice(session=session, now=now):
+        while process_next_batch_slice(session=session, now=now):
             session.flush()
         start_undo(batch.id, by, session=session, now=now)
-        while process_next_slice(session=session, now=now):
+        while process_next_batch_slice(session=session, now=now):
             session.flush()
     assert_nothing_is_read_whole(found, "alerts", "batch")

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from web.database.engine import open_engine
-from web.database.schema import migrate, migrate_to
+from web.database.schema import migrate_to, migrate_to_newest
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -34,7 +34,7 @@ def test_rows_and_sequences_survive_a_new_table_definition(settings: Settings) -
                 connection.execute(text(statement))
         # The second time follows a downgrade, which restores the former definition.
         for _ in range(2):
-            migrate(settings)
+            migrate_to_newest(settings)
             with engine.connect() as connection:
                 routes = connection.execute(text("SELECT name, policy_id FROM alert_routes")).all()
                 last = connection.scalar(
@@ -46,5 +46,5 @@ def test_rows_and_sequences_survive_a_new_table_definition(settings: Settings) -
             assert not broken
             migrate_to(settings, _BEFORE)
     finally:
-        migrate(settings)
+        migrate_to_newest(settings)
         engine.dispose()

@@ -17,7 +17,7 @@ from domain.core.errors import ConflictError, ForbiddenError
 from domain.paging.escalations.actions import delete_policy
 from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.steps import MAX_UNREACHED_PAUSE
-from domain.projects.creation import archive, unarchive_project
+from domain.projects.creation import archive_project_row, unarchive_project
 from models import (
     Alert,
     AlertChange,
@@ -133,7 +133,7 @@ class Night(RuleBasedStateMachine):
             if self.is_archived:
                 unarchive_project(self.shop.project_id, session=session)
             else:
-                archive(self.shop.project_id, session=session, now=self.shop.now)
+                archive_project_row(self.shop.project_id, session=session, now=self.shop.now)
         self.is_archived = not self.is_archived
 
     @rule()

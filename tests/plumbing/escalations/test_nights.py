@@ -19,7 +19,7 @@ from domain.paging.notifications.contacts import (
 )
 from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
-from domain.projects.creation import archive, unarchive_project
+from domain.projects.creation import archive_project_row, unarchive_project
 from models import Alert, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
@@ -335,7 +335,7 @@ def test_an_archived_project_holds_its_escalations_until_it_is_unarchived(shop: 
     alert = shop.alert()
     shop.pass_time(minutes=1)
     with shop.session() as session:
-        archive(shop.project_id, session=session, now=shop.now)
+        archive_project_row(shop.project_id, session=session, now=shop.now)
     for _ in range(2):
         shop.pass_time(minutes=3)
     assert shop.paged(alert) == [("alice", 1, 1)]

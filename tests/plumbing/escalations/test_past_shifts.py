@@ -29,7 +29,7 @@ from domain.paging.on_call.change_actions import (
     list_upcoming_swaps,
     undo_swap,
 )
-from domain.paging.on_call.eligibility import note_eligibility
+from domain.paging.on_call.eligibility import record_eligibility_changes
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.paging.on_call.types import (
     BalanceQuery,
@@ -54,7 +54,7 @@ _DEVELOPER = 30
 def record_eligibility(shop: Escalated) -> None:
     """Record who can be on call, as the worker does every few minutes."""
     with shop.session() as session:
-        note_eligibility(session=session, now=shop.now, between=session.flush)
+        record_eligibility_changes(session=session, now=shop.now, between=session.flush)
 
 
 def member(shop: Escalated, person: Person, *, is_one: bool, **more: Any) -> None:

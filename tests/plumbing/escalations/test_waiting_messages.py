@@ -14,7 +14,7 @@ from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.paging import NewPage
 from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
-from domain.projects.creation import archive, create_group, unarchive_project
+from domain.projects.creation import archive_project_row, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,
@@ -121,7 +121,7 @@ def open_window(shop: Escalated) -> None:
 
 def archive_project(shop: Escalated) -> None:
     with shop.session() as session:
-        archive(shop.project_id, session=session, now=shop.now)
+        archive_project_row(shop.project_id, session=session, now=shop.now)
 
 
 def delete_project(shop: Escalated) -> None:

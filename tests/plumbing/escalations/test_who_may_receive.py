@@ -34,7 +34,7 @@ from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from domain.paging.on_call.change_actions import create_override
 from domain.paging.on_call.types import NewOverride
-from domain.projects.creation import archive, create_group, unarchive_project
+from domain.projects.creation import archive_project_row, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,
@@ -306,7 +306,7 @@ class Sending(RuleBasedStateMachine):
             if self.model.is_archived:
                 unarchive_project(self.shop.project_id, session=session)
             else:
-                archive(self.shop.project_id, session=session, now=self.shop.now)
+                archive_project_row(self.shop.project_id, session=session, now=self.shop.now)
         self.model.is_archived = not self.model.is_archived
 
     @rule()

@@ -13,7 +13,7 @@ from domain.audit.seals import get_or_create_audit_key
 from domain.audit.streamed_events import queue_streamed_event
 from domain.core.keyring import Keyring
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
-from domain.housekeeping.rekeying import reencrypt_all
+from domain.housekeeping.rekeying import reencrypt_all_columns
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in
@@ -109,7 +109,7 @@ def test_an_event_that_was_pruned_before_it_was_sent_is_counted(
 def test_secrets_survive_a_change_of_the_secret_key(streams: Streams, receiver: Receiver) -> None:
     made = streams.create(receiver.url)
     with streams.session() as session:
-        done = reencrypt_all(Keyring(NEW_KEY, OLD_KEY), session=session)
+        done = reencrypt_all_columns(Keyring(NEW_KEY, OLD_KEY), session=session)
         assert (done["audit_stream_secrets"], done["previous_audit_stream_secrets"]) == (1, 0)
     streams.write()
     streams.deliver(secret_key=NEW_KEY)

@@ -16,7 +16,7 @@ from domain.delivery.audit_streams.streams import (
     AUDIT_STREAM_KIND,
     MAX_STREAMS,
     delete_orphaned_events,
-    drop_old_events,
+    drop_old_stream_events,
 )
 from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
@@ -41,7 +41,9 @@ def test_events_arrive_in_order_signed_and_with_the_content_of_the_api(
     assert first.headers["content-type"] == "application/json"
     assert (body["type"], body["timestamp"]) == ("token.revoked", body["data"]["created_at"])
     with streams.session() as session:
-        assert body["data"] == get_event(body["data"]["id"], session=session).as_json()
+        assert (
+            body["data"] == get_event(body["data"]["id"], session=session).convert_to_json_value()
+        )
     with pytest.raises(WebhookVerificationError):
         Received(first.path, first.headers, first.body + b" ").verified_by(created.secret)
     state = streams.state(created.destination)
@@ -178,10 +180,15 @@ def test_only_one_of_two_simultaneous_workers_gets_a_claim(
 
     def claimed() -> int:
         with streams.session() as session:
-            return len(AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now))
+            return len(
+                AUDIT_STREAM_KIND.claim_due_destinations(most=64, session=session, now=streams.now)
+            )
 
     with ThreadPoolExecutor(1) as other, streams.session() as session:
-        assert len(AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)) == 1
+        assert (
+            len(AUDIT_STREAM_KIND.claim_due_destinations(most=64, session=session, now=streams.now))
+            == 1
+        )
         later = other.submit(claimed)
         assert not wait([later], timeout=1).done
         session.commit()
@@ -209,9 +216,11 @@ def test_a_crash_before_the_delivery_is_recorded_resends_the_event_with_its_id(
     streams.write(2)
     # State after a worker was killed between the response and the record of the delivery.
     with streams.session() as session:
-        (claim,) = AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)
+        (claim,) = AUDIT_STREAM_KIND.claim_due_destinations(
+            most=64, session=session, now=streams.now
+        )
     with streams.session() as session:
-        delivery = AUDIT_STREAM_KIND.next_delivery(
+        delivery = AUDIT_STREAM_KIND.take_next_delivery(
             claim, session=session, keyring=streams.keyring, now=streams.now
         )
     assert delivery is not None
@@ -227,7 +236,9 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
     stream = streams.create(receiver.url).destination
     streams.write()
     with streams.session() as session:
-        (lost,) = AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)
+        (lost,) = AUDIT_STREAM_KIND.claim_due_destinations(
+            most=64, session=session, now=streams.now
+        )
     streams.wait(seconds=30)
     streams.deliver()
     with streams.session() as session:
@@ -243,7 +254,7 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
             is None
         )
         assert (
-            AUDIT_STREAM_KIND.next_delivery(
+            AUDIT_STREAM_KIND.take_next_delivery(
                 lost, session=session, keyring=streams.keyring, now=streams.now
             )
             is None
@@ -363,7 +374,7 @@ def test_a_backlog_is_limited_by_age_and_size_and_counts_dropped_entries(streams
 
     def drop(**limits: int) -> int:
         with streams.session() as session:
-            return drop_old_events(
+            return drop_old_stream_events(
                 session=session,
                 before=streams.now - timedelta(days=14),
                 now=streams.now,

@@ -10,7 +10,7 @@ from domain.core.hosts import HostReport, record_host_report
 from domain.core.keyring import Keyring
 from domain.delivery.mail.outbox import redact_secret_links
 from domain.delivery.outgoing.destinations import ENCRYPTED_URL
-from domain.housekeeping.rekeying import get_secret_key_rotation, reencrypt_all
+from domain.housekeeping.rekeying import get_secret_key_rotation, reencrypt_all_columns
 from models import Host, Mail, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox, write
@@ -145,7 +145,7 @@ def test_messages_are_encrypted_under_a_new_key(outbox: Outbox) -> None:
         before = get_secret_key_rotation(both, session=session, now=outbox.now).encrypted[
             "messages"
         ]
-        done = reencrypt_all(both, session=session)["messages"]
+        done = reencrypt_all_columns(both, session=session)["messages"]
         after = get_secret_key_rotation(both, session=session, now=outbox.now).encrypted["messages"]
         ciphertext = session.scalars(select(Mail.text_ciphertext)).one() or ""
     assert (before, done, after) == (1, 1, 0)

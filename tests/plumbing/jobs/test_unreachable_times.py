@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from domain.alerts.handling.retention import resolve_unreported
+from domain.alerts.handling.retention import resolve_stale_alerts
 from domain.core.hosts import UnreachablePeriod, record_server_heartbeat
 from models import Alert, HeartbeatPing, Integration, UnreachableTime, WebServer
 from tests.plumbing.jobs.test_heartbeats import MISSED, NOON, Night
@@ -165,7 +165,7 @@ def test_an_alert_is_not_auto_resolved_for_an_outage_of_the_service(
 
 def resolved(away: Away) -> int:
     with away.app.app_context():
-        found = resolve_unreported(session=db.session(), now=away.now, between=db.session.commit)
+        found = resolve_stale_alerts(session=db.session(), now=away.now, between=db.session.commit)
         db.session.commit()
         return found
 

@@ -9,7 +9,7 @@ from domain.core.keyring import Keyring
 from domain.delivery.webhooks import endpoints
 from domain.delivery.webhooks.endpoints import WEBHOOK_KIND, requeue_delivery
 from domain.delivery.webhooks.types import DeliveryState, Webhook
-from domain.housekeeping.rekeying import reencrypt_all
+from domain.housekeeping.rekeying import reencrypt_all_columns
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -72,7 +72,7 @@ def test_secrets_are_encrypted_again_under_a_new_key(webhooks: Webhooks) -> None
     made = webhooks.add(DOWN)
     both = Keyring(NEW_KEY, webhooks.settings.secret_key)
     with webhooks.session() as session:
-        done = reencrypt_all(both, session=session)
+        done = reencrypt_all_columns(both, session=session)
     assert (done["webhook_secrets"], done["previous_webhook_secrets"]) == (1, 0)
     with webhooks.session() as session:
         secrets = WEBHOOK_KIND.secrets(

@@ -14,7 +14,7 @@ from sqlalchemy import update
 from domain.access.roles import Role
 from domain.core.keyring import Keyring
 from domain.housekeeping.pruning import Retention, prune_expired_rows
-from domain.housekeeping.rekeying import reencrypt_all
+from domain.housekeeping.rekeying import reencrypt_all_columns
 from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contact_types.mail import EMAIL
@@ -373,7 +373,7 @@ def test_addresses_are_encrypted_again_under_a_new_key(pages: Pages, mailbox: Ma
     new = "a new key that only tests have, and everybody knows"
     with pages.session() as session:
         old = pages.settings.secret_key
-        assert reencrypt_all(Keyring(new, old), session=session)["contact_addresses"] == 1
+        assert reencrypt_all_columns(Keyring(new, old), session=session)["contact_addresses"] == 1
     pages.page([pages.alert()], alice)
     pages.run_for(5, secret_key=new)
     assert len(mailbox.messages) == 1

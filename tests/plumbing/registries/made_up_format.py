@@ -11,7 +11,7 @@ from typing import Any
 from domain.alerts.formats.base import AlertFormat, Guide, MonitoringTool, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.reading.incoming import MissingAttributesError, ParsedBody, UnreadableBodyError
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
 
 _REGISTRY = "domain.alerts.formats.registry"
 _LINE = "ON_CALL_TOOL_LINKS: tuple[OnCallToolLink, ...]"
@@ -42,11 +42,11 @@ class Lighthouse(AlertFormat):
         *,
         now: datetime,
         reading: ParserSettings,
-        mapping: FieldMapping = UNMAPPED,
+        mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
         """Read an alert for each ship."""
         del mapping
-        ships = self.list_items(value)
+        ships = self.list_body_items(value)
         if not ships:
             raise MissingAttributesError(["ships"])
         alerts = [
@@ -62,20 +62,20 @@ class Lighthouse(AlertFormat):
             parse_warnings=(),
         )
 
-    def list_items(self, value: object) -> Sequence[object]:
+    def list_body_items(self, value: object) -> Sequence[object]:
         """Return the ships."""
         ships = value.get("ships") if isinstance(value, dict) else None
         return ships if isinstance(ships, list) else ()
 
-    def reduce_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_body_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
         """Return the report about one ship."""
-        return {"ships": [self.list_items(value)[item_index]]}
+        return {"ships": [self.list_body_items(value)[item_index]]}
 
     def labels(self, value: object, item_index: int) -> tuple[object, ...]:
         """Return the name of the ship."""
-        return ({"ship": self.list_items(value)[item_index]},)
+        return ({"ship": self.list_body_items(value)[item_index]},)
 
-    def example_body(self, *, now: datetime) -> str:
+    def build_example_body(self, *, now: datetime) -> str:
         """Return the lines about a ship."""
         del now
         return "keeper Sostratus\nArgo"

@@ -187,7 +187,9 @@ def test_destinations_of_owners_are_separate_and_limited(realm: Realm, receiver:
         realm.build(receiver.url)
     realm.build(receiver.url, king=2)
     with Session(realm.engine) as session:
-        found = CASTLES.list_all(owner=1, session=session, keyring=realm.keyring, now=realm.now)
+        found = CASTLES.list_all_destinations(
+            owner=1, session=session, keyring=realm.keyring, now=realm.now
+        )
         assert found == mine
         with pytest.raises(NotFoundError, match="No such castle"):
             CASTLES.get(mine[0].id, owner=2, session=session, keyring=realm.keyring, now=realm.now)

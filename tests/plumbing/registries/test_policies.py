@@ -17,7 +17,7 @@ _POLICIES = services._POLICIES  # noqa: SLF001 - the table itself
 def test_a_policy_is_found_by_the_name_of_its_type(app: Flask, name: str) -> None:
     module, _, kind = name.rpartition(".")
     with app.test_request_context():
-        found = services.import_named(_POLICIES[name])()
+        found = services.import_function(_POLICIES[name])()
     assert isinstance(found, getattr(import_module(module), kind))
 
 

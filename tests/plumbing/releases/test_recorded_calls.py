@@ -14,7 +14,7 @@ from domain.releases.usage.storing import (
     CallCounter,
     CallTotals,
     Consumer,
-    Shape,
+    UsageShape,
 )
 from models import CallCount, CallShape, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, RecordedService
@@ -160,8 +160,8 @@ def test_an_unavailable_database_delays_counts_without_loss(
     assert count.count == 2
 
 
-def shapes(number: int) -> list[Shape]:
-    return [Shape("GET", "/api/v4/users", (f"name{each}",), ()) for each in range(number)]
+def shapes(number: int) -> list[UsageShape]:
+    return [UsageShape("GET", "/api/v4/users", (f"name{each}",), ()) for each in range(number)]
 
 
 @pytest.mark.one_database("sqlite")
@@ -231,10 +231,10 @@ def test_a_consumer_cannot_use_the_space_of_others(
     for shape in shapes(20):
         counter.count(Consumer(mallory, None, None), shape, address=None, now=NOON)
     assert service.flush()
-    own = [Shape("GET", "/api/v4/projects", (f"own{number}",), ()) for number in range(7)]
+    own = [UsageShape("GET", "/api/v4/projects", (f"own{number}",), ()) for number in range(7)]
     for shape in own:
         counter.count(Consumer(alice, None, None), shape, address=None, now=NOON)
-    more = Shape("GET", "/api/v4/projects", ("more",), ())
+    more = UsageShape("GET", "/api/v4/projects", ("more",), ())
     counter.count(Consumer(mallory, None, None), more, address=None, now=NOON)
     assert service.flush()
 

@@ -20,7 +20,7 @@ from domain.oauth.personal_tokens.expiry_notices import (
     ExpiryNoticeSettings,
     queue_token_expiry_notices,
 )
-from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, expire_endless_tokens
+from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, assign_expiry_to_tokens
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import AuditEvent, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, Caller, RecordedService
@@ -107,9 +107,9 @@ def test_the_worker_sets_an_expiry_in_a_year_once_and_in_slices(
     with service.session() as session:
         before = TokenLifetimes.of(A_YEAR, may_never_end=True)
         options: dict[str, Any] = {"session": session, "now": service.now}
-        assert expire_endless_tokens(before, **options, between=lambda: commits.append(1)) == 0
-        assert expire_endless_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 5
-        assert expire_endless_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 0
+        assert assign_expiry_to_tokens(before, **options, between=lambda: commits.append(1)) == 0
+        assert assign_expiry_to_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 5
+        assert assign_expiry_to_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 0
     assert len(commits) == 3
     assert {end_of(each) for each in tokens} == {"2027-03-01"}
     with service.session() as session:
@@ -173,7 +173,7 @@ def test_a_message_is_sent_before_the_new_expiry(service: RecordedService) -> No
     service.wait(days=900)
     assert written() == 0
     with service.session() as session:
-        expire_endless_tokens(WITH_END, session=session, now=service.now, between=lambda: None)
+        assign_expiry_to_tokens(WITH_END, session=session, now=service.now, between=lambda: None)
     service.wait(days=350)
     assert (written(), token("GET", "/user").status_code) == (0, 200)
     service.wait(days=10)

@@ -13,7 +13,7 @@ from domain.projects.members import OPERATOR_VIEWER, add_member
 from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE
 from domain.releases.usage.reading import MIN_CALLS_NEAR_LIMIT, find_affecting_changes
-from domain.releases.usage.storing import ANONYMOUS_CONSUMER, Consumer, Shape
+from domain.releases.usage.storing import ANONYMOUS_CONSUMER, Consumer, UsageShape
 from models import Application, InstanceSetting, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.releases.recorded_calls import Caller, RecordedService
@@ -51,28 +51,52 @@ def use_level(service: RecordedService, caller: Caller) -> None:
 @pytest.mark.parametrize(
     ("shape", "change_id", "certainty"),
     [
-        (Shape("PUT", "/api/v4/projects/:id", (LEVEL,), ()), "operations-access-level", "sure"),
-        (Shape("GET", "/api/v4/projects", (), ()), "operations-access-level", "possible"),
-        (Shape("GET", "/api/v4/projects", (), ("api-rate-limits",)), "api-rate-limits", "possible"),
-        (Shape("GET", "/api/v4/users", ("page",), ()), "users-offset-pagination", None),
         (
-            Shape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
+            UsageShape("PUT", "/api/v4/projects/:id", (LEVEL,), ()),
+            "operations-access-level",
+            "sure",
+        ),
+        (UsageShape("GET", "/api/v4/projects", (), ()), "operations-access-level", "possible"),
+        (
+            UsageShape("GET", "/api/v4/projects", (), ("api-rate-limits",)),
+            "api-rate-limits",
+            "possible",
+        ),
+        (UsageShape("GET", "/api/v4/users", ("page",), ()), "users-offset-pagination", None),
+        (
+            UsageShape("GET", "/api/v4/users", ("page",), ("users-offset-pagination",)),
             "users-offset-pagination",
             "sure",
         ),
         (
-            Shape("POST", "/api/v4/runners/reset_registration_token", (), ()),
+            UsageShape("POST", "/api/v4/runners/reset_registration_token", (), ()),
             "instance-runners-reset-registration-token",
             "sure",
         ),
-        (Shape("POST", "/api/v4/projects/:id/access_tokens", ("name",), ()), WITHOUT_END, "sure"),
-        (Shape("POST", "/api/v4/groups/:id/access_tokens", ("expires_at",), ()), WITHOUT_END, None),
-        (Shape("POST", "/api/v4/projects/:id/access_tokens", ("…",), ()), WITHOUT_END, "possible"),
-        (Shape("GET", "/-/jwks", (), ("jwks-alias",)), "jwks-alias", "sure"),
-        (Shape("GET", "/api/v4/groups/:id/members", (), ()), "legacy-page-urls", None),
-        (Shape("GET", "/acme/shop/alerts", (), ("legacy-page-urls",)), "legacy-page-urls", "sure"),
         (
-            Shape("GET", "/api/v4/users", (), ("of-a-former-schedule",)),
+            UsageShape("POST", "/api/v4/projects/:id/access_tokens", ("name",), ()),
+            WITHOUT_END,
+            "sure",
+        ),
+        (
+            UsageShape("POST", "/api/v4/groups/:id/access_tokens", ("expires_at",), ()),
+            WITHOUT_END,
+            None,
+        ),
+        (
+            UsageShape("POST", "/api/v4/projects/:id/access_tokens", ("…",), ()),
+            WITHOUT_END,
+            "possible",
+        ),
+        (UsageShape("GET", "/-/jwks", (), ("jwks-alias",)), "jwks-alias", "sure"),
+        (UsageShape("GET", "/api/v4/groups/:id/members", (), ()), "legacy-page-urls", None),
+        (
+            UsageShape("GET", "/acme/shop/alerts", (), ("legacy-page-urls",)),
+            "legacy-page-urls",
+            "sure",
+        ),
+        (
+            UsageShape("GET", "/api/v4/users", (), ("of-a-former-schedule",)),
             "of-a-former-schedule",
             None,
         ),
@@ -80,7 +104,7 @@ def use_level(service: RecordedService, caller: Caller) -> None:
 )
 @pytest.mark.spec("M2")
 def test_parameter_names_and_recorded_values_determine_the_certainty(
-    shape: Shape, change_id: str, certainty: str | None
+    shape: UsageShape, change_id: str, certainty: str | None
 ) -> None:
     expected = None if certainty is None else Certainty(certainty)
     assert find_affecting_changes(shape).get(change_id) is expected

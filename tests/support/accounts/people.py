@@ -14,7 +14,7 @@ import requests
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from blueprints.accounts.signing_in.attempts import sign_in_as
+from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
 from domain.accounts.passwords import hash_password
 from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import ACTIVE, get_user
@@ -189,7 +189,7 @@ def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> di
         allow_writes()
         user = get_user(person.username, session=db.session())
         proof = Authentication(user_id=user.id, methods=PASSWORD_METHODS)
-        answer = app.process_response(app.make_response(sign_in_as(proof)))
+        answer = app.process_response(app.make_response(create_sign_in_and_redirect(proof)))
     given = SimpleCookie()
     for line in answer.headers.getlist("Set-Cookie"):
         given.load(line)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sqlalchemy import Select, Update, func, select, update
 
-from domain.alerts.handling.retention import resolve_unreported
+from domain.alerts.handling.retention import resolve_stale_alerts
 from domain.alerts.storing.lifecycle import Action
 from models import Alert, Delivery, Integration, Occurrence, Project
 from tests.support.accounts.people import database_of, now
@@ -106,7 +106,7 @@ def resolve_for_silence(gatebell: LiveGatebell, integration_id: int, *, minutes:
             .where(Alert.integration_id == integration_id)
             .values(last_event_at=last_event_at)
         )
-        resolve_unreported(session=session, now=now(), between=session.flush)
+        resolve_stale_alerts(session=session, now=now(), between=session.flush)
 
 
 def _detached(gatebell: LiveGatebell, statement: Select[Row]) -> Sequence[Row]:

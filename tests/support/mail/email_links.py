@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from sqlalchemy import delete, select
 
-from domain.accounts.email_addresses import AccountMessageBuilder, request_change
+from domain.accounts.email_addresses import AccountMessageBuilder, request_address_change
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
@@ -98,7 +98,7 @@ def waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
             cost=QUICK,
         )
         policies = (keyring, letterhead, limits)
-        request_change(work_in(session, policies=policies), user.id, email)
+        request_address_change(work_in(session, policies=policies), user.id, email)
         sent = keyring.decrypt(
             session.scalar(select(Mail.text_ciphertext).where(Mail.recipient == email)) or ""
         )

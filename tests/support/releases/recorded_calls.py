@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
-from blueprints.accounts.signing_in.attempts import sign_in_as
+from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
 from domain.access.roles import Role
 from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
@@ -24,7 +24,7 @@ from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, c
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from domain.projects import creation
 from domain.projects.members import OPERATOR_VIEWER
-from domain.releases.usage.storing import Consumer, Shape
+from domain.releases.usage.storing import Consumer, UsageShape
 from models import AccessToken, CallCount, CallShape, InstanceSetting
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import RULES
@@ -164,7 +164,7 @@ class RecordedService:
         self, caller: Consumer, method: str, route: str, *changes: str, calls: int = 1
     ) -> None:
         """Count calls without sending them, with the changes that concern their values."""
-        shape = Shape(method, route, (), changes)
+        shape = UsageShape(method, route, (), changes)
         for _ in range(calls):
             counter = self.app.extensions["gatebell"].calls
             counter.count(caller, shape, address="192.0.2.7", now=self.now)
@@ -175,7 +175,9 @@ class RecordedService:
             self.app.preprocess_request()
             allow_writes()
             proof = Authentication(user_id=person.id, methods=PASSWORD_METHODS)
-            answer = self.app.process_response(self.app.make_response(sign_in_as(proof)))
+            answer = self.app.process_response(
+                self.app.make_response(create_sign_in_and_redirect(proof))
+            )
         client = self.app.test_client()
         for line in answer.headers.getlist("Set-Cookie"):
             for name, morsel in SimpleCookie(line).items():

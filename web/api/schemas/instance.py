@@ -69,13 +69,13 @@ _API_SETTINGS = {
 
 
 def _get_field_type(setting: Setting[Any]) -> Any:
-    choices = get_setting_metadata(setting).changeable_to.choices
+    choices = get_setting_metadata(setting).runtime_kind.choices
     return Literal[choices] if choices else setting.type
 
 
 def _describe_setting(setting: Setting[Any]) -> str:
     known = get_setting_metadata(setting)
-    return f"{known.doc} Allowed: {known.changeable_to.allowed}."
+    return f"{known.doc} Allowed: {known.runtime_kind.allowed}."
 
 
 def _create_resource_model(

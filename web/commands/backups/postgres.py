@@ -88,7 +88,7 @@ def find_program_version(program: str) -> int | None:
     return int(found[0]) if found else None
 
 
-def check_archive(file: Path, settings: Settings, *, program: str) -> None:
+def check_dump_archive(file: Path, settings: Settings, *, program: str) -> None:
     """Read the table of contents of a dump.
 
     Raise InvalidError if pg_restore cannot read it.
@@ -96,7 +96,7 @@ def check_archive(file: Path, settings: Settings, *, program: str) -> None:
     _run_program(program, ("--list", str(file)), settings, connects=False)
 
 
-def drop_everything(settings: Settings) -> None:
+def drop_all_objects(settings: Settings) -> None:
     """Drop our objects in the schema `public`, in one transaction."""
     from psycopg import connect, sql  # noqa: PLC0415 - SQLite needs none of it
 
@@ -161,7 +161,7 @@ def has_tables(settings: Settings) -> bool:
         engine.dispose()
 
 
-def restore(
+def restore_postgres_dump(
     settings: Settings, file: Path, expected: DatabaseContents, keyring: Keyring, *, program: str
 ) -> None:
     """Restore a dump in place of the current database.
@@ -169,9 +169,9 @@ def restore(
     The current data is dropped once the dump could be read. Raise InvalidError if the result
     differs from the backup.
     """
-    check_archive(file, settings, program=program)
+    check_dump_archive(file, settings, program=program)
     engine = _open_database(settings)
-    drop_everything(settings)
+    drop_all_objects(settings)
     restore_dump(settings, file, program=program)
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         faults = list(find_content_faults(connection, expected, keyring))

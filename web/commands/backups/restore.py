@@ -42,7 +42,7 @@ SECRET_FILES = ("secret_key", "first_administrator.txt")
 INSTANCE_FOLDER, REPOSITORIES_FOLDER = "instance", "repositories"
 
 
-def has_own_key(settings: Settings) -> bool:
+def has_generated_key(settings: Settings) -> bool:
     """Return whether the secret key is the key that this instance generated."""
     file = settings.instance_path / "secret_key"
     return file.exists() and file.read_text(encoding="utf-8").strip() == settings.secret_key
@@ -207,7 +207,7 @@ def _copy_database(
         target = directory / sqlite.DATABASE_FILE
         source = Path(str(make_url(settings.database_url).database))
         sqlite.copy_database(source, target)
-        with sqlite.open_copy(target) as connection:
+        with sqlite.open_database_copy(target) as connection:
             if faults := sqlite.find_page_faults(connection):
                 raise InvalidError(f"The database is damaged. {faults[0]}")
             return target.name, read_database_contents(connection, keyring)
@@ -221,7 +221,7 @@ def _copy_database(
 
 def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> Iterator[str]:
     """Copy the files of the instance, and yield a sentence about each omission."""
-    if has_own_key(settings) and not without_key:
+    if has_generated_key(settings) and not without_key:
         for name in SECRET_FILES:
             source = settings.instance_path / name
             if source.exists():
@@ -292,9 +292,11 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     db.engine.dispose()
     file = directory / manifest.database_file
     if settings.uses_sqlite:
-        aside = sqlite.restore(settings, file, manifest.contents, keyring)
+        aside = sqlite.restore_sqlite_copy(settings, file, manifest.contents, keyring)
     else:
-        postgres.restore(settings, file, manifest.contents, keyring, program=pg_restore)
+        postgres.restore_postgres_dump(
+            settings, file, manifest.contents, keyring, program=pg_restore
+        )
         aside = None
     _restore_files(directory, manifest, settings)
     repositories = _restore_repositories(directory)
@@ -351,7 +353,7 @@ def _get_backup_keyring(directory: Path, manifest: Manifest, settings: Settings)
 
 def _is_key_restored(manifest: Manifest, settings: Settings) -> bool:
     """Return whether the key of the backup replaces the key that this instance generated."""
-    return has_own_key(settings) and manifest.has(f"{INSTANCE_FOLDER}/{_SECRET_KEY_FILE}")
+    return has_generated_key(settings) and manifest.has(f"{INSTANCE_FOLDER}/{_SECRET_KEY_FILE}")
 
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:

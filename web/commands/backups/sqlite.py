@@ -38,7 +38,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def open_copy(file: Path) -> Iterator[Connection]:
+def open_database_copy(file: Path) -> Iterator[Connection]:
     """Open a copy for reading, while no other process uses it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.connect() as connection:
@@ -76,7 +76,7 @@ def has_tables(settings: Settings) -> bool:
         return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def restore(
+def restore_sqlite_copy(
     settings: Settings, source: Path, expected: DatabaseContents, keyring: Keyring
 ) -> Path | None:
     """Replace the database with a copy and return the path of the former database, if any.
@@ -87,7 +87,7 @@ def restore(
     copy = place.with_name(f"{place.name}.restoring")
     copy.unlink(missing_ok=True)
     copy_database(source, copy)
-    with open_copy(copy) as connection:
+    with open_database_copy(copy) as connection:
         faults = [
             *find_page_faults(connection),
             *find_content_faults(connection, expected, keyring),
@@ -100,12 +100,12 @@ def restore(
         )
     with _open_copy_for_changes(copy) as connection:
         delete_hosts(connection)
-    former = _move_aside(place)
+    former = _move_database_aside(place)
     copy.rename(place)
     return former
 
 
-def _move_aside(place: Path) -> Path | None:
+def _move_database_aside(place: Path) -> Path | None:
     """Rename the current database and its companion files, and return the new path."""
     if not place.exists():
         return None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.matching.matchers import matches_all
+from domain.alerts.matching.matchers import matches_all_labels
 from domain.alerts.matching.parser import parse_matchers
 from domain.core.errors import InvalidError
 from tests.support.alerts.monitoring import PROGRAMS, is_installed
@@ -61,7 +61,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_matchers_that_amtool_accepts_match_the_same_alerts(directory: Path, text: str) -> None:
     expected = judged(text, directory)
     try:
-        found = matches_all(parse_matchers(text), LABELS)
+        found = matches_all_labels(parse_matchers(text), LABELS)
     except InvalidError:
         assert expected is None
     else:

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.matching.matchers import Matcher, MatcherOperator, format_matchers, matches_all
+from domain.alerts.matching.matchers import (
+    Matcher,
+    MatcherOperator,
+    format_matchers,
+    matches_all_labels,
+)
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH, parse_matchers
 from domain.core.errors import InvalidError
 from tests.support.wire.garbage import bounded
@@ -55,7 +60,7 @@ def test_values_are_read_as_alertmanager_reads_them(text: str, name: str, value:
 @pytest.mark.parametrize("text", ["", " ", "{}", " { } ", "\n"])
 def test_there_may_be_no_matchers(text: str) -> None:
     assert parse_matchers(text) == ()
-    assert matches_all((), {"any": "thing"})
+    assert matches_all_labels((), {"any": "thing"})
 
 
 @pytest.mark.parametrize(
@@ -127,11 +132,11 @@ def test_texts_that_are_too_long_or_cannot_be_stored_are_rejected(text: str) -> 
 )
 def test_all_matchers_have_to_match_the_whole_value(text: str, is_match: bool) -> None:  # noqa: FBT001 - a column of the table
     labels = {"service": "web", "host": "db-1", "lines": "a\nb"}
-    assert matches_all(parse_matchers(text), labels) is is_match
+    assert matches_all_labels(parse_matchers(text), labels) is is_match
 
 
 def test_a_pathological_regular_expression_is_fast() -> None:
-    assert not matches_all(parse_matchers('a=~"(x*)*y"'), {"a": "x" * 100_000})
+    assert not matches_all_labels(parse_matchers('a=~"(x*)*y"'), {"a": "x" * 100_000})
 
 
 STORABLE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
@@ -157,4 +162,4 @@ def test_any_text_is_parsed_or_rejected(text: str) -> None:
     except InvalidError:
         found = ()
     assert parse_matchers(format_matchers(found)) == found
-    assert matches_all(found, {"a": "b"}) in {True, False}
+    assert matches_all_labels(found, {"a": "b"}) in {True, False}

@@ -40,7 +40,7 @@ def item(**changes: Any) -> dict[str, Any]:
 
 
 def read(**changes: Any) -> IncomingAlert:
-    (alert,) = prometheus.parse(webhook(item(**changes)), now=NOW).alerts
+    (alert,) = prometheus.parse_webhook_items(webhook(item(**changes)), now=NOW).alerts
     return alert
 
 

@@ -9,7 +9,7 @@ import pytest
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.reading.incoming import EventAction, InvalidEventError, ParsedBody
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
 from domain.alerts.reading.pagerduty import hide_routing_key
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -26,7 +26,7 @@ def read(
     *,
     flag: bool = True,
     at: datetime = NOW,
-    mapping: FieldMapping = UNMAPPED,
+    mapping: FieldMapping = NO_FIELD_MAPPING,
 ) -> ParsedBody:
     policy = ParserSettings(nesting_limit=100, automatic_fingerprint=flag)
     return body_format.read(orjson.dumps(body), now=at, reading=policy, mapping=mapping)

@@ -104,7 +104,7 @@ def test_a_body_with_unknown_fields_is_shown_completely() -> None:
 
 
 def shown(name: str) -> Mapping[str, object]:
-    return PROMETHEUS.get_shown_part(PROMETHEUS.reduce_to_item(body_of(name), 0))
+    return PROMETHEUS.get_displayed_payload(PROMETHEUS.reduce_body_to_item(body_of(name), 0))
 
 
 @pytest.mark.spec("I13", "J5")

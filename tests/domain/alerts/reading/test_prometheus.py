@@ -63,7 +63,7 @@ def test_each_top_level_attribute_is_required_and_named(name: str) -> None:
     body = webhook(item())
     del body[name]
     with pytest.raises(MissingAttributesError) as refusal:
-        prometheus.parse(body, now=NOW)
+        prometheus.parse_webhook_items(body, now=NOW)
     assert refusal.value.names == (name,)
     assert name in str(refusal.value)
 
@@ -71,7 +71,7 @@ def test_each_top_level_attribute_is_required_and_named(name: str) -> None:
 @pytest.mark.spec("I11")
 def test_all_missing_attributes_are_named() -> None:
     with pytest.raises(MissingAttributesError) as refusal:
-        prometheus.parse({"title": "not a webhook"}, now=NOW)
+        prometheus.parse_webhook_items({"title": "not a webhook"}, now=NOW)
     assert refusal.value.names == (
         "alerts",
         "commonAnnotations",
@@ -88,28 +88,28 @@ def test_all_missing_attributes_are_named() -> None:
 @pytest.mark.spec("I11")
 def test_a_required_attribute_may_be_empty_or_null() -> None:
     body = webhook(item(), groupKey="", receiver=None, commonLabels=None, version="1")
-    assert len(prometheus.parse(body, now=NOW).alerts) == 1
+    assert len(prometheus.parse_webhook_items(body, now=NOW).alerts) == 1
 
 
 @pytest.mark.spec("I11")
 @pytest.mark.parametrize("alerts", [None, {}, "text", 5])
 def test_alerts_must_be_an_array(alerts: object) -> None:
     with pytest.raises(MissingAttributesError) as refusal:
-        prometheus.parse(webhook(alerts=alerts), now=NOW)
+        prometheus.parse_webhook_items(webhook(alerts=alerts), now=NOW)
     assert refusal.value.names == ("alerts (an array)",)
 
 
 @pytest.mark.spec("I11")
 def test_a_webhook_without_items_is_rejected() -> None:
     with pytest.raises(NoValidItemError, match="alerts is empty") as refusal:
-        prometheus.parse(webhook(), now=NOW)
+        prometheus.parse_webhook_items(webhook(), now=NOW)
     assert refusal.value.refused == ()
 
 
 @pytest.mark.spec("I11")
 def test_each_item_is_a_separate_alert() -> None:
     body = webhook(item(), item(labels={"alertname": "DiskFull"}))
-    alerts = prometheus.parse(body, now=NOW).alerts
+    alerts = prometheus.parse_webhook_items(body, now=NOW).alerts
     assert [(alert.title, alert.item_index) for alert in alerts] == [
         ("HighLatency", 0),
         ("DiskFull", 1),
@@ -147,7 +147,7 @@ def test_the_title_is_the_first_non_blank_one() -> None:
     ],
 )
 def test_an_invalid_item_does_not_affect_other_items(invalid: Any, reason: str) -> None:
-    parsed = prometheus.parse(webhook(item(), invalid, item()), now=NOW)
+    parsed = prometheus.parse_webhook_items(webhook(item(), invalid, item()), now=NOW)
     assert [alert.item_index for alert in parsed.alerts] == [0, 2]
     assert parsed.refused == (RejectedAlertItem(item_index=1, reason=reason),)
 
@@ -155,7 +155,7 @@ def test_an_invalid_item_does_not_affect_other_items(invalid: Any, reason: str) 
 @pytest.mark.spec("I12")
 def test_without_any_valid_item_each_has_its_reason() -> None:
     with pytest.raises(NoValidItemError) as refusal:
-        prometheus.parse(webhook(item(startsAt=None), 5), now=NOW)
+        prometheus.parse_webhook_items(webhook(item(startsAt=None), 5), now=NOW)
     assert refusal.value.refused == (
         RejectedAlertItem(item_index=0, reason="startsAt is missing"),
         RejectedAlertItem(item_index=1, reason="it is not an object"),
@@ -265,22 +265,25 @@ def test_without_labels_the_title_identifies_the_alert(labels: object) -> None:
     [(0, 0), (3, 3), (-1, 0), (2**40, 2**31 - 1), (True, 0), ("3", 0), (None, 0), ([], 0)],
 )
 def test_alerts_that_the_sender_omitted_are_counted(sent: object, count: int) -> None:
-    parsed = prometheus.parse(webhook(item(), truncatedAlerts=sent), now=NOW)
+    parsed = prometheus.parse_webhook_items(webhook(item(), truncatedAlerts=sent), now=NOW)
     assert parsed.truncated_alerts == count
     assert len(parsed.parse_warnings) == bool(count)
 
 
 def test_thousands_of_items_are_all_read() -> None:
     body = webhook(*(item(fingerprint=str(number)) for number in range(2_000)))
-    assert len({alert.fingerprint for alert in prometheus.parse(body, now=NOW).alerts}) == 2_000
+    assert (
+        len({alert.fingerprint for alert in prometheus.parse_webhook_items(body, now=NOW).alerts})
+        == 2_000
+    )
 
 
 @pytest.mark.spec("I13", "J5")
 def test_the_page_of_an_alert_shows_its_item_annotations_first() -> None:
     body = webhook(item(), item(values={"B": 1}))
-    shown = PROMETHEUS.get_shown_part(PROMETHEUS.reduce_to_item(body, 1))
+    shown = PROMETHEUS.get_displayed_payload(PROMETHEUS.reduce_body_to_item(body, 1))
     assert list(shown) == ["annotations", "labels", "status", "startsAt", "endsAt", "values"]
-    assert list(PROMETHEUS.get_shown_part(webhook({"startsAt": START}))) == ["startsAt"]
+    assert list(PROMETHEUS.get_displayed_payload(webhook({"startsAt": START}))) == ["startsAt"]
 
 
 LABELS = st.sampled_from(
@@ -314,7 +317,7 @@ def outcome(
     body: dict[str, Any],
 ) -> tuple[tuple[IncomingAlert, ...], tuple[RejectedAlertItem, ...]]:
     try:
-        parsed = prometheus.parse(body, now=NOW)
+        parsed = prometheus.parse_webhook_items(body, now=NOW)
     except NoValidItemError as refusal:
         return (), refusal.refused
     return parsed.alerts, parsed.refused
@@ -341,5 +344,5 @@ def test_any_value_in_any_attribute_is_parsed_or_rejected(items: list[Any], othe
 def test_any_top_level_value_is_parsed_or_rejected(body: dict[str, Any]) -> None:
     received = parse_body_object(posted(body), nesting_limit=100)
     with pytest.raises((MissingAttributesError, NoValidItemError)) as refusal:
-        prometheus.parse(received, now=NOW)
+        prometheus.parse_webhook_items(received, now=NOW)
     assert str(refusal.value).endswith(".")

@@ -52,5 +52,5 @@ def test_a_missing_or_future_end_does_not_resolve(end: object) -> None:
 
 @pytest.mark.spec("I15")
 def test_the_status_of_the_group_does_not_resolve_an_item() -> None:
-    (alert,) = prometheus.parse(webhook(item(), status="resolved"), now=NOW).alerts
+    (alert,) = prometheus.parse_webhook_items(webhook(item(), status="resolved"), now=NOW).alerts
     assert alert.state is AlertState.FIRING

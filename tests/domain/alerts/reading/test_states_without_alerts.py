@@ -50,7 +50,7 @@ def test_messages_of_uptime_kuma_without_a_heartbeat_do_not_stay_open() -> None:
 
 
 def test_recognition_warns_if_a_format_never_resolves() -> None:
-    own = HTTP.example_body(now=NOW)
+    own = HTTP.build_example_body(now=NOW)
     found = recognize_sample(own, now=NOW, reading=READING)
     assert found.preview.never_resolves is None
     foreign = recognize_sample('{"title": "Disk", "foo": 1}', now=NOW, reading=READING)

@@ -11,7 +11,7 @@ from domain.alerts.reading.text import (
     convert_to_text,
     format_canonical_json,
     format_indented_json,
-    replace_unstorable,
+    replace_unstorable_characters,
     truncate_to_length,
 )
 from tests.domain.alerts.reading.strategies import field_values, json_values, posted
@@ -28,13 +28,13 @@ def test_a_longer_text_ends_in_an_ellipsis_within_the_length() -> None:
 
 @pytest.mark.parametrize("character", [chr(0), chr(0xD800), chr(0xDFFF)])
 def test_a_character_that_no_column_holds_becomes_a_replacement(character: str) -> None:
-    assert replace_unstorable(f"disk{character}full") == "disk\ufffdfull"
-    assert replace_unstorable(f"диск{character}") == "диск\ufffd"
+    assert replace_unstorable_characters(f"disk{character}full") == "disk\ufffdfull"
+    assert replace_unstorable_characters(f"диск{character}") == "диск\ufffd"
 
 
 def test_other_characters_stay() -> None:
     text = "磁盘 🔥 \u202e\u200b\x01 <b>"
-    assert replace_unstorable(text) == text
+    assert replace_unstorable_characters(text) == text
 
 
 @pytest.mark.spec("I3")

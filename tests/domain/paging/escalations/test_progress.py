@@ -21,7 +21,7 @@ from domain.paging.escalations.steps import (
     advance_after_unreached_round,
     build_first_progress,
     find_next_due,
-    shift_progress,
+    shift_escalation_progress,
 )
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -78,7 +78,10 @@ def test_a_late_step_moves_those_after_it() -> None:
 
 
 def test_the_time_of_steps_stops_while_an_escalation_is_held() -> None:
-    given_plan, progress = plan(0, 5), shift_progress(build_first_progress(NOON), 30 * MINUTE)
+    given_plan, progress = (
+        plan(0, 5),
+        shift_escalation_progress(build_first_progress(NOON), 30 * MINUTE),
+    )
     assert find_next_due(given_plan, progress) == NOON + 30 * MINUTE
 
 

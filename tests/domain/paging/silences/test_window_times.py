@@ -28,7 +28,7 @@ def window(start: str, hours: float, rule: str = "", zone: str = "Europe/Berlin"
 
 
 def shown(times: WindowTimes, moment: datetime, count: int) -> list[str]:
-    found = islice(times.find_ending_after(moment), count)
+    found = islice(times.find_occurrences_ending_after(moment), count)
     return [f"{each.starts_at:%d.%H:%M}-{each.ends_at:%H:%M}" for each in found]
 
 
@@ -45,12 +45,12 @@ def test_an_hour_that_occurs_twice_is_covered_both_times() -> None:
 
 
 def test_a_window_that_begins_in_the_missing_hour_does_not_end_before() -> None:
-    (found,) = window("2026-03-29T02:50", 1 / 3).find_ending_after(LONG_AGO)
+    (found,) = window("2026-03-29T02:50", 1 / 3).find_occurrences_ending_after(LONG_AGO)
     assert found.ends_at - found.starts_at == HOUR / 3
 
 
 def test_the_night_of_the_change_is_an_hour_longer() -> None:
-    (found,) = window("2026-10-24T22:00", 8).find_ending_after(LONG_AGO)
+    (found,) = window("2026-10-24T22:00", 8).find_occurrences_ending_after(LONG_AGO)
     assert found.ends_at - found.starts_at == 9 * HOUR
     assert found.ends_at.astimezone(BERLIN).hour == 6
 
@@ -73,7 +73,7 @@ def test_the_first_and_last_moment_are_known() -> None:
     sundays = window("2026-12-01T02:00", 2, "FREQ=WEEKLY;BYDAY=SU;UNTIL=20261220", "UTC")
     assert sundays.first_starts_at == datetime(2026, 12, 6, 2, tzinfo=UTC)
     assert sundays.last_ends_at is not None
-    assert sundays.last_ends_at >= list(sundays.find_ending_after(LONG_AGO))[-1].ends_at
+    assert sundays.last_ends_at >= list(sundays.find_occurrences_ending_after(LONG_AGO))[-1].ends_at
     assert window("2026-12-01T02:00", 2, "FREQ=DAILY").last_ends_at is None
 
 
@@ -124,7 +124,7 @@ def test_occurrences_are_in_order_and_at_their_local_time(
         recurrence=parse_recurrence_rule(rule),
     )
     place = ZoneInfo(zone)
-    found = list(islice(times.find_ending_after(moment), 40))
+    found = list(islice(times.find_occurrences_ending_after(moment), 40))
     assert len(found) == 40
     assert found[0].ends_at > moment
     for each, following in pairwise(found):

@@ -25,7 +25,7 @@ from tests.support.service.commands import operate
 from tests.support.service.live import SECRET_KEY
 from tests.support.wire.html_forms import forms_in
 from web.database.engine import open_engine
-from web.database.schema import migrate
+from web.database.schema import migrate_to_newest
 from web.extensions import db
 from web.jobs.retention import prune_database, update_daily_counts
 from web.services import services
@@ -41,7 +41,7 @@ def migrated_plain(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory)
     url = postgres.new_plain_database()
     directory = tmp_path_factory.mktemp("plain")
     environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    migrate(parse_settings(environment))
+    migrate_to_newest(parse_settings(environment))
     return url
 
 
