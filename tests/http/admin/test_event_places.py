@@ -76,5 +76,5 @@ def test_a_project_event_without_a_project_is_rejected(gatebell: LiveGatebell) -
         for kind in kinds:
             if kind.startswith(named):
                 continue
-            with pytest.raises(ValueError, match="names no project"):
+            with pytest.raises(ValueError, match="must name a project"):
                 store_event(Event(kind=kind), EventSource(), session=session, now=now())

@@ -75,7 +75,7 @@ def answer(copy: Copy, *, may_write: bool) -> OAuthResponse:
         ProtocolRequest("POST", parameters, copy.headers),
     )
     may = ClientEndpoint._can_use_combined_lookup if may_write else lambda *_: False  # noqa: SLF001
-    with patch.object(ClientEndpoint, "_can_write_with_lookup", may):
+    with patch.object(ClientEndpoint, "_can_use_combined_lookup", may):
         if "grant_type" in copy.form:
             response = server.create_token_response(request)
         else:

@@ -180,13 +180,13 @@ def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
     def counted(name: str, do: Callable[..., object]) -> Callable[..., object]:
         def call(*given: object) -> object:
             calls[name] += 1
-            if calls["may_have_changed"] == 5:
+            if calls["may_result_have_changed"] == 5:
                 has_looked.set()
             return do(*given)
 
         return call
 
-    for name in ("ask", "may_have_changed"):
+    for name in ("ask", "may_result_have_changed"):
         monkeypatch.setattr(RepeatedQuery, name, counted(name, getattr(RepeatedQuery, name)))
     with Scheduler([Work("any", settings, is_done.set)], settings):
         assert has_looked.wait(PATIENCE)

@@ -82,14 +82,15 @@ def supervise(
     """Supervise programs; optionally restart the last one when it ends."""
     made = [f"SupervisedProgram(command=[sys.executable, '-c', {each!r}])" for each in programs]
     if is_restarted:
-        made[-1] = f"{made[-1][:-1]}, when_ended=EndReaction.RESTART)"
+        made[-1] = f"{made[-1][:-1]}, when_ended=ProgramEndReaction.RESTART)"
     return begin(f"dict(zip('0123', [{', '.join(made)}]))", patience=patience)
 
 
 def begin(programs: str, *, patience: float = 10) -> subprocess.Popen[str]:
     """Start a supervisor in its own process; `programs` is Python code."""
     code = (
-        "import sys; from web.server.supervisor import EndReaction, SupervisedProgram, Supervisor;"
+        "import sys; from web.server.supervisor import ProgramEndReaction;"
+        "from web.server.supervisor import SupervisedProgram, Supervisor;"
         f" sys.exit(Supervisor({programs}, patience={patience}).run())"
     )
     return subprocess.Popen(
@@ -198,7 +199,8 @@ def prepared(first: str, sign: Path, *, watchdog_seconds: int = 50) -> subproces
     return begin(
         f"{{'first': SupervisedProgram(command=[{python}, {SIGN!r}, 'later', '{sign}'],"
         f" watchdog_seconds={watchdog_seconds},"
-        f" first_command=[{python}, {first!r}, 'first', '{sign}'], when_ended=EndReaction.RESTART),"
+        f" first_command=[{python}, {first!r}, 'first', '{sign}'],"
+        " when_ended=ProgramEndReaction.RESTART),"
         f" 'second': SupervisedProgram(command=[{python}, {HELD!r}], waits_for='first')}}"
     )
 
