@@ -181,7 +181,7 @@ def test_rejected_deliveries_can_be_replayed_after_their_cause_is_fixed(app: Fla
         error: str = json.loads(done.stderr)["error"]
         return error
 
-    assert "is off" in fails("replay", *of_it, "--last", "1h")
+    assert "is turned off" in fails("replay", *of_it, "--last", "1h")
     operate(app, "integrations", "change", *of_it, "--active")
     assert fails("replay", *of_it) == "Use either `--last` or `--since`."
     assert "is not a time" in fails("replay", *of_it, "--since", "yesterday")

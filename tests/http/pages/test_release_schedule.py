@@ -320,7 +320,7 @@ def test_feeds_and_calendars_can_be_filtered(gatebell: LiveGatebell) -> None:
         events = calendar_of(gatebell, f"{ICS}?interface=oauth").events
     assert [each.tags[0].term for each in read.entries] == ["oauth"]
     assert read.feed.id == f"{gatebell.url}{ATOM}?interface=oauth"
-    assert [each.summary for each in events] == ["Release 17.0: 1 change of interfaces"]
+    assert [each.summary for each in events] == ["Release 17.0: 1 interface change"]
     assert len(feed_of(gatebell, f"{ATOM}?release=99.0").entries) == 0
 
 

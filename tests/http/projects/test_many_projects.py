@@ -62,7 +62,7 @@ def test_a_search_finds_groups_and_projects(gatebell: LiveGatebell) -> None:
     group = make_large_group(gatebell, word)
     browser = signed_in(gatebell, alice(gatebell))
     found = browser.get(f"{gatebell.url}/groups", params={"search": word.upper()}).text
-    assert f"0 groups and {SIZE} projects with" in found
+    assert f"0 groups and {SIZE} projects matching" in found
     assert len(paths_on(found, group)) == SIZE
     by_path = browser.get(f"{gatebell.url}/groups", params={"search": group}).text
     assert f'href="/{group}"' in by_path

@@ -268,7 +268,7 @@ def test_a_user_on_call_writes_a_handoff_note(gatebell: LiveGatebell, night: Nig
     writer = night.caller(scopes="write_alerts")
     assert "Enter" in writer.refused("POST", notes, json={"text": " \n "})
     theirs = other.done("POST", notes, json={"text": "Mine"}, status=201)["id"]
-    assert "your own notes" in writer.refused("DELETE", f"{notes}/{theirs}", status=403)
+    assert "notes of other users" in writer.refused("DELETE", f"{notes}/{theirs}", status=403)
     other.done("DELETE", f"{notes}/{theirs}", status=204)
     writer.done("DELETE", f"{notes}/{note['id']}", status=204)
     assert gatebell.cli("handover-notes", "list", project, "Primary")["handover_notes"] == []
@@ -331,7 +331,7 @@ def test_a_team_writes_an_incident_document(gatebell: LiveGatebell, night: Night
     saved = call.done("PUT", document, json={"text": "# Learned\n\nAll", "revision": 0})
     assert (saved["saved"], saved["revision"], saved["updated_by"]) == (True, 1, name)
     stale = {"text": "Other", "revision": 0}
-    assert f"by @{name} meanwhile" in call.refused("PUT", document, json=stale, status=409)
+    assert f"by @{name} in the meantime" in call.refused("PUT", document, json=stale, status=409)
     assert call.done("PUT", document, json={"text": "# Learned\n\nAll"})["revision"] == 1
     assert call("GET", f"{document}.md").text == "# Learned\n\nAll\n"
     assert call.done("GET", f"{document}?template=true")["text"].startswith("# Outage\n")

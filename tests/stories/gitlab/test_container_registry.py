@@ -376,7 +376,7 @@ def test_a_key_is_rotated_with_an_overlap(
     with pytest.raises(GitlabError) as refused:
         listed.tags.delete("v1")
     assert refused.value.response_code == 502
-    assert "give it the current certificates" in str(refused.value)
+    assert "install the current certificates" in str(refused.value)
 
     registry.stop()
     registry.connect(service, service.cli("registry", "configuration")["configuration"])

@@ -387,7 +387,7 @@ def test_the_grace_period_starts_with_the_rule_or_the_membership(
     page = open_browser(gatebell, old).get(gatebell.url + PROFILE)
     assert f"the group {group} requires two-factor authentication. Set it up" in words(page)
     begins = now() + timedelta(hours=24)
-    assert f"From {begins:%Y-%m-%d}" in words(page)
+    assert f"Starting {begins:%Y-%m-%d}" in words(page)
     assert token_for_password(gatebell, old).status_code == 200
 
     past, old_id = now() - timedelta(hours=25), id_of(gatebell, old)

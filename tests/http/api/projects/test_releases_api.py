@@ -71,7 +71,7 @@ def test_links_of_a_release_are_added_changed_and_deleted(project: ApiCaller) ->
     for url in ("javascript:alert(1)", "files.example", "https://", "https://a b", "file:///etc"):
         wrong = {"name": "x", "url": url}
         error = project.refused("POST", "/releases/v1.0/assets/links", json=wrong)
-        assert error.startswith("url"), url
+        assert error.startswith("`url`"), url
 
 
 def test_links_have_the_field_external_before_16_0(project: ApiCaller) -> None:

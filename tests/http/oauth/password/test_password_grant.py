@@ -346,7 +346,7 @@ def test_the_setting_for_git_passwords_turns_the_password_grant_off(own: LiveGat
 def test_the_setting_for_git_passwords_explains_that_git_is_unaffected(
     own: LiveGatebell,
 ) -> None:
-    said = "changes nothing for Git, which takes access tokens"
+    said = "has no effect on Git, which only accepts access tokens"
     page = signed_in(own, root(own)).get(f"{own.url}/admin/settings").text
     description = requests.get(f"{own.url}/api/openapi.json", timeout=60).text
     assert said in page

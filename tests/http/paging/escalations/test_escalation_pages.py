@@ -120,7 +120,7 @@ def test_the_form_shows_errors_of_a_policy(gatebell: LiveGatebell) -> None:
         ("steps-0-targets-0", "", "choose between 1 and 20 targets"),
         ("steps-0-targets-0", "user:x", "Choose who is paged from the list."),
         ("steps-0-targets-0", "user:999999999999999999", "is not a member who can see"),
-        ("repeats", "10", "Choose 0 to 9 repeats."),
+        ("repeats", "10", "Enter a number from 0 to 9."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
     ):
         given = {**good, name: value}

@@ -106,7 +106,7 @@ def test_pages_of_a_project_show_silences_of_its_group(project: Project) -> None
     assert f"from {group}" in of_project.text
     assert f"/groups/{group}/-/silences/" not in of_project.text
     alert = browser.get(f"{project.url}/alerts/1")
-    assert f"</a></strong> in {group} until" in alert.text
+    assert f"</a></strong> in group {group} until" in alert.text
 
 
 def test_a_guest_of_a_group_and_a_personal_namespace_have_no_silences(project: Project) -> None:
