@@ -128,8 +128,6 @@ def render_error_page(
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _ERROR_PAGE_TEXTS.get(status, _ERROR_PAGE_TEXTS[usual])
-    if sentence:
-        sentence = sentence.replace("`", "")  # code in errors for programs
     if sentence and status == HTTPStatus.NOT_FOUND:
         advice = ""  # the message already names what is missing
     html = render_template(

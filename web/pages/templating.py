@@ -11,7 +11,7 @@ from typing import Any
 
 from flask import Flask, g, has_request_context, request, url_for
 from flask_login import current_user
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from sqlalchemy.exc import SQLAlchemyError
 
 from domain.alerts.reading.times import format_utc_time
@@ -245,6 +245,20 @@ def readable(text: str) -> str:
     return text.translate(_DIRECTION_OVERRIDES)
 
 
+def mark_code(text: str) -> Markup:
+    """Return a text in which the parts between backticks are code.
+
+    Errors and descriptions of settings name parameters in backticks, for all interfaces alike.
+    """
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # A value in the text contains a backtick.
+        return escape(text)
+    marked = (
+        Markup("<code>{}</code>") if place % 2 else Markup("{}") for place in range(len(parts))
+    )
+    return Markup("").join(form.format(part) for form, part in zip(marked, parts, strict=True))
+
+
 def initial(text: str) -> str:
     """Return the first letter or digit of a name in upper case."""
     return next((character.upper() for character in text if character.isalnum()), "?")
@@ -295,6 +309,7 @@ def init_app(app: Flask) -> None:
         "readable": readable,
         "document": render_markdown_document,
         "initial": initial,
+        "mark_code": mark_code,
     }
     app.jinja_env.filters.update(filters)
     app.jinja_env.tests["web_link"] = is_web_url

@@ -44,15 +44,15 @@ class SecondFactorRule:
 
     #: Users who need a second factor: `REQUIRED_FOR_NOBODY`, `REQUIRED_FOR_ADMINISTRATORS` or
     #: `REQUIRED_FOR_EVERYBODY`.
-    whom: str
+    required_of: str
     #: Day (UTC) on which the rule takes effect. Before that, users get a notice. None if it is
     #: already in effect.
     begins: date | None = None
 
     def names(self, *, is_admin: bool) -> bool:
         """Return whether the rule applies to a user, now or from its start."""
-        return self.whom == REQUIRED_FOR_EVERYBODY or (
-            self.whom == REQUIRED_FOR_ADMINISTRATORS and is_admin
+        return self.required_of == REQUIRED_FOR_EVERYBODY or (
+            self.required_of == REQUIRED_FOR_ADMINISTRATORS and is_admin
         )
 
     def holds(self, today: date) -> bool:

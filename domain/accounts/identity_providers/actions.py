@@ -120,8 +120,8 @@ def test_connection(work: UnitOfWork, provider_id: int) -> ConnectionTest:
     try:
         party = build_provider_client(work, _get_provider(work, provider_id))
         release_locks(work.session)  # The following request may be slow.
-        found = party.metadata(afresh=True)
-        keys = len(party.keys(afresh=True).keys) if "jwks_uri" in found else None
+        found = party.metadata(refresh=True)
+        keys = len(party.keys(refresh=True).keys) if "jwks_uri" in found else None
     except ProviderError as error:
         return ConnectionTest(works=False, problem=error.reason)
     names_itself = found.get("authorization_response_iss_parameter_supported") is True

@@ -27,9 +27,9 @@ _PAGE_SIZE, _MAX_PAGES = 10, 100
 class GitHubClient(ProviderClient):
     """A client that requests user details from GitHub, with a fixed current time."""
 
-    def metadata(self, *, afresh: bool = False) -> JsonDocument:
-        """Return the URLs of the endpoints; with `afresh`, check that the API responds."""
-        if afresh:
+    def metadata(self, *, refresh: bool = False) -> JsonDocument:
+        """Return the URLs of the endpoints; with `refresh`, check that the API responds."""
+        if refresh:
             with suppress(
                 ProviderTokenRejectedError
             ):  # An Enterprise Server in private mode requires a token.

@@ -137,10 +137,10 @@ class ProviderClient:
         self._upstream = upstream
         self._now = now
 
-    def metadata(self, *, afresh: bool = False) -> JsonDocument:
+    def metadata(self, *, refresh: bool = False) -> JsonDocument:
         """Return the provider's metadata (Discovery section 4)."""
         address = get_well_known_url(self._client.issuer, external=True)
-        found = self._get_document(address, afresh=afresh)
+        found = self._get_document(address, refresh=refresh)
         if found.get("issuer") != self._client.issuer:
             raise self._build_response_error(
                 "the issuer in its metadata differs from the configured issuer"
@@ -151,9 +151,9 @@ class ProviderClient:
             self._url(userinfo, "userinfo_endpoint")
         return found
 
-    def keys(self, *, afresh: bool = False) -> KeySet:
+    def keys(self, *, refresh: bool = False) -> KeySet:
         """Return the keys with which the provider signs."""
-        found = self._get_document(str(self.metadata()["jwks_uri"]), afresh=afresh)
+        found = self._get_document(str(self.metadata()["jwks_uri"]), refresh=refresh)
         try:
             return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
         except (JoseError, *PARSE_ERRORS) as error:
@@ -300,7 +300,7 @@ class ProviderClient:
         try:
             return self._decode_with_keys(self.keys(), id_token)
         except InvalidKeyIdError:
-            return self._decode_with_keys(self.keys(afresh=True), id_token)
+            return self._decode_with_keys(self.keys(refresh=True), id_token)
 
     @staticmethod
     def _decode_with_keys(keys: KeySet, id_token: str) -> jwt.Token:
@@ -338,12 +338,12 @@ class ProviderClient:
         headers = {"Authorization": f"Bearer {access_token}"}
         return self._fetch_json(self._url(address, "userinfo_endpoint"), headers, kind)
 
-    def _get_document(self, address: str, *, afresh: bool) -> JsonDocument:
+    def _get_document(self, address: str, *, refresh: bool) -> JsonDocument:
         documents, url = self._upstream.documents, self._url(address, "its address")
         asked_at, known = documents.get(address, (self._now - _DOCUMENT_LIFETIME, None))
-        if known is not None and not afresh and self._now - asked_at < _DOCUMENT_LIFETIME:
+        if known is not None and not refresh and self._now - asked_at < _DOCUMENT_LIFETIME:
             return known
-        if known is None and not afresh and self._now - asked_at < _RETRY_DELAY:
+        if known is None and not refresh and self._now - asked_at < _RETRY_DELAY:
             # Otherwise, strangers could make many requests wait for the provider.
             reason = f"{url.shown} did not respond a moment ago"
             raise ProviderUnreachableError(self._client.title, reason)

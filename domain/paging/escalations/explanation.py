@@ -169,8 +169,8 @@ def explain_escalation(
         can_escalate=is_open and policy is not None and state is not EscalationState.HELD,
     )
     if policy is not None and view.can_escalate:
-        whom = _describe_escalation_recipients(row, policy, session=session, now=now)
-        view = replace(view, escalates_to=whom)
+        recipients = _describe_escalation_recipients(row, policy, session=session, now=now)
+        view = replace(view, escalates_to=recipients)
     if backlog is not None and (state is None or state not in _STATES_BY_STATUS[alert.status]):
         return _build_unprocessed_view(view, backlog, alert.status, now=now)
     never_began = state is EscalationState.STOPPED and (
@@ -233,15 +233,17 @@ def _build_escalation_view(
     state = EscalationState(row.state)
     plan = build_plan(policy) if policy else None
     next_at = _find_next_due_time(row, state, plan) if status == _TRIGGERED else None
-    whom = (
-        _PageReasonReader(session).whom(plan.steps[row.step], next_at) if plan and next_at else ""
+    recipients = (
+        _PageReasonReader(session).describe_recipients(plan.steps[row.step], next_at)
+        if plan and next_at
+        else ""
     )
     late = now - row.next_at if row.next_at and state in _DUE_STATES else timedelta()
     shown = replace(
         view,
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
-        next_whom=whom,
+        next_whom=recipients,
         rests_until=row.next_at if is_waiting_for_end_time(row) else None,
         round=row.round,
         waiting=late if late > CLOCK_TOLERANCE else None,
@@ -255,7 +257,9 @@ def _describe_escalation_recipients(
     """Return the recipients of the step that escalating takes; step 1 follows the last step."""
     steps = build_plan(policy).steps
     taken = row.step if row and row.policy_id == policy.id else 0
-    return _PageReasonReader(session).whom(steps[taken if taken < len(steps) else 0], now)
+    return _PageReasonReader(session).describe_recipients(
+        steps[taken if taken < len(steps) else 0], now
+    )
 
 
 def find_unanswered_alerts(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
@@ -451,7 +455,7 @@ class _PageReasonReader:
             asked_by=self._find_requester_name(own),
             schedules=self._find_schedules(plan, own),
             first_paged_at=first.paged_at,
-            next_whom=self.whom(step, at) if step and at else None,
+            next_whom=self.describe_recipients(step, at) if step and at else None,
             next_at=at,
         )
 
@@ -481,7 +485,7 @@ class _PageReasonReader:
             names[each] for each in schedules if each in names and own.user_id in on_call[each.id]
         )
 
-    def whom(self, step: Step, at: datetime) -> str:
+    def describe_recipients(self, step: Step, at: datetime) -> str:
         """Return the recipients of a step in words, with the users who are on call."""
         on_call = self._find_users_on_call(step.targets, at)
         people = {

@@ -435,9 +435,9 @@ def _load_escalation_plans(
         )
     ]
     if gone:
-        anew = _choose_new_policies(gone, work, results, session=session, now=now)
-        policies |= _load_policies({row.policy_id for row in anew}, session=session)
-        rows = [*(row for row in rows if row not in gone), *anew]
+        restarted = _choose_new_policies(gone, work, results, session=session, now=now)
+        policies |= _load_policies({row.policy_id for row in restarted}, session=session)
+        rows = [*(row for row in rows if row not in gone), *restarted]
     return rows, {each.id: NamedPlan(each.name, build_plan(each)) for each in policies.values()}
 
 
@@ -505,7 +505,7 @@ def _choose_new_policies(
 
     They get new rows, since pages of the former policy do not count for steps of the new policy.
     """
-    anew: list[Escalation] = []
+    restarted: list[Escalation] = []
     routing = load_routing({row.project_id for row in rows}, session=session)
     for row in rows:
         if EscalationState(row.state) is EscalationState.EXHAUSTED:
@@ -518,15 +518,15 @@ def _choose_new_policies(
             continue
         labels = work.labels.get(row.alert_id)
         choice = routing[row.project_id].choose(labels) if labels else PolicyChoice()
-        anew.append(_restart_escalation(row, work.alerts[row.alert_id], choice, now=now))
+        restarted.append(_restart_escalation(row, work.alerts[row.alert_id], choice, now=now))
         results.note(row.alert_id, _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE)
         if choice.policy_id is None:
             results.unreached.append(work.alerts[row.alert_id])
         session.delete(row)
     session.flush()  # An alert has only one escalation.
-    session.add_all(anew)
+    session.add_all(restarted)
     session.flush()  # Keys of pages contain the ids of escalations.
-    return [row for row in anew if row.policy_id is not None]
+    return [row for row in restarted if row.policy_id is not None]
 
 
 def _restart_escalation(

@@ -25,7 +25,8 @@ def second_factor_rule(current: Settings) -> SecondFactorRule:
     """Return the rule that determines who must have a second factor."""
     begins = current.second_factor_required_from
     return SecondFactorRule(
-        whom=current.second_factor_required, begins=date.fromisoformat(begins) if begins else None
+        required_of=current.second_factor_required,
+        begins=date.fromisoformat(begins) if begins else None,
     )
 
 

@@ -130,7 +130,7 @@ def test_an_unavailable_provider_is_not_requested_for_some_seconds() -> None:
     provider.is_away = False
     # A test of the connection by an administrator is sent immediately.
     moment = NOW + timedelta(seconds=12)
-    assert provider.party(upstream, now=moment).metadata(afresh=True)["issuer"] == ISSUER
+    assert provider.party(upstream, now=moment).metadata(refresh=True)["issuer"] == ISSUER
     assert len(provider.asked) == 3
     for hours, count in ((0.9, 3), (1.1, 4)):
         provider.party(upstream, now=moment + timedelta(hours=hours)).metadata()
