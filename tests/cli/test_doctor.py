@@ -21,7 +21,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.commands import operate
 from tests.support.service.live import NewService, running
 from tests.support.service.ports import free_port
-from web.commands.doctor import FORGED_ADDRESS, evaluate_forwarded_headers
+from web.commands.doctor.command import FORGED_ADDRESS, evaluate_forwarded_headers
 from web.extensions import db
 from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
 from web.services import services

@@ -41,7 +41,7 @@ _COMMANDS = {
         "integrations:deliveries",
         "Show deliveries to alert integrations, or process them again.",
     ),
-    "doctor": ("doctor:doctor", "Check the installation for problems."),
+    "doctor": ("doctor.command:doctor", "Check the installation for problems."),
     "escalations": (
         "domain.paging.escalations.actions:escalation_policies",
         "Manage escalation policies.",

@@ -253,10 +253,10 @@ def mark_code(text: str) -> Markup:
     parts = text.split("`")
     if len(parts) % 2 == 0:  # A value in the text contains a backtick.
         return escape(text)
-    marked = (
-        Markup("<code>{}</code>") if place % 2 else Markup("{}") for place in range(len(parts))
+    code = Markup("<code>{}</code>")
+    return Markup("").join(
+        code.format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
     )
-    return Markup("").join(form.format(part) for form, part in zip(marked, parts, strict=True))
 
 
 def initial(text: str) -> str:

@@ -37,13 +37,20 @@ from domain.paging.notifications.queue_state import count_overdue_pages, find_co
 from web.admin.security_warnings import list_security_warnings
 from web.admin.settings import get_settings_in_transaction
 from web.build import get_running_build
-from web.commands.check_results import CheckResult, CheckState, failed, format_duration, ok, warning
-from web.commands.host_checks import (
+from web.commands.doctor.host_checks import (
     check_backups,
     check_disk,
     check_git,
     check_last_backup,
     check_memory,
+)
+from web.commands.doctor.results import (
+    CheckResult,
+    CheckState,
+    failed,
+    format_duration,
+    ok,
+    warning,
 )
 from web.commands.output import print_result
 from web.commands.transaction import describe_known_error

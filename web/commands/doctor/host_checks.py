@@ -7,7 +7,7 @@ from pathlib import Path
 
 from domain.core.job_results import get_backup_state
 from web.commands.backups.postgres import find_program_version
-from web.commands.check_results import CheckResult, failed, format_duration, ok, warning
+from web.commands.doctor.results import CheckResult, failed, format_duration, ok, warning
 from web.database.sessions import Pooler, find_pooler
 from web.database.start_checks import convert_database_errors
 from web.extensions import db

@@ -1,0 +1,1 @@
+"""The command that checks an installation for problems."""
