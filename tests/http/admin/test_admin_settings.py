@@ -25,6 +25,7 @@ from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
 from web.admin.settings import format_setting_title
+from web.pages.templating import mark_code
 from web.settings.sections import list_sections
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -68,7 +69,7 @@ def test_every_setting_is_shown_with_its_description_and_without_secrets(
     for section in list_sections():
         for setting in section.settings:
             assert f'rowheader">{format_setting_title(setting.name)}' in unescape(page)
-            assert setting.metadata["about"].doc in unescape(page)
+            assert str(mark_code(setting.metadata["about"].doc)) in page
     # Names have their usual spelling, and ports have no commas.
     assert re.search(r">[0-9]{5}<", row_of(page, "Port"))
     for title in ("TLS certificate", "TLS key", "Trusted CA file"):
