@@ -43,6 +43,8 @@ class GuessedMapping:
     questions: tuple[str, ...]
 
 
+#: Number of fields under their own names from which a message is in the product's format.
+_MIN_OWN_FIELDS = 4
 #: Fields in the order in which they choose their values.
 _FIELDS = (
     AlertField.HOSTS,
@@ -120,7 +122,8 @@ def _propose_resolution(
         is_sentence = resolution.rule.operator is Operator.CONTAINS
         return None if is_sentence and identity is None else resolution
     severity = found.get(AlertField.SEVERITY)
-    if severity is None or AlertField.END_TIME in found or messages.recovery is not None:
+    has_end = AlertField.END_TIME in found or _is_own_format(found)
+    if severity is None or has_end or messages.recovery is not None:
         return None
     path = severity.leaf.path
     return Resolution(
@@ -128,6 +131,12 @@ def _propose_resolution(
         confidence=Confidence.UNSURE,
         reason=f"{format_path(path)} may also report that the problem is over",
     )
+
+
+def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
+    """Return whether a message has the product's own field names, whose end time resolves alerts."""
+    own = [field for field, each in found.items() if each.leaf.path == (field.value,)]
+    return len(own) >= _MIN_OWN_FIELDS
 
 
 def _find_end_of_recovery(messages: Messages) -> FoundLeaf | None:

@@ -31,6 +31,8 @@ _STATE_KEYS = {
 }
 #: Weight of severities. They are a state if the message also has the previous one.
 _SEVERITY_WEIGHT = 2
+#: A state that is a problem is preferred: a message can also name parts that work.
+_PROBLEM_BONUS = 20
 _DEPTH_COST = 1.5
 _MAX_WORDS = 8
 
@@ -51,9 +53,9 @@ def propose_resolution(messages: Messages) -> Resolution | None:
     found = list(_list_states(messages.leaves))
     if not found:
         return None
-    score, leaf, words = max(found, key=lambda each: each[0])
+    _, leaf, words = max(found, key=lambda each: each[0])
     is_sure_key = bool({"state", "status", "transition"} & set(leaf.own_words))
-    is_word = isinstance(leaf.value, str) and score >= _STATE_KEYS["type"]
+    is_word = isinstance(leaf.value, str)
     return Resolution(
         rule=PayloadCondition(leaf.path, Operator.IS, words[:_MAX_WORDS]),
         confidence=Confidence.LIKELY if is_word and is_sure_key else Confidence.UNSURE,
@@ -75,7 +77,8 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
             if is_severity and not _has_former_state(leaf, leaves):
                 continue
             is_plain = 1 if named and named.is_plain else 0
-            yield weight + is_plain - _DEPTH_COST * leaf.depth, leaf, words
+            is_problem = _PROBLEM_BONUS if _is_problem(named) else 0
+            yield weight + is_problem + is_plain - _DEPTH_COST * leaf.depth, leaf, words
 
 
 def _has_former_state(leaf: Leaf, leaves: Sequence[Leaf]) -> bool:
