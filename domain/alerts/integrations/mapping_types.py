@@ -15,6 +15,7 @@ from domain.alerts.reading.mapping_rules import (
     parse_mapping_rules,
     serialize_mapping_rules,
 )
+from domain.alerts.recognition.fields import Confidence
 from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
 _MAX_PATH_LENGTH = 100
@@ -193,9 +194,39 @@ class AlertMappingPreview(Resource):
 
 
 class RecognitionBody(Body):
-    """Payload of a monitoring tool."""
+    """Messages that a monitoring tool sends for one alert."""
 
-    sample: JsonText = Field(description="One payload, or an array of payloads, at most 64 KiB.")
+    sample: JsonText = Field(
+        description="Message about a problem, or an array of them, at most 64 KiB."
+    )
+    repeat: JsonText | None = Field(
+        default=None, description="Another message about the same problem, at most 64 KiB."
+    )
+    recovery: JsonText | None = Field(
+        default=None, description="Message that the tool sends when the problem is over."
+    )
+
+
+class ReadMessage(Resource):
+    """How a repeat or a recovery is processed after the sample."""
+
+    alert: ReadAlert | None = Field(description="Alert that is read from it. Null if it is dropped.")
+    joins: bool = Field(description="True if the message belongs to the alert of the sample.")
+    resolves: bool = Field(description="True if the message resolves the alert of the sample.")
+    sentence: str = Field(description="The result as a sentence.")
+
+
+class MappingFinding(Resource):
+    """A part of a guessed mapping, with the reason for it."""
+
+    field: AlertField | None = Field(
+        description="Field of the alert. Null for the rule that resolves alerts."
+    )
+    source: str = Field(description="Path of the value, or the rule as a phrase.")
+    confidence: Annotated[str, describe_choices(*Confidence)] = Field(
+        description="`sure` if the given messages prove it, `unsure` if the user should check it."
+    )
+    reason: str
 
 
 class AlertRecognition(Resource):
@@ -220,3 +251,11 @@ class AlertRecognition(Resource):
         "otherwise."
     )
     parse_warnings: tuple[str, ...]
+    findings: tuple[MappingFinding, ...] = Field(
+        description="Parts of a guessed mapping. Empty if the tool is known."
+    )
+    questions: tuple[str, ...] = Field(
+        description="What the given messages do not show, as sentences. Empty if nothing is open."
+    )
+    repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
+    recovery: ReadMessage | None = Field(description="Null if no recovery was given.")

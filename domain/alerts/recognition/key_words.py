@@ -52,6 +52,8 @@ def split_words(key: str) -> tuple[str, ...]:
 
 
 def _make_singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004
+        return f"{word[:-3]}y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(_PLURALS_IN_SS):
         return word[:-1]
     return word

@@ -16,7 +16,7 @@ _SEVERITIES = "critical crit warning warn major minor emergency fatal"
 SEVERITY_WORDS = frozenset(_SEVERITIES.split())
 #: Problem words and recovery words of each group. The first recovery word is the most common one.
 _GROUPS: tuple[tuple[str, str], ...] = (
-    ("firing fired fire triggered trigger activated", "resolved resolve cleared clear ok"),
+    ("firing fired fire triggered trigger activated", "resolved resolve cleared clear recovered ok"),
     ("open opened opening reopened reopen", "closed close resolved"),
     ("alerting alert alarm alarming", "ok okay normal"),
     ("down offline unreachable unavailable", "up online reachable available"),
@@ -33,6 +33,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("degraded outage impaired", "operational"),
     ("create created new", "close closed resolved resolve"),
     ("breached breach violated violation violating exceeded", "met restored recovered"),
+    ("investigating identified monitoring", "resolved completed"),
     ("missed late overdue", "recovered ok"),
 )
 #: Words of severity scales that mean that there is no problem.
