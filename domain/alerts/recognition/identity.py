@@ -121,7 +121,10 @@ def _find_rule_and_objects(stable: Sequence[Leaf], messages: Messages) -> Identi
     names = " and ".join(map(format_path, chosen[: MAX_JOINED_VALUES + 1]))
     is_complete = bool(rule and objects)
     evidence = ", which are the same in all messages" if messages.has_evidence else ""
-    confidence = messages.confidence if is_complete else Confidence.UNSURE
+    # An array may be empty when the problem is over.
+    is_in_array = any(isinstance(key, int) for path in chosen for key in path)
+    is_proven = messages.recovery is not None or not is_in_array
+    confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
     return Identity(
         paths=tuple(chosen[: MAX_JOINED_VALUES + 1]),
         confidence=confidence,

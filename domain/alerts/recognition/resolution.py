@@ -29,10 +29,13 @@ _STATE_KEYS = {
     "value": 3,
     **dict.fromkeys(("level", "severity", "priority", "color"), 2),
 }
-#: Weight of severities. They are a state if the message also has the previous one.
-_SEVERITY_WEIGHT = 2
+#: Lowest weight of keys for states. A severity is only a state if the message also has the
+#: previous one.
+_MIN_WEIGHT = 3
 #: A state that is a problem is preferred: a message can also name parts that work.
 _PROBLEM_BONUS = 20
+#: Severities are states of fewer tools than other words.
+_SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 8
 
@@ -71,13 +74,13 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
         words = _list_recovery_words(leaf, weight)
         if words:
             named = find_state(leaf.value)
-            is_severity = weight <= _SEVERITY_WEIGHT or (
-                named is not None and named.word in SEVERITY_WORDS and weight < _STATE_KEYS["phase"]
-            )
-            if is_severity and not _has_former_state(leaf, leaves):
+            is_severity_word = named is not None and named.word in SEVERITY_WORDS
+            is_state_key = weight >= (_STATE_KEYS["phase"] if is_severity_word else _MIN_WEIGHT)
+            if not is_state_key and not _has_former_state(leaf, leaves):
                 continue
             is_plain = 1 if named and named.is_plain else 0
             is_problem = _PROBLEM_BONUS if _is_problem(named) else 0
+            weight -= _SEVERITY_COST if is_severity_word else 0
             yield weight + is_problem + is_plain - _DEPTH_COST * leaf.depth, leaf, words
 
 
