@@ -9,9 +9,8 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations import actions
+from domain.alerts.integrations import actions, recognized_samples
 from domain.alerts.integrations import integrations as domain
-from domain.alerts.integrations import recognized_samples
 from domain.alerts.integrations.mapping_actions import create_recognized_integration
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.core.errors import InvalidError

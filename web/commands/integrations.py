@@ -8,9 +8,9 @@ import orjson
 
 from domain.alerts.integrations import actions, delivery_actions
 from domain.alerts.integrations.mapping_actions import build_recognition_resource, change_mapping
-from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.received_labels import list_labels
+from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
 from domain.alerts.integrations.trials import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
 from domain.core.database.paging import MAX_ID
@@ -61,9 +61,7 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
 @click.option(
     "--repeat", type=click.File("rb"), help="File with another message about the same problem."
 )
-@click.option(
-    "--recovery", type=click.File("rb"), help="File with the message about its recovery."
-)
+@click.option("--recovery", type=click.File("rb"), help="File with the message about its recovery.")
 @run_in_transaction
 def recognize_payload_command(
     *, file: BinaryIO, repeat: BinaryIO | None, recovery: BinaryIO | None

@@ -14,7 +14,7 @@ from domain.alerts.formats.snippets import Snippet, build_curl_snippet, build_py
 from domain.alerts.reading.body import parse_json, require_object
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBodyError
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
-from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
+from domain.alerts.tools.base import MonitoringTool
 
 #: Beginning of each warning or error about a body in the format of another integration type.
 WRONG_FORMAT_PREFIX = "This looks like"
@@ -41,33 +41,6 @@ class ApiUrl:
     usual: str | None = None
     #: Error message for a missing or malformed URL. It is empty if the URL is optional.
     refusal: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MonitoringTool:
-    """A monitoring tool, and the rules for recognizing its bodies."""
-
-    name: str
-    #: Paths that every body of the tool contains, in dot notation and separated by spaces.
-    marks: str
-    #: A path and the beginning of its text, for tools that cannot be recognized only by keys.
-    beginning: tuple[str, str] | None = None
-    #: Instruction for configuring the tool, as a sentence.
-    hint: str = ""
-
-    def recognizes(self, payload: Mapping[str, object]) -> bool:
-        """Return whether a body comes from this tool."""
-        if not all(has_path(payload, parse_dotted_path(mark)) for mark in self.marks.split()):
-            return False
-        if self.beginning is None:
-            return True
-        path, beginning = self.beginning
-        return str(find_value(payload, parse_dotted_path(path))).startswith(beginning)
-
-    @property
-    def mapping(self) -> FieldMapping:
-        """Mapping that is used to read the tool's bodies."""
-        return NO_FIELD_MAPPING
 
 
 class Guide(NamedTuple):

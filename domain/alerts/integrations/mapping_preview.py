@@ -21,7 +21,7 @@ from domain.alerts.reading.incoming import (
     ParsedBody,
     UnreadableBodyError,
 )
-from domain.alerts.reading.mapping import FieldMapping, AlertField
+from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import collect_parse_warnings
 from domain.alerts.reading.paths import format_path
 from models import Delivery

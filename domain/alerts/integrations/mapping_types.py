@@ -210,7 +210,9 @@ class RecognitionBody(Body):
 class ReadMessage(Resource):
     """How a repeat or a recovery is processed after the sample."""
 
-    alert: ReadAlert | None = Field(description="Alert that is read from it. Null if it is dropped.")
+    alert: ReadAlert | None = Field(
+        description="Alert that is read from it. Null if it is dropped."
+    )
     joins: bool = Field(description="True if the message belongs to the alert of the sample.")
     resolves: bool = Field(description="True if the message resolves the alert of the sample.")
     sentence: str = Field(description="The result as a sentence.")

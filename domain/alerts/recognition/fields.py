@@ -13,8 +13,9 @@ from domain.alerts.reading.mapping_rules import normalize_word
 from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.severity import is_known_severity_word
 from domain.alerts.reading.text import is_blank
+from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
-from domain.alerts.recognition.states import State, find_state
+from domain.alerts.recognition.states import find_state
 
 
 class Confidence(StrEnum):
@@ -46,13 +47,13 @@ class FoundLeaf:
 
 
 #: Words of people and accounts, whose names, states and identifiers are not those of an alert.
-OWNER_WORDS = frozenset(
+OWNER_WORDS = parse_word_set(
     "user contact author owner agent assignee recipient team creator requester account "
     "organization org workspace tenant customer channel sender webhook integration client "
-    "assigned acknowledged responder actor".split()
+    "assigned acknowledged responder actor"
 )
 #: Words of values that describe the state before the message.
-FORMER_WORDS = frozenset("previous prev old former last from before original".split())
+FORMER_WORDS = parse_word_set("previous prev old former last from before original")
 
 _DEPTH_COST = 3
 _WORD_COST = 2
@@ -62,7 +63,7 @@ _LIKELY_COST = 14
 
 
 #: Words of keys whose link is the address of what is checked.
-_LINK_OWNERS = frozenset("host target monitor server endpoint site website entity".split())
+_LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity")
 
 
 def is_text(leaf: Leaf) -> bool:
@@ -79,7 +80,8 @@ def is_name(leaf: Leaf) -> bool:
 
 
 def _is_title(leaf: Leaf) -> bool:
-    return is_text(leaf) and not (find_state(leaf.text) or State.PROBLEM) is State.RECOVERY
+    named = find_state(leaf.text)
+    return is_text(leaf) and not (named and named.is_plain)
 
 
 def _is_host(leaf: Leaf) -> bool:
@@ -101,7 +103,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="title|alert title|alert name|summary|subject|headline|rule name|check name|"
         "monitor name|problem title|problem name|trigger name|condition name|event name|"
         "incident title|incident name|alarm name|issue title|search name|policy name|test name|"
-        "job name|event title|service description|service desc|short message|message|msg|check|alarm|alert|monitor|rule|text",
+        "job name|event title|service description|service desc|short message|message|msg|"
+        "check|alarm|alert|monitor|rule|text",
         exact="name",
         fits=_is_title,
     ),

@@ -12,27 +12,28 @@ from dataclasses import dataclass
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, find_value, format_path
 from domain.alerts.recognition.fields import FORMER_WORDS, OWNER_WORDS, Confidence
+from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.states import find_state, find_state_in_sentence
 
-_KEY_WORDS = frozenset("fingerprint dedup dedupe deduplication alias aggreg aggregation".split())
-_ALERT_WORDS = frozenset("alert incident issue problem alarm violation outage case ticket".split())
-_RULE_WORDS = frozenset(
+_KEY_WORDS = parse_word_set("fingerprint dedup dedupe deduplication alias aggreg aggregation")
+_ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
+_RULE_WORDS = parse_word_set(
     "rule check monitor trigger policy condition probe test service search job query plugin "
-    "alertname alert alarm sensor item slo subject title workflow".split()
+    "alertname alert alarm sensor item slo subject title workflow"
 )
-_OBJECT_WORDS = frozenset(
+_OBJECT_WORDS = parse_word_set(
     "host hostname instance node server machine device entity resource pod target address ip "
     "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
-    "namespace object site location asset website domain database queue endpoint cpu".split()
+    "namespace object site location asset website domain database queue endpoint cpu"
 )
 #: Words of objects that often have a name as well.
-_ADDRESS_WORDS = frozenset("url address ip".split())
-_ID_WORDS = frozenset("id uuid guid uid key identifier number ref reference arn".split())
-_NAME_WORDS = frozenset("name title slug label".split())
-_LINK_WORDS = frozenset("url link".split())
+_ADDRESS_WORDS = parse_word_set("url address ip")
+_ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn")
+_NAME_WORDS = parse_word_set("name title slug label")
+_LINK_WORDS = parse_word_set("url link")
 _MAX_LENGTH = 300
 
 
@@ -85,7 +86,11 @@ def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | Non
         own = set(leaf.own_words)
         is_link = bool(own & _LINK_WORDS and own & _ALERT_WORDS and messages.has_evidence)
         is_id = bool(own & _ID_WORDS) or leaf.is_uuid
-        if not (is_id or is_link) or qualifiers & _RULE_WORDS - _ALERT_WORDS or qualifiers & _OBJECT_WORDS:
+        if (
+            not (is_id or is_link)
+            or qualifiers & _RULE_WORDS - _ALERT_WORDS
+            or qualifiers & _OBJECT_WORDS
+        ):
             continue
         if set(leaf.words[-2:]) & _ALERT_WORDS:
             found.append((leaf.depth + 0.5 * is_link, leaf))

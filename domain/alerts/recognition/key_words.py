@@ -33,7 +33,14 @@ _COMPOUNDS: Mapping[str, tuple[str, str]] = {
     }.items()
     for second in seconds.split()
 }
-_PLURALS_IN_SS = ("ss", "us", "is")
+#: Ends of words that are not plurals, and the length of the shortest plural.
+_SINGULAR_ENDS = ("ss", "us", "is")
+_MIN_PLURAL_LENGTH = 4
+
+
+def parse_word_set(text: str) -> frozenset[str]:
+    """Return the words of a text that are separated by spaces."""
+    return frozenset(text.split())
 
 
 @lru_cache(maxsize=4096)
@@ -43,17 +50,13 @@ def split_words(key: str) -> tuple[str, ...]:
     Words end at separators, at a change of case and at digits: `alertConditionNames` consists of
     alert, condition and name.
     """
-    words: list[str] = []
-    for found in _WORD.findall(key):
-        word = found.casefold()
-        for part in _COMPOUNDS.get(word, (word,)):
-            words.append(_make_singular(part))
-    return tuple(words)
+    words = (found.casefold() for found in _WORD.findall(key))
+    return tuple(_make_singular(part) for word in words for part in _COMPOUNDS.get(word, (word,)))
 
 
 def _make_singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004
+    if len(word) > _MIN_PLURAL_LENGTH and word.endswith("ies"):
         return f"{word[:-3]}y"
-    if len(word) > 3 and word.endswith("s") and not word.endswith(_PLURALS_IN_SS):
+    if len(word) >= _MIN_PLURAL_LENGTH and word.endswith("s") and not word.endswith(_SINGULAR_ENDS):
         return word[:-1]
     return word

@@ -8,25 +8,25 @@ from datetime import UTC, datetime
 from domain.alerts.reading.paths import PayloadPath, parse_inner_object
 from domain.alerts.reading.text import is_blank
 from domain.alerts.reading.times import parse_start_time
-from domain.alerts.recognition.key_words import split_words
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 
 #: Maximum number of values that are examined, and their maximum depth.
 _MAX_LEAVES = 500
 _MAX_DEPTH = 8
 #: Words that only group other values, so they do not tell what a value is.
-_FILLERS = frozenset(
+_FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
-    "content info friendly display human readable context custom common extra".split()
+    "content info friendly display human readable context custom common extra"
 )
-_TIME_WORDS = frozenset("at time date timestamp stamp datetime when since until on utc".split())
-_MOMENT_WORDS = frozenset(
+_TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
+_MOMENT_WORDS = parse_word_set(
     "started start fired triggered opened created occurred updated received issued executed "
-    "ended end resolved closed seen stamp timestamp ok".split()
+    "ended end resolved closed seen stamp timestamp ok"
 )
-_COUNTER_WORDS = frozenset(
+_COUNTER_WORDS = parse_word_set(
     "count counter number num total duration elapsed occurrence attempt retry sequence seq offset "
     "index size length hit match interval ago age percent percentage ratio watermark version "
-    "revision value metric threshold latency rate uptime downtime".split()
+    "revision value metric threshold latency rate uptime downtime"
 )
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _LINK = re.compile(r"https?://", re.IGNORECASE)

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin, normalize_word
+from domain.alerts.reading.mapping_rules import (
+    MappingRules,
+    Operator,
+    PayloadCondition,
+    ValueJoin,
+    normalize_word,
+)
 from domain.alerts.reading.paths import PayloadPath, find_value, format_path
 from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, propose_severity
 from domain.alerts.reading.text import is_blank
@@ -89,7 +95,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     return GuessedMapping(
         mapping=mapping,
         findings=tuple(_list_findings(found, identity, resolution, mapping)),
-        questions=tuple(_list_questions(messages, identity, resolution, found)),
+        questions=tuple(_list_questions(found, identity, resolution)),
     )
 
 
@@ -134,7 +140,7 @@ def _propose_resolution(
 
 
 def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
-    """Return whether a message has the product's own field names, whose end time resolves alerts."""
+    """Return whether a message is in the product's format, whose end time resolves alerts."""
     own = [field for field, each in found.items() if each.leaf.path == (field.value,)]
     return len(own) >= _MIN_OWN_FIELDS
 
@@ -157,7 +163,7 @@ def _find_end_of_recovery(messages: Messages) -> FoundLeaf | None:
 def _propose_severity_words(
     messages: Messages, severity: FoundLeaf | None, resolution: Resolution | None
 ) -> dict[str, Severity]:
-    """Return the severities of the words in the messages. A word of a recovery is never critical."""
+    """Return the severities of the words in the messages. No recovery is critical."""
     path: PayloadPath = severity.leaf.path if severity else (AlertField.SEVERITY.value,)
     words: dict[str, Severity] = {}
     for payload in (messages.firing, *messages.others):
@@ -211,10 +217,9 @@ def _list_findings(
 
 
 def _list_questions(
-    messages: Messages,
+    found: Mapping[AlertField, FoundLeaf],
     identity: Identity | None,
     resolution: Resolution | None,
-    found: Mapping[AlertField, FoundLeaf],
 ) -> Iterator[str]:
     if AlertField.TITLE not in found:
         yield "No field looks like a title. Choose one."

@@ -1,6 +1,6 @@
 """Proposes the rule that recognizes the recovery of an alert."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from domain.alerts.reading.mapping_rules import Operator, PayloadCondition, normalize_word
@@ -52,7 +52,7 @@ class Resolution:
 def propose_resolution(messages: Messages) -> Resolution | None:
     """Return the rule that tells the recovery from other messages, or None if none was found."""
     if messages.recovery is not None:
-        return _find_difference(messages)
+        return _find_difference(messages, messages.recovery)
     found = list(_list_states(messages.leaves))
     if not found:
         return None
@@ -107,17 +107,17 @@ def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     return ("0",) if is_switch and {"state", "status"} & set(leaf.own_words) else ()
 
 
-def _find_difference(messages: Messages) -> Resolution | None:
+def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Resolution | None:
     """Return a rule for the value that shows the recovery and differs from the other messages."""
-    assert messages.recovery is not None
     found = []
-    for position, leaf in enumerate(list_leaves(messages.recovery)):
+    for position, leaf in enumerate(list_leaves(recovery)):
         if not leaf.is_scalar or leaf.is_time or set(leaf.words) & (FORMER_WORDS | OWNER_WORDS):
             continue
-        before = [find_value(each, leaf.path) for each in (messages.firing, messages.repeat) if each]
-        if any(normalize_word(each) == normalize_word(leaf.value) for each in before):
-            continue
-        if scored := _score_difference(leaf, before):
+        given = [each for each in (messages.firing, messages.repeat) if each is not None]
+        before = [find_value(each, leaf.path) for each in given]
+        if normalize_word(leaf.value) not in map(normalize_word, before) and (
+            scored := _score_difference(leaf, before)
+        ):
             score, rule = scored
             found.append((score - _DEPTH_COST * leaf.depth, -position, rule))
     if not found:
@@ -131,51 +131,60 @@ def _find_difference(messages: Messages) -> Resolution | None:
     )
 
 
-#: Score of a value that names a recovery, of a number that differs, and of a sentence.
-_NAMED_SCORE, _NUMBER_SCORE, _SENTENCE_SCORE = 20, 14, 12
+#: Score of a value that names a recovery, of another digit, and of a sentence that names one.
+_NAMED_SCORE, _DIGIT_SCORE, _SENTENCE_SCORE = 20, 14, 12
+#: Longest value that can be a state of its own.
+_MAX_STATE_LENGTH = 20
 
 
-def _score_difference(leaf: Leaf, before: Sequence[object]) -> tuple[float, PayloadCondition] | None:
+def _score_difference(
+    leaf: Leaf, before: Sequence[object]
+) -> tuple[float, PayloadCondition] | None:
+    """Return how well a value of the recovery shows that the alert is over, with its rule.
+
+    `before` contains the values of the same path in the other messages.
+    """
     weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
-    named = find_state(leaf.value)
-    value = normalize_word(leaf.value)
+    named, value = find_state(leaf.value), normalize_word(leaf.value)
+    words: tuple[str, ...] = (value,)
     if named and named.state is State.RECOVERY:
         is_opposite = any(_is_problem(find_state(each)) for each in before)
         score = _NAMED_SCORE + weight + 5 * is_opposite + 2 * named.is_plain
-        first = next((each for each in before if isinstance(each, str)), "")
-        words = dict.fromkeys((value, *_list_plain_recoveries(first, named)))
-        if "," in value:
-            return None
-        return score, PayloadCondition(leaf.path, Operator.IS, tuple(words)[:_MAX_WORDS])
-    if isinstance(leaf.value, bool):
-        return _NAMED_SCORE + weight, PayloadCondition(leaf.path, Operator.IS, (value,))
-    if weight and _is_code(leaf.value) and before and all(map(_is_code, before)):
-        return _NUMBER_SCORE + weight, PayloadCondition(leaf.path, Operator.IS, (value,))
-    in_sentence = find_state_in_sentence(leaf.text)
-    if in_sentence and in_sentence.state is State.RECOVERY and all(
-        in_sentence.word not in normalize_word(each) for each in before
-    ):
-        rule = PayloadCondition(leaf.path, Operator.CONTAINS, (in_sentence.word,))
-        return _SENTENCE_SCORE, rule
-    if weight and not leaf.is_link and not leaf.is_uuid and len(value) <= 20 and "," not in value:  # noqa: PLR2004
-        return weight, PayloadCondition(leaf.path, Operator.IS, (value,))
-    return None
+        problem = next((each for each in before if isinstance(each, str)), "")
+        words += list_recovery_values(problem) if named.is_plain else ()
+    elif isinstance(leaf.value, bool):
+        score = _NAMED_SCORE + weight
+    elif weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
+        score = _DIGIT_SCORE + weight
+    elif word := _find_recovery_in_sentence(leaf, before):
+        return _SENTENCE_SCORE, PayloadCondition(leaf.path, Operator.CONTAINS, (word,))
+    else:
+        is_short = len(value) <= _MAX_STATE_LENGTH and not leaf.is_link
+        score = weight if is_short else 0
+    if not score or "," in value:  # Words of a rule have no commas.
+        return None
+    chosen = tuple(dict.fromkeys(words))[:_MAX_WORDS]
+    return score, PayloadCondition(leaf.path, Operator.IS, chosen)
+
+
+def _find_recovery_in_sentence(leaf: Leaf, before: Sequence[object]) -> str | None:
+    """Return the word of a recovery that only this sentence contains."""
+    named = find_state_in_sentence(leaf.text)
+    if named is None or named.state is not State.RECOVERY:
+        return None
+    return None if any(named.word in normalize_word(each) for each in before) else named.word
 
 
 def _rate(score: float) -> Confidence:
     if score >= _NAMED_SCORE:
         return Confidence.SURE
-    return Confidence.LIKELY if score >= _NUMBER_SCORE else Confidence.UNSURE
+    return Confidence.LIKELY if score >= _DIGIT_SCORE else Confidence.UNSURE
 
 
-def _is_code(value: object) -> bool:
+def _is_digit(value: object) -> bool:
     """Return whether a value is a digit, which some tools use for states."""
     return len(text := convert_to_text(value)) == 1 and text.isdigit()
 
 
 def _is_problem(named: NamedState | None) -> bool:
     return named is not None and named.state is State.PROBLEM
-
-
-def _list_plain_recoveries(problem: str, recovery: NamedState) -> tuple[str, ...]:
-    return list_recovery_values(problem) if recovery.is_plain else ()

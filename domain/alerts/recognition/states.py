@@ -16,7 +16,10 @@ _SEVERITIES = "critical crit warning warn major minor emergency fatal"
 SEVERITY_WORDS = frozenset(_SEVERITIES.split())
 #: Problem words and recovery words of each group. The first recovery word is the most common one.
 _GROUPS: tuple[tuple[str, str], ...] = (
-    ("firing fired fire triggered trigger activated", "resolved resolve cleared clear recovered ok"),
+    (
+        "firing fired fire triggered trigger activated",
+        "resolved resolve cleared clear recovered ok",
+    ),
     ("open opened opening reopened reopen", "closed close resolved"),
     ("alerting alert alarm alarming", "ok okay normal"),
     ("down offline unreachable unavailable", "up online reachable available"),

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from domain.alerts.formats.base import AlertFormat, MonitoringTool
+from domain.alerts.formats.base import AlertFormat
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.reading.mapping import FieldMapping
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import Finding, guess_mapping
+from domain.alerts.tools.base import MonitoringTool
 
 #: Known tools. Tools with their own format come before tools that need a mapping.
 _KNOWN_TOOLS: Sequence[tuple[AlertFormat, MonitoringTool]] = tuple(

@@ -12,10 +12,10 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
-from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.tools import propose_mapping
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.mapping import parse_mapping
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import propose_mapping
 from tests.support.alerts.senders import PAYLOADS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -130,7 +130,9 @@ def test_a_tool_is_recognized_and_its_recovery_finds_its_alert(
         over = alert_of(recovery)
         assert over.ended_at is not None
         assert over.fingerprint == alert.fingerprint
-    found = recognize_messages(MessageTexts(sample=json.dumps(payload_of(name))), now=NOW, reading=READING)
+    found = recognize_messages(
+        MessageTexts(sample=json.dumps(payload_of(name))), now=NOW, reading=READING
+    )
     assert found.preview.resolves_seldom is None
     assert (found.preview.never_resolves is None) == (recovery is not None)
 
@@ -145,7 +147,9 @@ def test_every_preset_has_a_body() -> None:
 def test_bodies_without_an_alert_are_dropped_and_counted() -> None:
     parsed = read("nagios_downtime")
     assert (parsed.alerts, parsed.dropped) == ((), 1)
-    preview = recognize_messages(MessageTexts(sample=json.dumps(payload_of("nagios_downtime"))), now=NOW, reading=READING)
+    preview = recognize_messages(
+        MessageTexts(sample=json.dumps(payload_of("nagios_downtime"))), now=NOW, reading=READING
+    )
     assert preview.preview.alert is None
 
 
@@ -159,7 +163,9 @@ def test_bodies_without_an_alert_are_dropped_and_counted() -> None:
     ],
 )
 def test_bodies_of_real_senders_are_recognized(name: str, tool: str) -> None:
-    found = recognize_messages(MessageTexts(sample=json.dumps(payload_of(name, PAYLOADS))), now=NOW, reading=READING)
+    found = recognize_messages(
+        MessageTexts(sample=json.dumps(payload_of(name, PAYLOADS))), now=NOW, reading=READING
+    )
     assert found.proposal.tool == tool
     is_webhook = tool in {"Grafana", "Prometheus Alertmanager"}
     wanted = PROMETHEUS if is_webhook else HTTP

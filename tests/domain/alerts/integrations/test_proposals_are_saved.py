@@ -8,9 +8,9 @@ import pytest
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.samples import build_mapping, parse_sample
+from domain.alerts.reading.mapping_rules import serialize_mapping_rules
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
-from domain.alerts.reading.mapping_rules import serialize_mapping_rules
 from tests.support.alerts.senders import PAYLOADS
 
 SAMPLES = sorted((PAYLOADS / "tools").glob("*.json"))

@@ -8,9 +8,9 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
+from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
-from domain.alerts.reading.incoming import ParsedBody
 from tests.support.alerts.senders import PAYLOADS, item, webhook
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -54,5 +54,7 @@ def test_recognition_warns_if_a_format_never_resolves() -> None:
     own = HTTP.build_example_body(now=NOW)
     found = recognize_messages(MessageTexts(sample=own), now=NOW, reading=READING)
     assert found.preview.never_resolves is None
-    foreign = recognize_messages(MessageTexts(sample='{"title": "Disk", "foo": 1}'), now=NOW, reading=READING)
+    foreign = recognize_messages(
+        MessageTexts(sample='{"title": "Disk", "foo": 1}'), now=NOW, reading=READING
+    )
     assert foreign.preview.never_resolves is not None

@@ -79,9 +79,7 @@ def _load_pair(path: Path) -> _Pair:
 
 
 def _read(payload: Mapping[str, Any], guessed: GuessedMapping) -> IncomingAlert:
-    (alert,) = _ENDPOINT.parse(
-        payload, now=_NOW, reading=_READING, mapping=guessed.mapping
-    ).alerts
+    (alert,) = _ENDPOINT.parse(payload, now=_NOW, reading=_READING, mapping=guessed.mapping).alerts
     return alert
 
 
