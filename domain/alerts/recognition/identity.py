@@ -80,7 +80,7 @@ def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
 def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
     """Find an identifier of the alert. The plain key `id` needs a second message as evidence."""
     found = []
-    state = messages.recovery and propose_resolution(messages)
+    state = propose_resolution(messages) if messages.recovery is not None else None
     for leaf in stable:
         qualifiers = set(leaf.words) - _ID_WORDS - {"url"}
         own = set(leaf.own_words)
