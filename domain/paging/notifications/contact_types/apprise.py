@@ -1,4 +1,4 @@
-"""Contacts that are URLs of services that Apprise supports."""
+"""Contacts whose address is the URL of a service that Apprise supports."""
 
 from domain.paging.notifications.contact_types.base import (
     ContactAddress,
@@ -23,9 +23,9 @@ class AppriseContactType(ContactType):
     )
 
     def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
-        """Return the checked address of a URL.
+        """Validate a URL, and return its address.
 
-        Raise InvalidError if Apprise cannot read it.
+        Raise InvalidError if Apprise does not support the URL.
         """
         found = read_url(text)
         return ContactAddress(type=self, clear=text, shown=found.shown, lane=found.lane)
