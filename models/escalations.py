@@ -171,7 +171,7 @@ class PendingEscalation(Base):
 
 
 class EscalationPage(WithId):
-    """A page from a step to a user or channel, or a manual page to a user."""
+    """A page that a step sent to a user or channel, or a manual page to a user."""
 
     __tablename__ = "escalation_pages"
 

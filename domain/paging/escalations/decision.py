@@ -133,7 +133,9 @@ class EscalationDecision:
         former = beginnings.escalated.get(row.alert_id)
         if former is not None:
             is_same = former.policy_id == row.policy_id
-            self._make_next_step_due(get_progress(former) if is_same else build_first_progress(self._now))
+            self._make_next_step_due(
+                get_progress(former) if is_same else build_first_progress(self._now)
+            )
         elif row.alert_id in beginnings.raised:
             self._add_note(f"The alert became more severe. Paging starts with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
@@ -280,7 +282,9 @@ class EscalationDecision:
         self._apply_event(EscalationEvent.FAILED)
         step = f"Step {number} of {self._policy.name}" if number else _ANSWERED_BY
         what = "reached nobody" if number else "was not reached"
-        self._add_note_unless_retrying(f"{step} {what}: no contact accepted the pages{self._next_step_suffix}.")
+        self._add_note_unless_retrying(
+            f"{step} {what}: no contact accepted the pages{self._next_step_suffix}."
+        )
         store_progress(row, advance_after_failure(self._plan, self._progress, now=self._now))
 
     @property
@@ -370,7 +374,9 @@ class EscalationDecision:
         self._apply_event(EscalationEvent.STEP_DUE)
         step, number = self._plan.steps[row.step], row.step + 1
         found = (
-            self._find_next_round_robin(step, number) if step.takes_turns else self._find_recipients(step)
+            self._find_next_round_robin(step, number)
+            if step.takes_turns
+            else self._find_recipients(step)
         )
         self._queue_pages(
             _list_recipient_keys(found),
@@ -450,7 +456,9 @@ class EscalationDecision:
         step = f"Step {number} of {self._policy.name}"
         gaps = "; ".join(found.gaps)
         if not found.reaches_anyone:
-            self._add_note_unless_retrying(f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._next_step_suffix}.")
+            self._add_note_unless_retrying(
+                f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._next_step_suffix}."
+            )
         elif gaps:
             self._add_note_unless_retrying(f"{step}: {gaps}.")
         if not self._is_retry_round:

@@ -273,7 +273,9 @@ class _RouteSimulation:
         pages: list[DryRunPage] = []
         notes: list[str] = []
         for taken in islice(self._simulate_alert_steps(row, policy, changes), _MAX_STEPS_PER_ALERT):
-            found = list(self._find_step_recipients(taken.step, taken.at, row.project_id, round_=taken.round))
+            found = list(
+                self._find_step_recipients(taken.step, taken.at, row.project_id, round_=taken.round)
+            )
             pages += [
                 DryRunPage(at=taken.at, round=taken.round, step=taken.number, **each)
                 for each in found
@@ -329,7 +331,9 @@ class _RouteSimulation:
             elif target.kind is TargetKind.USER:
                 users[target.id] = None
             elif target.kind is TargetKind.SCHEDULE:
-                users.update(dict.fromkeys(_find_users_at(self._on_call_spans.get(target.id, ()), at)))
+                users.update(
+                    dict.fromkeys(_find_users_at(self._on_call_spans.get(target.id, ()), at))
+                )
         people = self._people[project_id]
         yield from ({"user": people[each]} for each in users if each in people)
 

@@ -401,7 +401,9 @@ def find_policies_that_page(
 
 def check_no_policy_pages(target: Target, holder: ProjectOrGroup, *, session: Session) -> None:
     """Raise ConflictError if a policy pages the target."""
-    lock_policies_and_routes(holder, session=session)  # Prevents other changes from using the target.
+    lock_policies_and_routes(
+        holder, session=session
+    )  # Prevents other changes from using the target.
     found = find_policies_that_page(target, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"

@@ -181,7 +181,9 @@ class _RecipientBatch:
         record_pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
         self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
 
-    def _queue_messages(self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]) -> None:
+    def _queue_messages(
+        self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]
+    ) -> None:
         """Queue a message with the due pages for each contact, after the delay for the contact."""
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)

@@ -351,7 +351,9 @@ def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str)
         raise InvalidError(message, field="starts_at")
 
 
-def _check_no_others_on_call(work: UnitOfWork, schedule_id: int, during: Period, *, is_shared: bool) -> None:
+def _check_no_others_on_call(
+    work: UnitOfWork, schedule_id: int, during: Period, *, is_shared: bool
+) -> None:
     """Raise ForbiddenError if other users are on call in a period.
 
     If `is_shared` is true, other users may be on call together with the actor.

@@ -182,7 +182,9 @@ class _HandoffCalculator:
         highest = (
             self._find_index_by_wall_time(convert_to_local(end, self._zone)) + self._max_clock_shift
         )
-        ordered = sorted((self._start(index), index) for index in range(lowest, highest + 1))
+        ordered = sorted(
+            (self._compute_start(index), index) for index in range(lowest, highest + 1)
+        )
         found: dict[datetime, int] = {}
         last = lowest - 1
         for moment, index in ordered:
@@ -200,7 +202,7 @@ class _HandoffCalculator:
         return next(
             index
             for index in range(highest, highest - 3 * self._max_clock_shift, -1)
-            if self._start(index) <= moment
+            if self._compute_start(index) <= moment
         )
 
     @cached_property
@@ -233,7 +235,7 @@ class _HandoffCalculator:
         cycle, rest = divmod(local - self._anchor, self._cycle)
         return cycle * len(self._offsets) + bisect_right(self._offsets, rest) - 1
 
-    def _start(self, index: int) -> datetime:
+    def _compute_start(self, index: int) -> datetime:
         found = self._starts.get(index)
         if found is None:
             cycle, position = divmod(index, len(self._offsets))

@@ -192,7 +192,11 @@ def store_rotations(
 def apply_time_zone(work: UnitOfWork, holder: ProjectOrGroup, schedule: ScheduleRow) -> None:
     """Change all rotations to the current time zone of the schedule."""
     change = _RotationsChange(work, holder, schedule)
-    elsewhere = [each for each in change.load_rotations_by_name().values() if each.time_zone != schedule.time_zone]
+    elsewhere = [
+        each
+        for each in change.load_rotations_by_name().values()
+        if each.time_zone != schedule.time_zone
+    ]
     _end_rotations([each.id for each in elsewhere], change)
     _start_rotations([replace(each, time_zone=schedule.time_zone) for each in elsewhere], change)
 

@@ -271,7 +271,9 @@ def _find_open_alert_mutes(
 ) -> list[tuple[int, Mute]]:
     """Return the mutes of open alerts by silences, windows and incidents."""
     rules = _load_silences_and_windows(set(projects.values()), at=at, session=session)
-    concerned = [alert_id for alert_id, project in projects.items() if rules.includes_project(project)]
+    concerned = [
+        alert_id for alert_id, project in projects.items() if rules.includes_project(project)
+    ]
     alerts = (
         find_alert_labels(concerned, session=session, reading=reading).values() if concerned else ()
     )
