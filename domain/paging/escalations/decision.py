@@ -481,7 +481,7 @@ class EscalationDecision:
 
     @property
     def _is_retry_round(self) -> bool:
-        """Return whether this round is one of the retries that run until somebody is reached."""
+        """Return whether this round is one of the retries that run until a user is reached."""
         return self._row.round > self._plan.repeats + 1
 
     def _add_note_unless_retrying(self, text: str) -> None:

@@ -258,7 +258,7 @@ def advance_after_failure(
 def advance_after_round(
     plan: EscalationPlan, progress: EscalationProgress, *, now: datetime
 ) -> EscalationProgress | None:
-    """Return the progress after a round that reached somebody; None after the last round."""
+    """Return the progress after a round that reached a user; None after the last round."""
     if progress.round > plan.repeats:
         return None
     return EscalationProgress(round=progress.round + 1, step=0, began_at=now + plan.pause)
