@@ -161,7 +161,7 @@ def parse_recurrence_rule(text: str) -> Recurrence:
     )
     if parts.pop("WKST", "MO") != "MO" or parts:
         known = "FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL"
-        raise _build_rule_error(f"can only have {known}, and weeks have to start on Monday")
+        raise _build_rule_error(f"can only have {known}, and weeks must start on Monday")
     _check_days(found)
     return found
 
@@ -187,7 +187,7 @@ def _parse_frequency(word: str) -> Frequency:
 def _parse_whole_number(text: str, name: str, largest: int) -> int:
     number = int(text) if re.fullmatch(r"[0-9]{1,3}", text) else 0
     if not 1 <= number <= largest:
-        raise _build_rule_error(f"must have a number from 1 to {largest} for {name}")
+        raise _build_rule_error(f"must contain a number from 1 to {largest} for {name}")
     return number
 
 

@@ -43,7 +43,7 @@ NOT_ACTIVE_REASON = "is not active and was not paged"
 NO_ACCESS_REASON = "has no access to the alerts of the project and was not paged"
 NOT_IN_PROJECT_REASON = "no longer belongs to the project and was not paged"
 _PROJECT_DELETED_REASON = "is not paged, because the project is being deleted"
-_ARCHIVED_UPDATE_REASON = "gets no update, because the project is archived"
+_ARCHIVED_UPDATE_REASON = "receives no update, because the project is archived"
 _HELD_NOTE = (
     "is not paged while paging is held back ({words}). The page is sent afterwards if the alert "
     "still needs attention."

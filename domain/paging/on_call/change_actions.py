@@ -104,7 +104,7 @@ def create_override(
     new = new.in_zone(schedule.time_zone)
     user_id = find_eligible_user_id(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
-        message = "An override can replace a user or be in addition to the others, but not both."
+        message = "An override can replace a user or add a user to the shift, but not both."
         raise InvalidError(message, field="instead_of")
     during = check_period(new.starts_at, new.ends_at, fields=_FIRST_FIELDS)
     check_period_not_over(during, field="ends_at", now=work.now)

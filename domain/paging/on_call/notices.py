@@ -217,7 +217,7 @@ def queue_override_notices(override: OnCallOverride, change: ShiftChange) -> Non
     """Queue messages to the user who was put on call, and to the replaced users."""
     when = change.period(override.starts_at, override.ends_at)
     covered, shifts = override.instead_of, ""
-    instead = "in addition to others" if override.in_addition else "instead of everybody else"
+    instead = "in addition to other users" if override.in_addition else "instead of everybody else"
     if covered is not None:
         instead, shifts = (
             f"for the shifts of {_get_full_name(covered)}",
@@ -300,8 +300,8 @@ def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) 
         *others, last = removed[person.id]
         which = f"rotations {', '.join(others)} and {last}" if others else f"rotation {last}"
         return (
-            f"{by} removed you from the {which}. You have no more shifts there, starting "
-            f"{change.written(now)}."
+            f"{by} removed you from the {which}. You have no shifts there from "
+            f"{change.written(now)} on."
         )
 
     named = change.people(removed)
