@@ -202,6 +202,6 @@ class EscalationPage(WithId):
 
     __table_args__ = (
         Index("uq_escalation_pages_page_key", "page_key", unique=True),
-        # This index serves reports.
+        # Reports use this index.
         Index("ix_escalation_pages_project_id_paged_at", "project_id", "paged_at"),
     )

@@ -60,7 +60,7 @@ def list_contacts(work: UnitOfWork, query: ContactQuery) -> ListPage[Contact]:
 
 @read_action("contacts.show")
 def show_contact(work: UnitOfWork, contact_id: int) -> Contact:
-    """Show a contact and whether messages reach it."""
+    """Show a contact and its delivery status."""
     return contacts.get_contact(contact_id, _build_user_owner(work), session=work.session)
 
 
@@ -166,7 +166,7 @@ def list_channels(
 
 @read_action("notification_channels.show")
 def show_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> Channel:
-    """Show a channel and whether messages reach it."""
+    """Show a channel and its delivery status."""
     found = contacts.get_contact(channel_id, _build_namespace_owner(holder), session=work.session)
     return _build_channels(work, [found])[0]
 

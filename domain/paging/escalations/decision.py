@@ -54,7 +54,8 @@ _MIN_ARCHIVED_CHECK_INTERVAL, _MAX_ARCHIVED_CHECK_INTERVAL = (
     timedelta(seconds=30),
     timedelta(minutes=30),
 )
-#: Time that a user has to respond after their acknowledgement expires, before others are paged.
+#: Time that a user has to respond after their acknowledgement expires, before other users are
+#: paged.
 _ACKNOWLEDGER_RESPONSE_TIME = timedelta(minutes=5)
 _ARCHIVED_REASON = "the project is archived"
 _ANSWERED_BY = "The user who acknowledged the alert"
@@ -184,7 +185,7 @@ class EscalationDecision:
         self._take_due_steps()
 
     def _correct_clock_difference(self) -> None:
-        """Move all times back if a clock that was ahead recorded them."""
+        """Correct the stored times of the escalation if a clock that was ahead recorded them."""
         row = self._row
         ahead = compute_clock_lead(row, self._now)
         if not ahead:

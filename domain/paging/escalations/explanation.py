@@ -120,7 +120,7 @@ class EscalationView:
     rests_until: datetime | None = None
     round: int = 1
     was_paged: bool = False
-    #: Delay of the worker. None if it is on time.
+    #: Delay of the worker. None if the worker is on time.
     waiting: timedelta | None = None
     #: True if escalating the alert now would page anyone.
     can_escalate: bool = False

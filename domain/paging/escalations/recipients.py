@@ -27,7 +27,7 @@ class NamedUser:
 
 @dataclass(kw_only=True)
 class StepRecipients:
-    """The recipients of a step without duplicates, and the reasons why others are not reached."""
+    """The recipients of a step without duplicates, and reasons why other targets are not paged."""
 
     user_ids: list[int] = field(default_factory=list)
     channel_ids: list[int] = field(default_factory=list)
@@ -44,7 +44,7 @@ class StepRecipients:
 
     @property
     def reasons(self) -> list[str]:
-        """Return the reasons why others are not reached, as phrases."""
+        """Return phrases with the reasons why other targets are not paged."""
         unreached = self.unreached.items()
         return [*self.gaps, *(f"@{person.name} {reach.value}" for person, reach in unreached)]
 
@@ -74,7 +74,7 @@ class RecipientLookup:
         return found
 
     def find_gaps(self, place: Namespace, plan: EscalationPlan) -> Mapping[str, int | None]:
-        """Return the reasons why a plan does not reach recipients now, with the user's id or None.
+        """Return the reasons why a plan does not reach recipients now, mapped to a user id or None.
 
         Quiet hours are intended, so they do not count as gaps.
         """

@@ -40,7 +40,7 @@ class EscalationState(StrEnum):
     POLICY_DELETED = "policy_deleted"
 
 
-#: States in which the worker acts when `next_at` is reached.
+#: States of active escalations, in which steps are due or held back.
 ACTIVE_STATES = (EscalationState.RUNNING, EscalationState.HELD)
 
 

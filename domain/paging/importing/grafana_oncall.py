@@ -190,7 +190,7 @@ class _Shift(ExportEntity):
 
 
 class _Schedule(ExportEntity):
-    """A schedule."""
+    """A schedule in an export."""
 
     id: ExportText
     name: ExportText

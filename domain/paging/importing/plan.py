@@ -24,7 +24,7 @@ class SkippedEntity:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedUser:
-    """A user of the other tool."""
+    """A user in the other on-call tool."""
 
     key: str
     username: str

@@ -90,7 +90,7 @@ class PagedSubject:
 
     @property
     def is_incident(self) -> bool:
-        """Return whether this is an incident."""
+        """Return whether the subject is an incident."""
         return self.about.subject is SubjectKind.INCIDENT
 
     @property

@@ -38,7 +38,8 @@ from models import (
     Project,
 )
 
-#: Maximum number of alerts and incidents that a message names. Others are only counted.
+#: Maximum number of alerts and incidents that a message lists. Further alerts and incidents are
+#: only counted.
 MAX_NAMED_SUBJECTS = 10
 _log = logging.getLogger("gatebell.pages")
 _STATUS_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}

@@ -1,4 +1,4 @@
-"""Writes the content of messages to contacts at the time of sending, so that it is up to date."""
+"""Writes the content of messages when they are sent, so that the content is up to date."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from domain.paging.notifications.policy import PageReason, PagingSettings
 from domain.paging.notifications.recipients import DEFAULT_ZONE, get_time_zone
 from models import Contact, PageMessage
 
-#: Maximum number of follow-ups that a message names. Others are only counted.
+#: Maximum number of follow-ups that a message lists. Further follow-ups are only counted.
 _MAX_FOLLOW_UPS = 10
 _MAX_DESCRIPTION_LENGTH = 500
 _MAX_SUBJECT_LENGTH = 150

@@ -116,7 +116,8 @@ class UserRules:
             return dict.fromkeys(contacts, timedelta())
         first = min(chosen.values())
         if not any(contacts[each] for each, delay in chosen.items() if delay == first):
-            # All contacts with the shortest delay are failing, so the others do not wait.
+            # All contacts with the shortest delay are failing, so messages to other contacts are
+            # not delayed.
             chosen = dict.fromkeys(chosen, first)
         return {each: timedelta(minutes=delay) for each, delay in chosen.items()}
 

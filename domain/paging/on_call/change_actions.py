@@ -308,7 +308,7 @@ def end_override_row(row: OverrideRow, work: UnitOfWork) -> None:
 
 
 def _can_change_all_shifts(work: UnitOfWork, holder: ProjectOrGroup) -> bool:
-    """Return whether the actor may change the shifts of all users, not only their own."""
+    """Return whether the actor may change the shifts of all users."""
     return work.actor.is_trusted or holder.can_maintain
 
 

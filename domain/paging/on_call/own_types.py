@@ -52,7 +52,7 @@ class PagedAlert(Resource):
 
 
 class OwnOnCallQuery(Query):
-    """Period for which the turns are listed."""
+    """Query parameters for the on-call overview of a user."""
 
     weeks: int = Field(default=4, ge=1, le=13)
 
@@ -95,7 +95,7 @@ class NewCover(Body):
 
 
 class CoverQuery(Query):
-    """A cover to preview before it is created."""
+    """Query parameters for a preview of the shifts that another user would cover."""
 
     user: Text = Field(default="", description="User name of the user who would cover your shifts.")
     starts_at: RequestTime

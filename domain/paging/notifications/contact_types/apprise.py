@@ -11,7 +11,7 @@ from domain.paging.notifications.contact_types.base import (
 
 
 class AppriseContactType(ContactType):
-    """A service that Apprise supports."""
+    """Contact type for services that Apprise supports."""
 
     name = "apprise"
     label, plural = "Other service", "Other services"
@@ -35,7 +35,7 @@ class AppriseContactType(ContactType):
         means.prepare_apprise()
 
     def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
-        """Send a message to a URL."""
+        """Send a message to an Apprise URL."""
         return means.send_by_apprise(delivery.address, delivery.content)
 
 

@@ -16,7 +16,7 @@ EMAIL_LANE = "email"
 
 
 class EmailContactType(ContactType):
-    """Email that is sent through the mail server of the instance."""
+    """Contact type for email that is sent through the mail server of the instance."""
 
     name = "email"
     label = plural = "Email"
