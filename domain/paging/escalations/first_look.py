@@ -1,8 +1,9 @@
-"""Creates the escalations of alerts whose status changed before the worker processed them.
+"""Creates escalations for alerts whose status changed before the worker processed the alerts.
 
 The worker processes an alert a moment after it opens, or much later if no worker was running. Users
-may acknowledge, snooze, escalate or resolve the alert before. Such an alert still gets an
-escalation with a policy, so that its acknowledgement can expire and it can be escalated.
+may acknowledge, snooze, escalate or resolve the alert before the worker processes it. Such an alert
+still gets an escalation with a policy, so that its acknowledgement can expire and it can be
+escalated.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +39,7 @@ def choose_policies_of_alerts(
 def create_stopped_escalations(
     alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
 ) -> None:
-    """Create the missing escalations of alerts as stopped, with the policies that apply now."""
+    """Create missing escalations in the stopped state, with the policies that apply now."""
     choices = choose_policies_of_alerts(alert_ids, session=session, reading=reading)
     alerts = session.execute(
         select(Alert.id, Alert.project_id, Alert.created_at)
@@ -58,7 +59,8 @@ def create_stopped_escalations(
             "route_id": choices[alert.id].route_id,
             "round": 1,
             "step": 0,
-            # A recurring alert counts from here, so it does not wait for the worker twice.
+            # If the alert recurs, its steps count from this time, so they do not wait for the
+            # worker twice.
             "round_began_at": min(alert.created_at, now),
             "has_reached": False,
             "started_at": now,
@@ -75,9 +77,9 @@ def create_stopped_escalations(
 def create_escalations_of_changed_alerts(
     alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
 ) -> None:
-    """Create the missing escalations of alerts that are no longer triggered.
+    """Create missing escalations for alerts that are no longer triggered.
 
-    Escalations that a snooze created without a policy get their policy.
+    Also set the policies of escalations that a snooze created without a policy.
     """
     found = session.execute(
         select(Alert.id, Escalation.id.label("escalation_id"))

@@ -1,4 +1,4 @@
-"""The facts that decisions about escalations need: the alerts, and their former escalations."""
+"""Data for decisions about escalations: the alerts, and the progress of previous escalations."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -83,12 +83,12 @@ def find_pageable_alerts(
 
 @dataclass(frozen=True, kw_only=True)
 class FormerProgress:
-    """The progress of a former escalation, which a recurring alert resumes."""
+    """The progress of a previous escalation, which a recurring alert resumes."""
 
     policy_id: int | None
     progress: EscalationProgress
     has_reached: bool
-    #: Time between the end of the former alert and the start of this alert.
+    #: Time between the end of the previous alert and the start of the new alert.
     calm: timedelta
     #: Time of the last page. None if nobody was paged.
     last_paged_at: datetime | None
@@ -101,9 +101,9 @@ class FormerProgress:
 def find_former_progress(
     alerts: Mapping[int, int], *, session: Session, now: datetime
 ) -> Mapping[int, FormerProgress]:
-    """Return the former progress of alerts that recur, by alert id.
+    """Return the progress that recurring alerts resume, by alert id.
 
-    `alerts` maps the ids of alerts to the ids of their projects.
+    `alerts` maps alert ids to project ids.
     """
     found = find_alert_recurrences(alerts, at=now, session=session)
     before = {each.previous_id for each in found.values()}
@@ -119,7 +119,7 @@ def find_former_progress(
 def _build_former_progress(
     row: Escalation, back: AlertRecurrence, *, now: datetime
 ) -> FormerProgress:
-    # A clock that was ahead may have recorded the end of the former escalation.
+    # A clock that was ahead may have recorded the end of the previous escalation.
     ahead = compute_clock_lead(row, now)
     progress = shift_escalation_progress(get_progress(row), -ahead)
     held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
@@ -139,9 +139,9 @@ def _build_former_progress(
 
 
 def compute_clock_lead(row: Escalation, now: datetime) -> timedelta:
-    """Return by how much the clock that recorded the times of an escalation was ahead.
+    """Return how far the clock that recorded the times of an escalation was ahead.
 
-    Return zero if it was not ahead, or by less than the tolerance.
+    Return zero if the clock was not ahead by more than the tolerance.
     """
     ahead = row.decided_at - now if row.decided_at else timedelta()
     return ahead if ahead > CLOCK_TOLERANCE else timedelta()
@@ -162,7 +162,7 @@ class StartReasons:
     stories: Mapping[int, FormerProgress] = field(default_factory=dict)
     #: Alerts whose severity increased.
     raised: Collection[int] = ()
-    #: Former escalations of alerts that a user escalated.
+    #: Previous escalations of alerts that a user escalated.
     escalated: Mapping[int, Escalation] = field(default_factory=dict)
 
 
@@ -172,5 +172,5 @@ def store_progress(row: Escalation, progress: EscalationProgress) -> None:
 
 
 def get_progress(row: Escalation) -> EscalationProgress:
-    """Return the progress that the row of an escalation stores."""
+    """Return the progress of a stored escalation."""
     return EscalationProgress(row.round, row.step, row.round_began_at)

@@ -1,6 +1,7 @@
 """Checks that prevent transfers of projects and groups from breaking paging.
 
-Policies, routes and incident rules must not refer to groups that a transfer leaves.
+After a transfer, policies, routes and incident rules must not refer to items of groups that are no
+longer ancestors.
 """
 
 from dataclasses import replace
@@ -31,13 +32,15 @@ from models.folding import fold
 
 
 def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None) -> None:
-    """Check a transfer into a group or to the top level, and update the escalations under way.
+    """Check a transfer into a group or to the top level, and update active escalations.
 
-    Escalations whose policy is left behind choose another policy immediately. Raise ConflictError
-    if a policy, route or incident rule refers to something in a group that the transfer leaves.
+    `above` is the path of the new parent group, or None for the top level. Active escalations whose
+    policy no longer applies choose another policy immediately. Raise ConflictError if a policy,
+    route or incident rule refers to an item of a group that is no longer an ancestor.
     """
-    AdvisoryLock.MOVES.take(work.session)  # Taken before the locks of rules.
-    # The holder may have been renamed during the wait. From now on, its path cannot change.
+    AdvisoryLock.MOVES.take(work.session)  # Taken before locks on policies and routes.
+    # The project or group may have been renamed before the lock was taken. With the lock, its path
+    # cannot change.
     table: type[Group | Project] = Group if holder.is_group else Project
     path = work.session.scalar(select(table.path).where(table.id == holder.id))
     holder = replace(holder, path=path or holder.path)
@@ -61,7 +64,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
 def _find_former_ancestor_groups(
     work: UnitOfWork, holder: ProjectOrGroup, above: str | None
 ) -> list[int]:
-    """Return the ids of the groups above that the transfer leaves."""
+    """Return the ids of the groups that are no longer ancestors after the transfer."""
     kept = [fold(path) for path in (*list_ancestor_paths(above), above)] if above else []
     own = [holder.id] if holder.is_group else []
     present = find_group_chain(holder, session=work.session).group_ids

@@ -1,4 +1,4 @@
-"""Reads the facts for messages: alerts and incidents that need attention, and follow-ups."""
+"""Reads the data for messages: alerts and incidents that need attention, and follow-ups."""
 
 import logging
 from collections import Counter
@@ -38,7 +38,8 @@ from models import (
     Project,
 )
 
-#: Maximum number of alerts and incidents that a message names. Others are only counted.
+#: Maximum number of alerts and incidents that a message lists. Further alerts and incidents are
+#: only counted.
 MAX_NAMED_SUBJECTS = 10
 _log = logging.getLogger("gatebell.pages")
 _STATUS_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
@@ -46,7 +47,7 @@ _NO_FACTS = AlertLinksAndLabels(links={}, labels=())
 
 Value = TypeVar("Value")
 _SubjectTable = tuple[SubjectKind, type[Any], SQLColumnExpression[int]]
-#: Subjects of pages with their tables and the columns for sorting by severity.
+#: Kinds of page subjects, with their tables and the columns for sorting by severity.
 _SUBJECT_TABLES: tuple[_SubjectTable, ...] = (
     (SubjectKind.INCIDENT, Incident, INCIDENT_SEVERITY_RANK),
     (SubjectKind.ALERT, Alert, Alert.severity),
@@ -59,7 +60,7 @@ class FiringSubject:
 
     about: SubjectKind
     title: str
-    #: First fields of the report, if it has no title.
+    #: First fields of the report, if the report has no title.
     fields: Sequence[tuple[str, str]]
     severity: str
     #: Path of the project.
@@ -71,7 +72,7 @@ class FiringSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleSubjectFacts:
-    """Further facts for a message about a single alert or incident."""
+    """Additional facts for a message about a single alert or incident."""
 
     #: Names and values of details, such as the service.
     details: Sequence[tuple[str, str]]
@@ -85,7 +86,7 @@ class FiringSummary:
     """The alerts and incidents of a message that still need attention."""
 
     count: int
-    #: Number of incidents among them.
+    #: Number of incidents that need attention.
     incidents: int
     projects: int
     #: The most severe alerts and incidents.
@@ -126,7 +127,7 @@ def find_firing_summary(
 def _find_subject_tables(
     kind: PageKind, batches: Sequence[int], *, session: Session
 ) -> Sequence[_SubjectTable]:
-    """Return the subjects of the pages of a kind in batches, which saves a query in most cases."""
+    """Return the subject kinds for which batches have pages; this saves a query in most cases."""
     of_alerts = Page.alert_id.is_not(None)
     of_batches = Page.batch_id.in_(batches), Page.kind == kind.value
     found = set(session.scalars(select(of_alerts).where(*of_batches).distinct()))
@@ -136,7 +137,7 @@ def _find_subject_tables(
 def _count_by_project(
     rows: Sequence[tuple[Any, str]], waiting: Select[Any, str], *, session: Session
 ) -> Mapping[int, int]:
-    """Count all alerts or incidents by project; `rows` are the first ones."""
+    """Count all alerts or incidents by project; `rows` contains the first alerts or incidents."""
     if len(rows) < MAX_NAMED_SUBJECTS:
         return Counter(thing.project_id for thing, _ in rows)
     found = waiting.subquery()
@@ -252,7 +253,7 @@ def _run_or_default(nothing: Value, read: Callable[[], Value]) -> Value:
         return read()
     except SQLAlchemyError:
         raise
-    except Exception:  # noqa: BLE001 - it must not keep a page from leaving
+    except Exception:  # noqa: BLE001 - the error must not prevent a page
         _log.exception(
             "Part of a page could not be read; the page is sent without it.",
             extra={"event": "page.text_incomplete"},
@@ -278,7 +279,7 @@ def find_follow_ups(
 
     An alert or incident is included under these conditions:
 
-    - The contact may have read about it.
+    - The contact may have received a page about it.
     - It is not firing again.
     - Its state was not last changed by the user of the contact.
     """
@@ -318,7 +319,7 @@ def find_follow_ups(
 
 
 def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition for updates of batches that were not cancelled."""
+    """Return the conditions for follow-ups in batches that were not cancelled."""
     is_news = Page.kind == PageKind.FOLLOW_UP.value
     return Page.batch_id.in_(batches), is_news, Page.withdrawn_at.is_(None)
 
@@ -326,7 +327,7 @@ def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...
 def _find_last_changes(
     about: SubjectKind, states: Mapping[int, str], *, session: Session
 ) -> Mapping[int, AlertNote | IncidentNote]:
-    """Return the user changes that set the current state of alerts or incidents, by id."""
+    """Return notes about the changes that set the current status of alerts or incidents, by id."""
     note, key = _get_note_table(about)
     newest = (
         select(func.max(note.id))

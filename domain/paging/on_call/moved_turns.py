@@ -1,8 +1,9 @@
 """Moves swaps and overrides with their turns when a schedule changes.
 
-A swap exchanges whole turns. If a change of a rotation moves such a turn, the swap moves too. If
-the turn no longer exists, the swap ends, and both users get an email. The same applies to an
-override of one whole turn. An override of any other period has its own times and does not move.
+A swap exchanges whole turns. If a change to a rotation moves one of these turns, the swap moves
+too. If the turn no longer exists, the swap ends, and both users receive an email. The same applies
+to an override of one whole turn. An override of any other period has its own times and does not
+move.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ _SEARCHED_PERIOD = timedelta(days=62)
 
 @dataclass(frozen=True)
 class MovedShiftChanges:
-    """The swaps and overrides that a change moves, by id. None means that it ends."""
+    """New periods of the swaps and overrides that a change moves, by id; None if they end."""
 
     swaps: Mapping[int, tuple[Period, Period] | None]
     overrides: Mapping[int, Period | None]
@@ -48,7 +49,7 @@ class PreviousPlan:
 
 
 def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | None:
-    """Return the plan of a schedule before a change; None if nothing can move."""
+    """Return the plan of a schedule before a change; None without current or future changes."""
     ends = union_all(
         select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
         select(OverrideRow.ends_at.label("at")).where(OverrideRow.schedule_id == schedule_id),
@@ -62,7 +63,10 @@ def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | Non
 
 
 def find_moved_shift_changes(ahead: PreviousPlan | None, work: UnitOfWork) -> MovedShiftChanges:
-    """Return the swaps and overrides that the change since `ahead` moves or ends."""
+    """Return the swaps and overrides that a change moves or ends.
+
+    `ahead` is the plan before the change, or None if there is nothing to move.
+    """
     if ahead is None:
         return MovedShiftChanges({}, {})
     before, within = ahead.plan, ahead.within
@@ -78,7 +82,7 @@ def find_moved_shift_changes(ahead: PreviousPlan | None, work: UnitOfWork) -> Mo
 def _find_moved_swaps(
     before: SchedulePlan, after: SchedulePlan, within: Period
 ) -> tuple[Mapping[int, tuple[Period, Period] | None], tuple[Swap, ...]]:
-    """Return the swaps that move or end, and the resulting list of swaps."""
+    """Return the swaps that move or end, and the swaps after the change."""
     moved: dict[int, tuple[Period, Period] | None] = {}
     kept: tuple[Swap, ...] = ()
     for number, swap in enumerate(before.swaps):
@@ -108,27 +112,28 @@ def _find_moved_overrides(
         if each.in_addition or not _is_whole_turn(each, old, within.start):
             continue
         during = _find_matching_turn(
-            each.instead_of_id, _cut_past_part(each.during, within.start), new
+            each.instead_of_id, _get_remaining_part(each.during, within.start), new
         )
         if during is not None:
             during = _keep_past_part(each.during, during, within.start)
-        # An override of everyone stays if its turn no longer exists, since it applies to any user.
+        # An override that replaces everyone stays if its turn no longer exists, since it does not
+        # depend on a user.
         if during != each.during and (during is not None or each.instead_of_id is not None):
             moved[each.id] = during
     return moved
 
 
 def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -> bool:
-    return _cut_past_part(override.during, now) in _find_turns(override.instead_of_id, old)
+    return _get_remaining_part(override.during, now) in _find_turns(override.instead_of_id, old)
 
 
 def _find_new_period(
     stint: UserPeriod, old: Sequence[UserTurn], new: Sequence[UserTurn], now: datetime
 ) -> Period | None:
-    """Return the period of one side of a swap after the change; None if its shifts are gone."""
+    """Return the period of one side of a swap after a change; None if its shifts do not exist."""
     if stint.during.end <= now:
         return stint.during
-    rest = _cut_past_part(stint.during, now)
+    rest = _get_remaining_part(stint.during, now)
     if rest in _find_turns(stint.user_id, old):
         found = _find_matching_turn(stint.user_id, rest, new)
         return None if found is None else _keep_past_part(stint.during, found, now)
@@ -137,12 +142,12 @@ def _find_new_period(
     return stint.during if is_same else None
 
 
-def _cut_past_part(during: Period, now: datetime) -> Period:
+def _get_remaining_part(during: Period, now: datetime) -> Period:
     return Period(max(during.start, now), during.end)
 
 
 def _keep_past_part(before: Period, after: Period, now: datetime) -> Period:
-    """Return a moved period whose past part does not change."""
+    """Return a period after a move; the start does not change if it is in the past."""
     return Period(before.start if before.start < now else after.start, after.end)
 
 

@@ -1,6 +1,6 @@
-"""Sends emails to users whose on-call shifts another user changed.
+"""Queues emails to users whose on-call shifts were changed by another user.
 
-Such changes are swaps, overrides, and changes of rotations.
+Shifts change because of swaps, overrides and changes to rotations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,23 +31,23 @@ _MAX_LISTED_SHIFTS = 20
 
 @dataclass(frozen=True)
 class ShiftChange:
-    """A change of shifts: the actor, the project or group, and the schedule."""
+    """The context of a change to shifts: the actor, the project or group, and the schedule."""
 
     work: UnitOfWork
     holder: ProjectOrGroup
     schedule: OnCallSchedule
 
     def period(self, start: datetime, end: datetime) -> str:
-        """Return the text for a period in the time zone of the schedule."""
+        """Format a period in the time zone of the schedule."""
         return f"from {self.written(start)} until {self.written(end)}"
 
     def written(self, moment: datetime) -> str:
-        """Return the text for a time in the time zone of the schedule."""
+        """Format a time in the time zone of the schedule."""
         local = moment.astimezone(get_zone(self.schedule.time_zone))
         return f"{local:%a %Y-%m-%d %H:%M}"
 
     def people(self, user_ids: Iterable[int]) -> Mapping[int, UserReference]:
-        """Return users by id."""
+        """Return references to users, by user id."""
         base_url = self.work.settings.base_url
         return find_user_references(user_ids, base_url=base_url, session=self.work.session)
 
@@ -65,7 +65,7 @@ class _ShiftNotice:
 def queue_notices(
     what: Callable[[ChangedThing, ShiftChange], None], changed: ChangedThing, change: ShiftChange
 ) -> None:
-    """Queue the messages about a change by one of the functions below, if email is configured."""
+    """Call one of the following functions to queue messages, if email is configured."""
     if change.work.settings.mail_url:
         what(changed, change)
 
@@ -214,10 +214,10 @@ def _find_swap_sides(
 
 
 def queue_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
-    """Queue messages to the user that another user put on call, and to the replaced users."""
+    """Queue messages to the user who was put on call, and to the replaced users."""
     when = change.period(override.starts_at, override.ends_at)
     covered, shifts = override.instead_of, ""
-    instead = "in addition to others" if override.in_addition else "instead of everybody else"
+    instead = "in addition to other users" if override.in_addition else "instead of everybody else"
     if covered is not None:
         instead, shifts = (
             f"for the shifts of {_get_full_name(covered)}",
@@ -244,7 +244,7 @@ def queue_override_notices(override: OnCallOverride, change: ShiftChange) -> Non
 
 
 def _format_taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
-    """Return the first shifts that an override takes, one per line."""
+    """List the first shifts that an override takes over, one per line."""
     work, within = change.work, Period(override.starts_at, override.ends_at)
     plans = load_schedule_plans([change.schedule.id], within, session=work.session, now=work.now)
     parts = [
@@ -288,7 +288,7 @@ def queue_ended_override_notices(override: OnCallOverride, change: ShiftChange) 
 def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) -> None:
     """Queue a message to each user who was removed from a rotation.
 
-    `before` is the former state of the schedule.
+    `before` is the schedule before the change.
     """
     now = change.work.now
     removed: dict[int, list[str]] = {}
@@ -300,8 +300,8 @@ def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) 
         *others, last = removed[person.id]
         which = f"rotations {', '.join(others)} and {last}" if others else f"rotation {last}"
         return (
-            f"{by} removed you from the {which}. You have no more shifts there, starting "
-            f"{change.written(now)}."
+            f"{by} removed you from the {which}. You have no shifts there from "
+            f"{change.written(now)} on."
         )
 
     named = change.people(removed)
@@ -323,7 +323,7 @@ def _find_removed_users(
     begun = [each for each in after.rotations if each.id not in known]
     names = {each.name for each in ended}
     for rotation in ended:
-        # A changed rotation keeps its name, unless the name is what changed.
+        # A changed rotation has the same name, unless the rotation was renamed.
         following = [each for each in begun if each.name == rotation.name] or [
             each for each in begun if each.name not in names
         ]
@@ -334,10 +334,10 @@ def _find_removed_users(
 def _find_others_on_call(
     override: OnCallOverride, change: ShiftChange
 ) -> tuple[UserReference, ...]:
-    """Return the other users who would be on call without an override.
+    """Return the other users who would be on call if an override did not exist.
 
-    For an override of a single user, this is that user. An override in addition does not change the
-    shifts of others, so there are none.
+    If an override replaces a single user, only that user is returned. An additional override does
+    not change the shifts of other users, so no users are returned.
     """
     if override.in_addition:
         return ()

@@ -59,7 +59,7 @@ def load_schedule_plans(
 def load_current_rotations(
     ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[RotationPlan]]:
-    """Return the current rotations of schedules, the lowest layer first."""
+    """Return the current rotations of schedules, lowest layer first."""
     statement = _select_rotations(ids).where(OnCallRotation.valid_until.is_(None))
     return _load_rotation_plans(statement, session=session)
 
@@ -118,7 +118,7 @@ def _parse_restriction(stored: Mapping[str, Any]) -> Restriction:
 
 
 def serialize_restriction(each: Restriction) -> dict[str, Any]:
-    """Return a restriction in its stored format."""
+    """Convert a restriction to its stored format."""
     return {
         "start": each.start.isoformat("minutes"),
         "end": each.end.isoformat("minutes"),
