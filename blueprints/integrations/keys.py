@@ -8,8 +8,8 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.integrations import actions
 from domain.alerts.integrations.delivery_actions import send_test_alert_or_preview
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.alerts.integrations.set_up import get_setup_progress
-from domain.alerts.integrations.trials import TestAlertBody, TestAlertResult
+from domain.alerts.integrations.setup_progress import get_setup_progress
+from domain.alerts.integrations.trial_alerts import TestAlertBody, TestAlertResult
 from domain.alerts.integrations.types import IntegrationView, KeyRotation
 from domain.alerts.reading.parse_warnings import collect_error_warnings
 from domain.core.errors import DomainError

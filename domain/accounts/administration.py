@@ -16,7 +16,7 @@ from domain.accounts.email_addresses import (
 )
 from domain.accounts.names import check_username
 from domain.accounts.passwords import PasswordRules, hash_password
-from domain.accounts.signing_in.sessions import close_all_sign_ins
+from domain.accounts.sign_in.sessions import close_all_sign_ins
 from domain.accounts.types import AccountChangeBody
 from domain.accounts.users import (
     ACTIVE,

@@ -16,7 +16,7 @@ from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_limits import claim_attempt
 from domain.accounts.message_limits import CONFIRMATION_LIMIT, LimitedMessage, count_message
-from domain.accounts.signing_in.actions import SignInLimits
+from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, normalize_email
 from domain.audit.events import EventKind
 from domain.core.database.rows import delete_rows, insert_into, update_rows

@@ -16,7 +16,7 @@ from domain.alerts.reading.payload_fields import format_payload
 from domain.alerts.reading.severity import find_unknown_words
 from domain.core.database.paging import KeysetPage, KeysetRange
 from domain.core.errors import NotFoundError, QueryError
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 from domain.core.types.base import Resource, Time, describe_choices
 from models import Delivery as DeliveryRow
 from models import Integration, Project

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from sqlalchemy.orm import Session
 
 from domain.accounts.factors.requirement import SecondFactorRule
-from domain.accounts.signing_in.actions import SignInLimits
-from domain.accounts.signing_in.sessions import RequestSource
+from domain.accounts.sign_in.actions import SignInLimits
+from domain.accounts.sign_in.sessions import RequestSource
 from domain.audit.events import Event, EventActor, EventKind, EventSource, store_event
 from domain.core.database.statements import RunStatement, StatementConnection
 from domain.core.keyring import Keyring

@@ -13,10 +13,10 @@ from domain.incidents.types import validate_lines
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
 from domain.projects.owners import build_owner_match_condition
 from domain.projects.views import ProjectOrGroup, ProjectView
-from domain.reports import writing
-from domain.reports.drafts import build_draft, find_shift_to_hand_off
-from domain.reports.handover_notes import build_note, find_latest_notes, select_notes
-from domain.reports.reading import build_on_call_report, read_all_pages
+from domain.reports import report_formats as writing
+from domain.reports.handoff_drafts import build_draft, find_shift_to_hand_off
+from domain.reports.handoff_notes import build_note, find_latest_notes, select_notes
+from domain.reports.report_builder import build_on_call_report, read_all_pages
 from domain.reports.scope import find_report_scope
 from domain.reports.types import (
     MAX_HANDOFF_NOTE_LENGTH,

@@ -18,6 +18,7 @@ from domain.incidents.timeline import TimelineEntry, format_timeline_entry, list
 from domain.incidents.types import EntryKind, Incident, validate_lines
 from domain.paging.escalations.steps import TargetKind, format_target
 from domain.projects.views import ProjectView
+from domain.reports.report_formats import format_duration_cell, format_plain_line
 from domain.reports.rows import find_status_entries
 from domain.reports.types import (
     MAX_DOCUMENT_LENGTH,
@@ -25,7 +26,6 @@ from domain.reports.types import (
     IncidentDocument,
     IncidentDocumentChange,
 )
-from domain.reports.writing import format_duration_cell, format_plain_line
 from models import Alert, Contact, EscalationPage, IncidentAlert, User
 from models import IncidentDocument as DocumentRow
 

@@ -15,8 +15,8 @@ from domain.accounts.attempt_limits import claim_attempt
 from domain.accounts.email_addresses import AccountMessageBuilder, confirm_current_address
 from domain.accounts.lifecycle.own_account import revoke_access
 from domain.accounts.passwords import PasswordRules, delete_first_password_file
-from domain.accounts.signing_in.actions import SignInLimits
-from domain.accounts.signing_in.sessions import close_all_sign_ins
+from domain.accounts.sign_in.actions import SignInLimits
+from domain.accounts.sign_in.sessions import close_all_sign_ins
 from domain.accounts.types import PasswordBody
 from domain.accounts.users import (
     UserView,

@@ -23,9 +23,9 @@ from domain.alerts.deliveries import Delivery, DeliveryFilter
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.handling.occurrences import list_affected_alerts
-from domain.alerts.integrations import trials
+from domain.alerts.integrations import trial_alerts as trials
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.alerts.integrations.trials import (
+from domain.alerts.integrations.trial_alerts import (
     SELECTIONS_BY_NAME,
     DeliveredAlert,
     DeliveryDetail,

@@ -18,7 +18,7 @@ from domain.alerts.integrations.samples import (
     parse_sample,
     propose_mapping,
 )
-from domain.alerts.integrations.trials import explain_parsed_alert
+from domain.alerts.integrations.trial_alerts import explain_parsed_alert
 from domain.alerts.reading.body import parse_json
 from domain.alerts.reading.incoming import (
     InvalidEventError,

@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 from domain.access.features import AccessLevel
 from domain.alerts.deliveries import MIN_REJECTED_STATUS
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations.set_up import (
+from domain.alerts.integrations.setup_progress import (
     SEARCHED_BODY_BYTES,
     get_rejection_advice,
     recognize_sender,

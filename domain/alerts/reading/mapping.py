@@ -29,7 +29,7 @@ from domain.alerts.reading.paths import (
 )
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 
 #: Maximum number of sample values that are offered as choices.
 _MAX_SAMPLE_VALUES = 500

@@ -16,7 +16,7 @@ from domain.alerts.matching.conditions import (
 )
 from domain.alerts.reading.payload_fields import format_payload
 from domain.core.errors import InvalidError, QueryError
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 from domain.core.types.base import (
     GitLabQuery,
     KeysetQuery,

@@ -12,7 +12,7 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
-from domain.paging.escalations.first_look import choose_policies_of_alerts
+from domain.paging.escalations.early_escalations import choose_policies_of_alerts
 from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.policies import build_plan, find_target_names
 from domain.paging.escalations.routes import PolicyChoice, load_routing

@@ -40,7 +40,7 @@ from domain.paging.escalations.decision import (
     EscalationDecision,
     EscalationSettings,
 )
-from domain.paging.escalations.first_look import create_escalations_of_changed_alerts
+from domain.paging.escalations.early_escalations import create_escalations_of_changed_alerts
 from domain.paging.escalations.locks import lock_escalations, make_escalations_due
 from domain.paging.escalations.maintainer_notices import (
     NOBODY_REACHED,

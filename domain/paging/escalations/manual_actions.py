@@ -19,12 +19,12 @@ from domain.core.clock import DOUBLE_SUBMISSION_WINDOW, format_message_time
 from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
-from domain.paging.escalations.explanation import explain_escalation
-from domain.paging.escalations.first_look import (
+from domain.paging.escalations.early_escalations import (
     assign_policies,
     choose_policies_of_alerts,
     create_stopped_escalations,
 )
+from domain.paging.escalations.explanation import explain_escalation
 from domain.paging.escalations.policies import build_plan
 from domain.paging.escalations.snapshot import store_progress
 from domain.paging.escalations.snoozes import (

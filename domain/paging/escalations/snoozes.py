@@ -19,7 +19,7 @@ from domain.alerts.listing.status_notes import find_last_status_notes
 from domain.audit.events import EventActor
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import update_rows
-from domain.paging.escalations.first_look import choose_policies_of_alerts
+from domain.paging.escalations.early_escalations import choose_policies_of_alerts
 from domain.paging.escalations.state import (
     EscalationEvent,
     EscalationState,
