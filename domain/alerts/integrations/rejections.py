@@ -1,7 +1,7 @@
 """Detects working integrations that start to reject every delivery, and notifies maintainers.
 
-The delivery log is the source. Rejected requests store nothing else for this purpose, and during a
-flood the log keeps samples with counts. The worker checks the log once a minute.
+The worker checks the delivery log once a minute. Rejected requests store nothing else for this
+purpose. During a flood of requests, the log contains samples with counts.
 
 =========================  ========================================================================
 log of an integration      result
@@ -14,7 +14,7 @@ an acceptance              `rejected_since` is cleared. Three more rejections st
 integration turned off     Same as an acceptance. A 403 response does not count as a rejection.
 =========================  ========================================================================
 
-Test alerts of users count neither as rejections nor as acceptances.
+Test alerts from users count neither as rejections nor as acceptances.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,8 @@ from models import Alert, Delivery, Integration, Project
 _MIN_REJECTIONS = 3
 _MIN_DURATION = timedelta(minutes=10)
 _TURNED_OFF_STATUS = 403
-#: A literal, since Postgres would not use the index of rejected deliveries with a parameter.
+#: SQL condition with a literal, since Postgres would not use the index on rejected deliveries with
+#: a parameter.
 _IS_REJECTED = text(f"deliveries.status_code >= {MIN_REJECTED_STATUS}")
 _IS_COUNTED = Delivery.status_code != _TURNED_OFF_STATUS
 _RECEIVING_TYPES = tuple(each.name for each in FORMATS)
@@ -74,9 +75,10 @@ class _RejectionRun(NamedTuple):
 
 
 def update_rejected_since(sign: MessageSettings | None, *, session: Session, now: datetime) -> int:
-    """Store which integrations reject all deliveries, and return the number of new ones.
+    """Record the integrations that reject all deliveries, and return the number of new records.
 
-    Their maintainers get an email, unless `sign` is None because no email can be sent.
+    Maintainers of the newly recorded integrations get an email, unless `sign` is None because no
+    email can be sent.
     """
     return sum(
         _update_integration(watched, sign, session=session, now=now)
@@ -184,7 +186,7 @@ def _has_ever_accepted(watched: _WatchedIntegration, *, session: Session) -> boo
     """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True
-    # The delivery of an alert is kept longer than other deliveries. It shows whether the alert is a
+    # Deliveries of alerts are stored longer than other deliveries. They show whether an alert is a
     # test.
     alert = (
         select(Alert.id)
@@ -198,9 +200,9 @@ def _has_ever_accepted(watched: _WatchedIntegration, *, session: Session) -> boo
 def _set_rejected_since(
     watched: _WatchedIntegration, since: datetime | None, *, session: Session
 ) -> bool:
-    """Store the time since which all deliveries are rejected.
+    """Store the time since which all deliveries have been rejected.
 
-    Return False if another worker has already stored it.
+    Return False if another worker has already stored the time.
     """
     changed = session.scalar(
         update_rows(Integration)
