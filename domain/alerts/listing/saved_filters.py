@@ -68,7 +68,7 @@ def save_filter(
     *,
     is_shared: bool,
 ) -> str:
-    """Save a filter of the user, or replace the one with the same name, and return its name.
+    """Save a filter for the user, replacing any filter with the same name, and return its name.
 
     Without a project, the filter belongs to the list of all projects, where filters cannot be
     shared. Raise ForbiddenError or InvalidError.
