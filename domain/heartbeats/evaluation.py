@@ -1,9 +1,9 @@
 """Evaluates heartbeats that are due, and opens or resolves their alerts.
 
-The background worker does so every second. A request with a ping that changes the state does so
-immediately. Both lock the row first, so that an alert is opened only once and concurrent pings are
-taken into account. Workers skip locked rows. A ping waits for the lock, so that its response
-follows the change.
+The background worker evaluates due heartbeats every second. A ping that changes the state of a
+heartbeat causes an immediate evaluation. Both lock the heartbeat's row first, so that an alert is
+opened only once and concurrent pings are taken into account. Workers skip locked rows. Pings wait
+for the lock, so that their responses follow the change.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,9 @@ from domain.heartbeats.states import (
 from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 
-#: Sender of the deliveries of heartbeats.
+#: Sender of deliveries for heartbeats.
 DELIVERY_SENDER = "heartbeat"
-#: Maximum length of the last body in the description of an alert, in characters.
+#: Maximum length of the last ping's body in the description of an alert, in characters.
 _MAX_EXCERPT_LENGTH = 500
 _PARSER_SETTINGS = ParserSettings(nesting_limit=10, automatic_fingerprint=True)
 
@@ -55,7 +55,7 @@ _TITLES_BY_PROBLEM = {
     HeartbeatProblem.FAILED: "Heartbeat failed: {}",
     HeartbeatProblem.UNFINISHED: "Heartbeat did not finish: {}",
 }
-#: Pause before a heartbeat is evaluated again if its project does not accept alerts.
+#: Delay before a heartbeat is evaluated again if its project does not accept alerts.
 _CLOSED_PROJECT_DELAY = timedelta(minutes=1)
 #: Sender of the log entries that the service itself adds.
 LOG_SENDER = "Gatebell"
@@ -194,7 +194,8 @@ def evaluate_heartbeat(
 ) -> HeartbeatDecision | None:
     """Evaluate a heartbeat if it is due, and open or resolve its alert, in one transaction.
 
-    Return None if it is not due. If another process has locked the heartbeat, wait for it.
+    Return None if the heartbeat is not due. If another process has locked the heartbeat, wait for
+    the lock.
     """
     return connection.transact(
         lambda: _evaluate_locked_heartbeat(
@@ -289,7 +290,7 @@ def _restart_schedule(
     connection: StatementConnection,
     now: datetime,
 ) -> None:
-    """Restart the schedule at the end of an interruption of the receivers, and log this."""
+    """Restart the schedule at the end of an interruption of the receivers, and log the restart."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
     connection.all(_RESTART_SCHEDULE, {"heartbeat_id": found.id, "new_counted_from": ended_at})
     schedule = build_schedule(found)
@@ -317,7 +318,7 @@ def _build_report(
 ) -> tuple[ParsedBody, InboundDelivery]:
     """Return the report that opens or resolves the alert of a heartbeat, and its delivery.
 
-    `log` is the beginning of the body of the last ping if that ping reported a failure.
+    `log` is the stored body of the last ping if that ping reported a failure.
     """
     body = orjson.dumps(_build_content(found, decision, log, now))
     delivery = InboundDelivery(
@@ -395,7 +396,7 @@ def _shorten_log(log: bytes) -> str:
 
 
 def build_heartbeat_facts(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
-    """Return the facts for a decision from a row with the columns of heartbeats."""
+    """Return the facts for a decision, from a row with the columns of a heartbeat."""
     return HeartbeatFacts(
         schedule=build_schedule(found),
         state=HeartbeatState(found.state),
@@ -417,7 +418,7 @@ def _is_caused_by_failure(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
 
 
 def build_schedule(found: DueHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> HeartbeatSchedule:
-    """Return the schedule in a row with the columns of heartbeats."""
+    """Return the schedule in a row with the columns of a heartbeat."""
     return HeartbeatSchedule(**get_column_values(found, HeartbeatSchedule))
 
 
