@@ -51,8 +51,9 @@ class Delivery(Resource):
     status_code: int
     reason: str | None = Field(description="Reason why the delivery was rejected.")
     size: int = Field(description="Size of the received body, in bytes.")
-    sender: str = Field(description="IP address of the sender, or name of the user who sent a "
-    "test alert.")
+    sender: str = Field(
+        description="IP address of the sender, or name of the user who sent a test alert."
+    )
     created: int = Field(
         validation_alias="opened", description="Number of alerts that were opened."
     )

@@ -44,10 +44,20 @@ class HeartbeatSchedule:
         """Validate the values."""
         if (self.every is None) == (self.cron is None):
             raise InvalidError("Use either an interval or a cron expression.", field="every")
-        _check_duration(self.grace, timedelta(0), "grace", "The grace time must be a whole number of seconds from 0 s")
+        _check_duration(
+            self.grace,
+            timedelta(0),
+            "grace",
+            "The grace time must be a whole number of seconds from 0 s",
+        )
         _check_time_zone(self.time_zone)
         if self.every is not None:
-            _check_duration(self.every, MIN_INTERVAL, "every", "The interval must be a whole number of seconds from 1 s")
+            _check_duration(
+                self.every,
+                MIN_INTERVAL,
+                "every",
+                "The interval must be a whole number of seconds from 1 s",
+            )
         if self.cron is not None:
             _check_cron(self.cron)
 
@@ -77,9 +87,7 @@ class HeartbeatSchedule:
 
 def _check_duration(length: timedelta, least: timedelta, field: str, words: str) -> None:
     if not least <= length <= MAX_SCHEDULE_DURATION or length.microseconds:
-        raise InvalidError(
-            f"{words} to {MAX_SCHEDULE_DURATION.days} days.", field=field
-        )
+        raise InvalidError(f"{words} to {MAX_SCHEDULE_DURATION.days} days.", field=field)
 
 
 def _check_time_zone(name: str) -> None:

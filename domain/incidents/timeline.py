@@ -101,7 +101,9 @@ def add_timeline_entry(
     return row
 
 
-def _build_note_values(entry: NewTimelineEntry, by: EventActor | None, now: datetime) -> dict[str, Any]:
+def _build_note_values(
+    entry: NewTimelineEntry, by: EventActor | None, now: datetime
+) -> dict[str, Any]:
     return {
         "incident_id": entry.incident_id,
         "user_id": by.id if by else None,

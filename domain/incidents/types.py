@@ -192,7 +192,7 @@ class IncidentQuery(KeysetQuery):
 
 
 _QUIET_ALERTS_DESCRIPTION = (
-    "True to stop pages for the incident's open alerts while the incident is acknowledged."
+    "True if no pages are sent for the open alerts while the incident is acknowledged."
 )
 
 
@@ -396,9 +396,7 @@ class NewIncidentRule(ConditionsBody):
     quiet_alerts: Annotated[
         bool,
         Option("--quiet-alerts/--page-alerts"),
-        Field(
-            description="True to stop pages for open alerts while their incident is acknowledged."
-        ),
+        Field(description="True if no pages are sent for open alerts of acknowledged incidents."),
     ] = False
     responders: Annotated[
         tuple[GivenTarget | Text, ...],
@@ -447,7 +445,7 @@ class IncidentRule(ConditionsResource):
         "window. Otherwise, the rule opens the incidents when the silence or window ends."
     )
     quiet_alerts: bool = Field(
-        description="True to stop pages for open alerts while their incident is acknowledged."
+        description="True if no pages are sent for open alerts of acknowledged incidents."
     )
     responders: list[EscalationTarget] = Field(
         description="Users and schedules that are assigned to the rule's incidents and paged."

@@ -83,7 +83,7 @@ class _ResponseDurations:
     acknowledged: "array[float]" = field(default_factory=_create_durations)
     resolved: "array[float]" = field(default_factory=_create_durations)
 
-    def times(self, severity: str | None) -> ResponseTimes:
+    def compute_times(self, severity: str | None) -> ResponseTimes:
         """Return the medians and 90th percentiles."""
         return ResponseTimes(
             severity=severity,
@@ -103,7 +103,7 @@ class ReportFigures:
     def __init__(self, time_zone: str) -> None:
         """Initialize all figures with zero; `time_zone` determines the hours of the day."""
         self._zone = get_zone(time_zone)
-        self._lengths: dict[str, _ResponseDurations] = defaultdict(_ResponseDurations)
+        self._durations_by_severity: dict[str, _ResponseDurations] = defaultdict(_ResponseDurations)
         self._acknowledged = Counter[str]()
         self._pages = Counter[str]()
         self._nights: dict[str, set[date]] = defaultdict(set)
@@ -115,7 +115,7 @@ class ReportFigures:
 
     def count_alert(self, alert: CountedAlert) -> None:
         """Count an alert that started in the period."""
-        lengths = self._lengths[alert.severity]
+        lengths = self._durations_by_severity[alert.severity]
         lengths.alerts += 1
         first = next((e for e in list_user_changes(alert) if e.status == _ACKNOWLEDGED), None)
         if first is not None:
@@ -146,7 +146,7 @@ class ReportFigures:
         ended, unanswered = self._answers[AnswerKind.ENDED], self._answers[AnswerKind.NONE]
         paged = self._answers.total()
         return ReportTotals(
-            alerts=sum(each.alerts for each in self._lengths.values()),
+            alerts=sum(each.alerts for each in self._durations_by_severity.values()),
             acknowledged=self._acknowledged.total(),
             pages=self._all_pages,
             people=len(self._user_ids),
@@ -159,14 +159,17 @@ class ReportFigures:
 
     def times(self) -> list[ResponseTimes]:
         """Return the response times for all alerts, and for each severity."""
-        words = [word.value for word in SEVERITIES if word.value in self._lengths]
+        words = [word.value for word in SEVERITIES if word.value in self._durations_by_severity]
         together = _ResponseDurations()
         for word in words:
-            lengths = self._lengths[word]
+            lengths = self._durations_by_severity[word]
             together.alerts += lengths.alerts
             together.acknowledged += lengths.acknowledged
             together.resolved += lengths.resolved
-        return [together.times(None), *(self._lengths[word].times(word) for word in words)]
+        return [
+            together.compute_times(None),
+            *(self._durations_by_severity[word].compute_times(word) for word in words),
+        ]
 
     def people(self) -> list[PersonFigures]:
         """Return the figures of each user, most paged users first."""

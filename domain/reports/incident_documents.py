@@ -135,7 +135,12 @@ class _IncidentHistory:
 
     def build_timeline(self) -> list[_TimelineLine]:
         """Return the events of the incident in chronological order."""
-        lines = [*self._list_entry_lines(), *self._list_alert_lines(), *self._list_page_lines(), *self._list_answer_lines()]
+        lines = [
+            *self._list_entry_lines(),
+            *self._list_alert_lines(),
+            *self._list_page_lines(),
+            *self._list_answer_lines(),
+        ]
         return sorted(lines, key=lambda line: line[0])
 
     def _list_entry_lines(self) -> Iterator[_TimelineLine]:

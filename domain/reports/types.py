@@ -58,8 +58,8 @@ class ReportQuery(Query):
         "Ignored if `from` is given.",
     )
     until: RequestTime | None = Field(
-        default=None, description="End of the period that starts at `from`. Defaults to the "
-        "current time."
+        default=None,
+        description="End of the period that starts at `from`. Defaults to the current time.",
     )
     time_zone: Text = Field(
         default="UTC",
@@ -113,8 +113,7 @@ class PageAnswer(Resource):
     kind: AnswerKind
     at: Time | None
     by: str | None = Field(
-        description="User name of the responder. Null for the command line, or if nobody "
-        "answered."
+        description="User name of the responder. Null for the command line, or if nobody answered."
     )
     seconds: int | None = Field(description="Number of seconds between the page and the answer.")
 
@@ -161,8 +160,9 @@ class ReportTotals(Resource):
     """Totals of a report."""
 
     alerts: int = Field(description="Number of alerts that started in the period.")
-    acknowledged: int = Field(description="Number of alerts that started in the period and that a "
-    "user acknowledged.")
+    acknowledged: int = Field(
+        description="Number of alerts that started in the period and that a user acknowledged."
+    )
     pages: int = Field(description="Number of pages to users and channels in the period.")
     people: int = Field(description="Number of users who were paged.")
     paged_alerts: int = Field(description="Number of alerts with a page in the period.")
@@ -184,8 +184,9 @@ class ResponseTimes(Resource):
     alerts: int
     acknowledged: int
     acknowledge_median: float | None
-    acknowledge_90th: float | None = Field(description="90th percentile of the time until "
-    "acknowledgement.")
+    acknowledge_90th: float | None = Field(
+        description="90th percentile of the time until acknowledgement."
+    )
     resolved: int
     resolve_median: float | None
     resolve_90th: float | None

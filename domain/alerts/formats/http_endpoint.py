@@ -205,8 +205,8 @@ class GenericAlert(BaseModel):
     monitoring_tool: str = ""
     hosts: str | list[str] = ""
     severity: str = Field(
-        default="critical", description="Severity of the alert: critical, high, medium, low, info "
-        "or unknown."
+        default="critical",
+        description="Severity of the alert: critical, high, medium, low, info or unknown.",
     )
     fingerprint: str | int | list[Any] = Field(
         default="",

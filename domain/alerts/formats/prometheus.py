@@ -250,10 +250,11 @@ def _warn_of_omitted_alerts(count: int) -> tuple[str, ...]:
     if not count:
         return ()
     alerts = "1 alert" if count == 1 else f"{count:,} alerts"
-    return (
+    warning = (
         f"The sender omitted {alerts} (truncatedAlerts). Increase `max_alerts` in the sender's "
-        "configuration.",
+        "configuration."
     )
+    return (warning,)
 
 
 def _get_items(body: Mapping[str, object] | list[object]) -> list[object]:

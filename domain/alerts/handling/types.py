@@ -18,8 +18,8 @@ class AlertBody(Body):
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"] | None = None
     assignee: Text | None = Field(
-        default=None, description="User name of the assignee. An empty string or null removes the "
-        "assignee."
+        default=None,
+        description="User name of the assignee. An empty string or null removes the assignee.",
     )
     assignee_id: RowId | None = Field(
         default=None, description="User id of the assignee. 0 or null removes the assignee."
@@ -104,8 +104,9 @@ class StatusReport(Resource):
         description="Numbers (iid) of the alerts that already had the status."
     )
     conflicts: tuple[StatusConflict, ...]
-    not_found: tuple[int, ...] = Field(description="Requested numbers (iid) for which no alert "
-    "exists.")
+    not_found: tuple[int, ...] = Field(
+        description="Requested numbers (iid) for which no alert exists."
+    )
     next_cursor: str | None = Field(
         description="Value of `cursor` for the next request. Null without a filter, or if there "
         "are no more alerts."
@@ -178,8 +179,9 @@ class AlertOccurrence(Resource):
 
     received_at: Time
     action: Action
-    sender: str = Field(description="IP address of the sender, or name of the user who sent a "
-    "test alert.")
+    sender: str = Field(
+        description="IP address of the sender, or name of the user who sent a test alert."
+    )
     is_test: bool
     item: int = Field(description="Position of the item in the body, starting at 1.")
     delivery_id: int

@@ -73,7 +73,7 @@ class _MovedAlert(NamedTuple):
     monitor_id: int | None
     integration_id: int | None
 
-    def within(self, monitor_id: int) -> bytes:
+    def compute_fingerprint_in(self, monitor_id: int) -> bytes:
         return combine_with_monitor(
             combine_with_monitor(self.fingerprint, self.monitor_id), monitor_id
         )
@@ -219,7 +219,7 @@ def _resolve_duplicates(
     """
     equal: dict[bytes, list[_MovedAlert]] = {}
     for each in moved:
-        equal.setdefault(each.within(monitor_id), []).append(each)
+        equal.setdefault(each.compute_fingerprint_in(monitor_id), []).append(each)
     # With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
     # 0051).
     statement = select(*_MOVED_ALERT_COLUMNS).where(
@@ -274,7 +274,7 @@ def _move_alerts(
         {
             "alert_id": each.id,
             "former": each.fingerprint,
-            "identity": each.within(monitor_id),
+            "identity": each.compute_fingerprint_in(monitor_id),
             "monitor": monitor_id,
         }
         for each in moved
@@ -304,7 +304,7 @@ def _move_incident_fingerprints(
         {
             "project_id": project_id,
             "incident_id": row.incident_id,
-            "fingerprint": by_alert[row.alert_id].within(monitor_id),
+            "fingerprint": by_alert[row.alert_id].compute_fingerprint_in(monitor_id),
         }
         for row in held
         if by_alert[row.alert_id].fingerprint == row.fingerprint

@@ -243,7 +243,7 @@ def _build_messages(
             ),
             recipient=person.email,
             subject=f"Alerts for “{watched.name}” in {path} are rejected",
-            text=_format_text(watched, run, person)
+            text=_format_introduction(watched, run, person)
             + f"The last request was rejected with status {last.status_code}: "
             + f"{last.reason or 'no reason'}\n"
             + f"{advice}\n\nView the deliveries, and process them again:\n{page}\n\n"
@@ -252,7 +252,9 @@ def _build_messages(
         )
 
 
-def _format_text(watched: _WatchedIntegration, run: _RejectionRun, person: Maintainer) -> str:
+def _format_introduction(
+    watched: _WatchedIntegration, run: _RejectionRun, person: Maintainer
+) -> str:
     return (
         f"Hello {person.name},\n\n"
         f"The integration “{watched.name}” has stopped accepting alerts. Since "

@@ -61,8 +61,9 @@ class DeliveredAlert(Resource):
 class DeliveryDetail(StoredDelivery):
     """A delivery with its body and the alerts that it changed."""
 
-    alerts: tuple[DeliveredAlert, ...] = Field(description="Alerts that the delivery opened or "
-    "changed, at most 200.")
+    alerts: tuple[DeliveredAlert, ...] = Field(
+        description="Alerts that the delivery opened or changed, at most 200."
+    )
 
 
 class ReplayBody(Body):
@@ -75,8 +76,8 @@ class ReplayBody(Body):
         "time.",
     )
     after: Annotated[int, Field(ge=0, le=MAX_ID)] = Field(
-        default=0, description="Value of `next_after` in the previous response, to continue the "
-        "replay."
+        default=0,
+        description="Value of `next_after` in the previous response, to continue the replay.",
     )
 
 

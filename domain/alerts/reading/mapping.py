@@ -78,7 +78,7 @@ class FieldMapping:
 
     def __post_init__(self) -> None:
         """Compute the values that do not depend on the payload."""
-        sources = {alert_field: self._source(alert_field) for alert_field in AlertField}
+        sources = {alert_field: self._format_source(alert_field) for alert_field in AlertField}
         object.__setattr__(self, "sources", sources)
         volatile = [sources[alert_field] for alert_field in VOLATILE_FIELDS]
         volatile += [format_path(rule.path) for rule in self.rules.resolved_when]
@@ -90,7 +90,7 @@ class FieldMapping:
         rules = {_RULES_KEY: serialize_mapping_rules(self.rules)} if self.rules != NO_RULES else {}
         object.__setattr__(self, "stored", {**stored, **rules})
 
-    def _source(self, alert_field: AlertField) -> str:
+    def _format_source(self, alert_field: AlertField) -> str:
         source = alert_field.value
         if alert_field in self.paths:
             source = " or else ".join(map(format_path, self.paths[alert_field]))
@@ -110,7 +110,9 @@ class FieldMapping:
         """
         if not self.paths and not self.rules.joins:
             return payload
-        read = {alert_field: self._value(payload, alert_field) for alert_field in self.paths}
+        read = {
+            alert_field: self._find_field_value(payload, alert_field) for alert_field in self.paths
+        }
         found: dict[str, object] = {**payload, **{each.value: read[each] for each in read}}
         for name, join in self.rules.joins.items():
             found[name] = _join_values(
@@ -118,7 +120,7 @@ class FieldMapping:
             )
         return found
 
-    def _value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
+    def _find_field_value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
         found = (find_value(payload, path) for path in self.paths[alert_field])
         return next((value for value in found if not is_blank(value)), None)
 

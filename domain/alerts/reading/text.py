@@ -71,7 +71,7 @@ def _format_array(value: list[object], newline: str) -> str:
 
 
 def _format_value(value: object, newline: str) -> str:
-    """Return a value as JSON whose lines start with `newline`, or on one line if it is empty."""
+    """Return a value as JSON with `newline` before each line, or on one line if it is ""."""
     match value:
         case dict():
             return _format_object(value, newline)

@@ -50,7 +50,7 @@ _MAX_USER_AGENT_LENGTH = 255
 
 _INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
 
-_ADD_SKIPPED = (
+_ADD_SKIPPED_COUNT = (
     update(Delivery)
     .where(Delivery.id == bindparam("of_delivery"))
     .values(skipped=Delivery.skipped + bindparam("more"))
@@ -85,7 +85,9 @@ def store_rejection(
 def flush_rejections(counts: list[tuple[int, int]], *, connection: StatementConnection) -> None:
     """Add the pending counts of a `RejectionSampler` to rows of the delivery log."""
     if counts:
-        connection.all(_ADD_SKIPPED, [{"of_delivery": row, "more": more} for row, more in counts])
+        connection.all(
+            _ADD_SKIPPED_COUNT, [{"of_delivery": row, "more": more} for row, more in counts]
+        )
 
 
 #: Minimum interval between updates of a key's last use, to limit writes.
@@ -201,12 +203,12 @@ def _build_last_use(
     return case((used, bindparam("now", type_=last.type)), else_=last)
 
 
-_BY_IDENTIFIER = RECEIVER_QUERY.where(
+_RECEIVER_BY_IDENTIFIER_QUERY = RECEIVER_QUERY.where(
     Integration.endpoint_identifier == bindparam("identifier"),
     Project.path_key == bindparam("path"),
 )
 
-_OLDEST_OF_TYPE = (
+_OLDEST_RECEIVER_QUERY = (
     RECEIVER_QUERY.where(
         Project.path_key == bindparam("path"), Integration.type == bindparam("type")
     )
@@ -217,20 +219,22 @@ _OLDEST_OF_TYPE = (
 #: Query for a receiver at a previous path of its project. Previous paths still receive deliveries,
 #: since senders do not follow redirects. A previous path is only used if no project currently has
 #: this path.
-_AT_FORMER_PATH = RECEIVER_QUERY.join(
+_PREVIOUS_PATH_QUERY = RECEIVER_QUERY.join(
     FormerPath, FormerPath.project_id == Integration.project_id
 ).where(FormerPath.path_key == bindparam("path"))
 
-_FORMER_BY_IDENTIFIER = _AT_FORMER_PATH.where(
+_PREVIOUS_PATH_BY_IDENTIFIER_QUERY = _PREVIOUS_PATH_QUERY.where(
     Integration.endpoint_identifier == bindparam("identifier")
 )
 
-_FORMER_OLDEST_OF_TYPE = (
-    _AT_FORMER_PATH.where(Integration.type == bindparam("type")).order_by(Integration.id).limit(1)
+_PREVIOUS_PATH_OLDEST_QUERY = (
+    _PREVIOUS_PATH_QUERY.where(Integration.type == bindparam("type"))
+    .order_by(Integration.id)
+    .limit(1)
 )
 
 _EVENT_TYPES = tuple(each.name for each in FORMATS if each.accepts_events)
-_BY_KEY = RECEIVER_QUERY.where(
+_RECEIVER_BY_KEY_QUERY = RECEIVER_QUERY.where(
     or_(
         Integration.key_digest == bindparam("digest"),
         and_(
@@ -244,7 +248,7 @@ _BY_KEY = RECEIVER_QUERY.where(
 
 #: UPDATE statement that finds the key by its digest, since the current key may have become the
 #: previous key.
-_RECORD_USE = (
+_RECORD_KEY_USE = (
     update(Integration)
     .where(
         Integration.id == bindparam("integration_id"),
@@ -283,8 +287,10 @@ def get_receiver_by_identifier(
     Raise UnknownReceiverError if no receiver matches.
     """
     parameters = {"identifier": identifier, "path": fold(project_path)}
-    found = connection.look_up(_BY_IDENTIFIER, parameters)
-    return _build_receiver(found or connection.look_up(_FORMER_BY_IDENTIFIER, parameters), now)
+    found = connection.look_up(_RECEIVER_BY_IDENTIFIER_QUERY, parameters)
+    return _build_receiver(
+        found or connection.look_up(_PREVIOUS_PATH_BY_IDENTIFIER_QUERY, parameters), now
+    )
 
 
 def get_oldest_receiver(
@@ -299,8 +305,10 @@ def get_oldest_receiver(
     Raise UnknownReceiverError if no receiver matches.
     """
     parameters = {"type": body_format.name, "path": fold(project_path)}
-    found = connection.look_up(_OLDEST_OF_TYPE, parameters)
-    return _build_receiver(found or connection.look_up(_FORMER_OLDEST_OF_TYPE, parameters), now)
+    found = connection.look_up(_OLDEST_RECEIVER_QUERY, parameters)
+    return _build_receiver(
+        found or connection.look_up(_PREVIOUS_PATH_OLDEST_QUERY, parameters), now
+    )
 
 
 def get_receiver_by_key(
@@ -311,7 +319,7 @@ def get_receiver_by_key(
     Raise UnknownReceiverError if no receiver matches.
     """
     for digest in keyring.digests(key, CredentialType.INTEGRATION_KEY):
-        rows = connection.look_up(_BY_KEY, {"digest": digest, "now": now})
+        rows = connection.look_up(_RECEIVER_BY_KEY_QUERY, {"digest": digest, "now": now})
         if rows:
             return _build_receiver(rows, now)
     raise UnknownReceiverError("'routing_key' is not the key of an HTTP endpoint")
@@ -419,4 +427,4 @@ def record_integration_key_use(
 ) -> None:
     """Store the time at which a key was last used."""
     parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
-    connection.all(_RECORD_USE, parameters)
+    connection.all(_RECORD_KEY_USE, parameters)

@@ -185,9 +185,9 @@ def decide_item_effect(
 
 def _is_late_copy(resolved: MatchedAlert, incoming: IncomingAlert, arrival: Arrival) -> bool:
     ended_at, recovered_at = resolved.ended_at, resolved.recovery_received_at
-    # A sender with a constant start may report a new problem after a recovery. Other senders may
-    # still report a problem although something other than a report resolved the alert. Both kinds
-    # of reports must open a new alert.
+    # Two kinds of reports must open a new alert: reports of a new problem from senders with a
+    # constant start, and reports of a problem that persists although its alert was resolved by
+    # something other than a report.
     if incoming.reported_start is None or ended_at is None or recovered_at is None:
         return False
     is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before

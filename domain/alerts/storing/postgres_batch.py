@@ -40,7 +40,7 @@ _LOCK_COUNTER = text(
 #: Query for open alerts and, for items that can belong to a resolved alert, the last resolved
 #: alert. With `project_id + 0` and the ORDER BY, the planner can only use the indexes that begin
 #: with the fingerprint (migration 0051).
-_FIND_EXISTING = text(
+_FIND_EXISTING_ALERTS = text(
     """
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,
   CAST(NULL AS timestamptz) AS ended_at, CAST(NULL AS timestamptz) AS recovery_received_at
@@ -154,7 +154,9 @@ def find_existing_alerts(
         "looking_back": list(looking_back - {None}),
     }
     found: dict[bytes, StoredAlert] = {}
-    for alert_id, iid, title, fingerprint, *span in connection.all(_FIND_EXISTING, parameters):
+    for alert_id, iid, title, fingerprint, *span in connection.all(
+        _FIND_EXISTING_ALERTS, parameters
+    ):
         is_open = span[1] is None
         if is_open or fingerprint not in found:
             found[fingerprint] = StoredAlert(alert_id, iid, title, *span)

@@ -143,7 +143,7 @@ def _build_activity_row(view: ActivityView, alerts: tuple[int, ...]) -> Timeline
 def build_page_source(
     alert_ids: Mapping[int, tuple[int, ...]], *, session: Session
 ) -> TimelineSource:
-    """Return the pages for alerts. The values of `alert_ids` become the `alerts` of the items."""
+    """Return a source of pages for alerts. `alert_ids` maps IDs to the `alerts` of the items."""
 
     def read(
         following: TimelinePosition | None,

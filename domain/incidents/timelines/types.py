@@ -53,8 +53,8 @@ class TimelineItem(Resource):
     kind: ItemKind
     at: Time
     until: Time | None = Field(
-        default=None, description="Time of the last event, if the item consists of several joined "
-        "events."
+        default=None,
+        description="Time of the last event, if the item consists of several joined events.",
     )
     author: AlertAuthor | None = Field(
         default=None,
