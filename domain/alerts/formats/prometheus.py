@@ -69,7 +69,7 @@ REQUIRED_ATTRIBUTES = (
 MONITORING_TOOL = "Prometheus"
 #: Default API URL of an integration. The URL is stored and never requested.
 PLACEHOLDER_API_URL = "http://prometheus.example.com"
-#: Keys in every webhook. Other payloads rarely contain all of these keys.
+#: Keys in every webhook. Other payloads rarely contain all keys.
 _WEBHOOK_KEYS = frozenset({"alerts", "groupKey", "receiver"})
 #: Keys of alerts in Alertmanager's API. Prometheus sends at least one of these keys.
 _ARRAY_ITEM_KEYS = frozenset({"endsAt", "generatorURL"})
@@ -250,11 +250,7 @@ def _warn_of_omitted_alerts(count: int) -> tuple[str, ...]:
     if not count:
         return ()
     alerts = "1 alert" if count == 1 else f"{count:,} alerts"
-    warning = (
-        f"The sender omitted {alerts} (truncatedAlerts). Increase `max_alerts` in the sender's "
-        "configuration."
-    )
-    return (warning,)
+    return (f"The sender omitted {alerts} (truncatedAlerts). Increase its `max_alerts` setting.",)
 
 
 def _get_items(body: Mapping[str, object] | list[object]) -> list[object]:
@@ -317,8 +313,7 @@ class MetricsItem(BaseModel):
     )
     labels: dict[str, Any] = Field(
         default_factory=dict,
-        description="Labels of the alert. `alertname` is used as the title if no annotation "
-        "contains a title.",
+        description="Labels of the alert. `alertname` is the title if no annotation contains one.",
     )
     annotations: dict[str, Any] = Field(
         default_factory=dict,

@@ -73,8 +73,8 @@ class IntegrationBody(Body):
     active: Annotated[bool, Option("--active/--inactive")] = True
     api_url: Text | None = Field(
         default=None,
-        description="For the type `external`, the URL of the on-call tool. For the type "
-        "`prometheus`, a deprecated API URL that is stored but not used.",
+        description="URL of the on-call tool for the type `external`. The type `prometheus` has a "
+        "deprecated API URL, which is stored but not used.",
     )
     resolve_after_minutes: _ResolveAfterMinutes = Field(
         default=None, description=f"{_RESOLVE_AFTER_DESCRIPTION} Null or 0 for never."
