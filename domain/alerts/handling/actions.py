@@ -113,8 +113,9 @@ def create_note(work: UnitOfWork, project: ProjectView, iid: int, new: AlertNote
     if not text:
         raise InvalidError("Enter a note.", field="body")
     if len(text) > MAX_NOTE_LENGTH:
-        message = f"A note can have at most {MAX_NOTE_LENGTH:,} characters. This note has "
-        f"{len(text):,}."
+        message = (
+            f"A note can have at most {MAX_NOTE_LENGTH:,} characters. This note has {len(text):,}."
+        )
         raise InvalidError(message, field="body")
     alert_id, by = get_alert_id(project.id, iid, session=work.session), work.actor.source.actor
     row = add_activity_entry(
