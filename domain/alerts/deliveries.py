@@ -106,8 +106,8 @@ class DeliverySelection(LabeledEnum):
 _SELECTION_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
     DeliverySelection.ACCEPTED: DeliveryRow.status_code < MIN_REJECTED_STATUS,
     DeliverySelection.REFUSED: DeliveryRow.status_code >= MIN_REJECTED_STATUS,
-    # This must be written exactly like the condition of the partial index. A bound parameter would
-    # prevent the planner from using the index.
+    # This condition must be written exactly like the condition of the partial index. A bound
+    # parameter would prevent the planner from using the index.
     DeliverySelection.WARNINGS: cast(DeliveryRow.parse_warnings, Text) != literal_column("'[]'"),
     DeliverySelection.TESTS: and_(DeliveryRow.is_test),
 }

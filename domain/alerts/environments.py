@@ -51,7 +51,7 @@ class EnvironmentView:
 
     @property
     def state(self) -> str:
-        """State of the environment as the API returns it."""
+        """State of the environment, as returned by the API."""
         return "available" if self.stopped_at is None else "stopped"
 
     @property

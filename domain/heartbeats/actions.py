@@ -335,7 +335,7 @@ def _build_not_found_error() -> NotFoundError:
 
 
 def _set_values(row: HeartbeatRow, given: Mapping[str, Any], present: Mapping[str, Any]) -> None:
-    """Set the given values.
+    """Set the given values of a heartbeat.
 
     Raise InvalidError for a schedule that cannot be met.
     """

@@ -267,7 +267,7 @@ def _decide_state(
 def _decide_state_while_down(
     found: DueHeartbeat, facts: HeartbeatFacts, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision:
-    """Decide about a heartbeat that is down and whose alert may have been resolved."""
+    """Decide the state of a heartbeat that is down and whose alert may have been resolved."""
     parameters = {
         "project_id": found.project_id,
         "fingerprint": compute_heartbeat_fingerprint(found.id),

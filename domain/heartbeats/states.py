@@ -216,7 +216,7 @@ def decide_heartbeat_state(
 def _decide_state_while_down(
     facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod]
 ) -> HeartbeatDecision:
-    """Decide about a heartbeat that is down. A failure is reported immediately.
+    """Decide the state of a heartbeat that is down. A failure is reported immediately.
 
     If a user resolved the alert and the job still sends no ping, the alert is opened again.
     """

@@ -238,7 +238,7 @@ def set_assignees(
     session: Session,
     now: datetime,
 ) -> None:
-    """Assign an incident to exactly these users.
+    """Assign an incident to exactly the given users.
 
     Users who are already assigned stay assigned even if they have lost their role. Raise
     InvalidError if a new user cannot be assigned.

@@ -143,7 +143,7 @@ _HORIZONTAL_RULE = "\n\n---\n\n"
 
 
 def compose_incident_title(report: AlertReport, iid: int) -> str:
-    """Return the title of the incident with this number."""
+    """Return the title of a new incident with the given number."""
     return f"New: Incident {iid}" if report.title == _DEFAULT_ALERT_TITLE else report.title
 
 

@@ -1,4 +1,4 @@
-"""Responders that rules assign to incidents and page: users, and users on call in schedules.
+"""Responders for incidents that rules open: users, and users on call in schedules.
 
 The timeline shows responders who cannot be reached, and gaps in schedules. Escalations of the
 alerts continue independently. If no responder is paged, maintainers are notified.
@@ -112,7 +112,7 @@ def store_responders(rule_id: int, targets: Sequence[Target], *, session: Sessio
 def assign_and_page_responders(
     opened: Sequence[OpenedIncident], policy: PagingSettings, *, session: Session, now: datetime
 ) -> None:
-    """Assign and page the responders of rules for the incidents that these rules opened.
+    """Assign and page the responders of rules for the incidents that the rules opened.
 
     Incidents that have already been resolved are skipped. If no page is sent for an incident,
     maintainers are notified. To prevent deadlocks between workers, all pages are queued together,

@@ -114,7 +114,7 @@ class EntryFilter(StrEnum):
 def validate_incident_title(text: str) -> str:
     """Return a title as one line.
 
-    Raise InvalidError if it is not valid.
+    Raise InvalidError if the title is empty or too long.
     """
     title = " ".join(replace_unstorable_characters(text).split())
     if not title or len(title) > MAX_INCIDENT_TITLE_LENGTH:
@@ -127,7 +127,7 @@ def validate_incident_title(text: str) -> str:
 def validate_incident_description(text: str) -> str:
     """Return a description, which may be empty.
 
-    Raise InvalidError if it is too long.
+    Raise InvalidError if the text is too long.
     """
     return validate_lines(text, "description", MAX_INCIDENT_DESCRIPTION_LENGTH)
 
@@ -135,7 +135,7 @@ def validate_incident_description(text: str) -> str:
 def validate_comment(text: str) -> str:
     """Return a comment.
 
-    Raise InvalidError if it is empty or too long.
+    Raise InvalidError if the comment is empty or too long.
     """
     note = validate_lines(text, "body", MAX_INCIDENT_COMMENT_LENGTH)
     if not note:
@@ -146,7 +146,7 @@ def validate_comment(text: str) -> str:
 def validate_lines(text: str, field: str, longest: int) -> str:
     """Return a multi-line text, which may be empty.
 
-    Raise InvalidError if it is too long.
+    Raise InvalidError if the text is too long.
     """
     lines = replace_unstorable_characters(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:

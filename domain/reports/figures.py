@@ -98,7 +98,7 @@ class _ResponseDurations:
 
 
 class ReportFigures:
-    """The figures counted so far."""
+    """Counters for the figures of a report."""
 
     def __init__(self, time_zone: str) -> None:
         """Initialize all figures with zero; `time_zone` determines the hours of the day."""

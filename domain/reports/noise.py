@@ -41,7 +41,7 @@ class _RuleCounts:
 
 
 class NoisyRules:
-    """The counts of the rules with the most pages."""
+    """Counts for the rules with the most pages."""
 
     def __init__(self, ranked: Sequence[RankedRule]) -> None:
         """Store the rules, noisiest first."""

@@ -94,7 +94,7 @@ class CountedPage(NamedTuple):
     """A page to a user or channel, as counted in reports."""
 
     at: datetime
-    #: Id of the channel. None for a user.
+    #: ID of the channel, or None for a user.
     channel_id: int | None
     user_id: int | None
     user: str | None
@@ -113,9 +113,9 @@ class ListedPage:
     round: int
     step: int
     user: str | None
-    #: Id of the channel. None for a user.
+    #: ID of the channel, or None for a user.
     channel_id: int | None
-    #: Label of the channel. None if it was deleted.
+    #: Label of the channel, or None if the channel was deleted.
     channel: str | None
     state: PageState | None
     accepted_at: datetime | None
@@ -465,7 +465,7 @@ def _read_incident_pages(ids: Sequence[int], *, session: Session) -> Iterator[Li
 def _read_incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
     """Return incidents in the form of alerts.
 
-    An incident that closed with its alerts counts as ended by itself.
+    An incident that closed with its alerts counts as resolved automatically.
     """
     entries: dict[int, list[StatusEntry]] = defaultdict(list)
     is_status = IncidentNote.kind == EntryKind.STATUS.value

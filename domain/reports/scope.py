@@ -23,7 +23,7 @@ class ReportScope:
 
 
 def find_report_scope(work: UnitOfWork, holder: ProjectOrGroup) -> ReportScope:
-    """Return the projects that a report of a project or group covers."""
+    """Return the projects that a report about a project or group covers."""
     if not isinstance(holder, GroupView):
         return ReportScope(projects={holder.id: holder})
     below = (

@@ -158,7 +158,7 @@ def parse_items(
     automatic_fingerprint: bool,
     mapping: FieldMapping = NO_FIELD_MAPPING,
 ) -> ParsedBody:
-    """Parse one alert for each object of an array.
+    """Parse one alert for each object in an array.
 
     Other items are rejected individually. A valid end time resolves the alert, even if the time is
     in the future. If the sender's fingerprint is missing or unusable, the fingerprint is computed

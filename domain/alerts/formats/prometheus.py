@@ -400,7 +400,7 @@ class Prometheus(AlertFormat):
         reading: ParserSettings,
         mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
-        """Parse one alert for each item of a webhook or of an array for Alertmanager's API."""
+        """Parse one alert for each item in a webhook or in an array for Alertmanager's API."""
         del reading
         payload = value if _is_alert_array(value) else require_object(value)
         try:

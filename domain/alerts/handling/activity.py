@@ -36,7 +36,7 @@ class NoteKind(StrEnum):
     NOTE = "note"
     #: Status that a user set.
     STATUS = "status"
-    #: User name of the new assignee, or an empty text if the alert was unassigned.
+    #: User name of the new assignee, or an empty string if the alert was unassigned.
     ASSIGNEE = "assignee"
     #: Outcome of paging a user or channel, as a sentence without its subject.
     PAGE = "page"
@@ -226,9 +226,10 @@ class FormerNote:
     """The last note on an earlier alert, or the user who resolved the alert."""
 
     iid: int
-    #: Name of the user, or an empty text if the account was deleted.
+    #: Name of the user, or an empty string if the account was deleted.
     user_name: str
-    #: Beginning of the note on one line, or None if a user resolved the alert without a note.
+    #: First characters of the note as one line, or None if a user resolved the alert without a
+    #: note.
     text: str | None
 
 

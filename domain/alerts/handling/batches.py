@@ -234,7 +234,7 @@ def change_all_matching_alerts(
 
 
 def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -> BatchView:
-    """Return a batch of a user.
+    """Return a user's batch.
 
     Raise NotFoundError if the user has no such batch.
     """

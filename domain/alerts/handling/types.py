@@ -1,4 +1,4 @@
-"""Resources and request bodies for single alerts, their activity, and changes of several alerts."""
+"""Resources and request bodies for single alerts, their activity, and changes to several alerts."""
 
 from typing import Annotated, Literal
 

@@ -142,7 +142,7 @@ class AlertMapping(Resource):
 
 
 class ReadAlert(Resource):
-    """Alert that was read from a body."""
+    """An alert that was parsed from a body."""
 
     title: str
     severity: Annotated[str, describe_choices(*Severity)]

@@ -320,7 +320,7 @@ def _move_incident_fingerprints(
 
 
 def update_monitors(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
-    """Move alerts to changed monitors, and create monitors for integrations of earlier releases.
+    """Move alerts to changed monitors, and create monitors for integrations from earlier releases.
 
     `between` must commit. While any host runs an earlier release, integrations without a monitor
     keep sharing their alerts. Alerts that such a host stores for an integration with a monitor are
@@ -376,7 +376,7 @@ def _create_missing_monitors(
 def _assign_to_last_reporters(
     project_id: int, integrations: Sequence[Integration], *, session: Session, now: datetime
 ) -> None:
-    """Assign each open alert without a monitor to the integration of its last report."""
+    """Assign each open alert without a monitor to the integration that last reported the alert."""
     last = (
         select(Delivery.integration_id)
         .join(Occurrence, Occurrence.delivery_id == Delivery.id)

@@ -158,7 +158,7 @@ def _build_condition_choices(conditions: Sequence[PayloadCondition]) -> Sequence
 
 
 def parse_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> MappingRules:
-    """Convert the choices of a form to rules.
+    """Convert the choices in a form to rules.
 
     Raise InvalidError if a choice is not valid, or if its path is not among the offered paths.
     """
@@ -380,7 +380,7 @@ class FieldChoice:
 def parse_sample(text: str, *, nesting_limit: int) -> Sample:
     """Parse a sample.
 
-    Raise InvalidError if it is too large or not a JSON object.
+    Raise InvalidError if the sample is too large or not a JSON object.
     """
     body = text.encode("utf-8", "surrogatepass")
     if len(body) > MAX_SAMPLE_BYTES:
@@ -406,7 +406,7 @@ def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class MappingChoices:
-    """The choices of a form: the path and the fallback path of each field, and rules."""
+    """The choices in a form: the path and the fallback path of each field, and rules."""
 
     paths: Mapping[AlertField, Sequence[str]]
     rules: RuleChoices = NO_CHOICES
@@ -415,7 +415,7 @@ class MappingChoices:
 def parse_mapping_choices(
     chosen: MappingChoices, sample: Sample, saved: FieldMapping = NO_FIELD_MAPPING
 ) -> FieldMapping:
-    """Convert the choices of a form to a mapping.
+    """Convert the choices in a form to a mapping.
 
     `saved` can also be a mapping that was proposed for a new sample. The severity words of `saved`
     are retained. Raise InvalidError if a path is neither in the sample nor in `saved`.

@@ -106,7 +106,7 @@ class AlertListRow:
     project_path: str
     #: User name of the assignee, or None.
     assignee: str | None
-    #: True if the alert was only reported by test alerts of users.
+    #: True if the alert was reported only by test alerts from users.
     is_test: bool
     #: End of the snooze, or None if the alert is not snoozed.
     snoozed_until: datetime | None

@@ -1,4 +1,4 @@
-"""Full-text search for alerts that contain all words of a query, or words with these prefixes.
+"""Full-text search for alerts in which every word of a query is a word or the prefix of a word.
 
 The words are stored without accents, in a GIN index on Postgres and in an FTS5 table on SQLite
 (migration 0051). The number of matches determines how they are listed:

@@ -190,7 +190,7 @@ def _build_matchers_error(field: str) -> InvalidError:
 def _validate_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
     if isinstance(value, tuple) and all(isinstance(each, Matcher) for each in value):
         return value
-    # Each line of a form contains one or more matchers, and may end with a comma.
+    # Each line in a form field contains one or more matchers, and may end with a comma.
     given = value.splitlines() if isinstance(value, str) else value
     if isinstance(given, list):
         given = [line.strip().rstrip(",") if isinstance(line, str) else line for line in given]

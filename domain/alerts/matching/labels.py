@@ -27,7 +27,7 @@ _MAX_BATCH_IDS = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class AlertLabels:
-    """The data of an alert that matchers and conditions use."""
+    """The alert data that matchers and conditions use."""
 
     alert_id: int
     project_id: int

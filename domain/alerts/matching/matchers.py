@@ -1,4 +1,4 @@
-"""Label matchers in the syntax of Alertmanager, such as `{service="web", host=~"db-.*"}`."""
+"""Label matchers in Alertmanager's syntax, such as `{service="web", host=~"db-.*"}`."""
 
 import re
 from collections.abc import Iterable, Mapping

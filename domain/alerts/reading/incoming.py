@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
 
 class AlertState(StrEnum):
-    """The state of an alert that an item reports."""
+    """The alert state that an item reports."""
 
     FIRING = "firing"
     RECOVERY = "recovery"

@@ -13,7 +13,7 @@ from domain.alerts.reading.paths import PayloadPath, find_value, format_path, va
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
 
-#: Maximum number of severity words of an integration.
+#: Maximum number of severity words that an integration can have.
 MAX_SEVERITY_WORDS = 100
 #: Maximum length of a severity word or a rule's word, in characters.
 MAX_RULE_WORD_LENGTH = 60
@@ -169,7 +169,7 @@ def validate_label_names(names: object, *, field: str) -> tuple[str, ...]:
 def validate_payload_condition(
     path: PayloadPath, operator: object, words: object, *, field: str
 ) -> PayloadCondition:
-    """Validate a rule.
+    """Validate a rule that compares a value with words.
 
     Raise InvalidError if the operator or a word is not valid.
     """

@@ -97,7 +97,7 @@ def parse_path(text: str) -> PayloadPath:
 
 
 def validate_path(segments: object) -> PayloadPath:
-    """Return a path from its stored value.
+    """Convert a stored value to a path.
 
     Raise InvalidError if the path is malformed.
     """

@@ -2,7 +2,7 @@
 
 A Unix time is in seconds, milliseconds, microseconds or nanoseconds, depending on its size. A time
 without an offset, or with an unknown zone, is interpreted as UTC. A date without a time is
-interpreted as midnight UTC. Both cases cause a warning.
+interpreted as midnight UTC. Times that are based on such an assumption cause a warning.
 """
 
 import re

@@ -95,7 +95,7 @@ KEY_USE_UPDATE_INTERVAL = timedelta(minutes=1)
 
 
 class UnknownReceiverError(NotFoundError):
-    """There is no integration with this URL."""
+    """No integration has the requested URL."""
 
 
 class WrongKeyError(DomainError):

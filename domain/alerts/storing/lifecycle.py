@@ -214,7 +214,7 @@ class StoredAlertOutcome:
 
     alert_id: int
     iid: int
-    #: Title after all items of the batch.
+    #: Title of the alert after all items of the batch have been applied.
     title: str
     action: Action
     #: Warning about a result that the sender may not expect, or None.
@@ -325,7 +325,7 @@ def plan_intake(
     """Return the changes that a batch makes, and the outcome of each of its items.
 
     `existing` contains the stored alert for each fingerprint. Items are applied in order: each item
-    matches the alert with its fingerprint in the state after the earlier items.
+    is matched with the alert in the state after the earlier items.
     """
     known: dict[bytes, MatchedAlert] = dict(existing)
     draft = _IntakePlanDraft(arrival)
