@@ -146,7 +146,7 @@ def _get_changeable_comment(
     """
     row = _get_note(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:
-        raise ForbiddenError("Only comments can be changed, not other entries of the timeline.")
+        raise ForbiddenError("Only comments can be changed, not other entries in the timeline.")
     if row.user_id != work.actor.id and not project.can_maintain:
         raise ForbiddenError("You need the Maintainer role to change other users' comments.")
     return row

@@ -146,7 +146,7 @@ def delete_handoff_note(
     gone = _get_note(work, holder, schedule.id, note_id)
     row = work.session.get_one(OnCallHandoverNote, note_id)
     if row.user_id != work.actor.id and not holder.can_maintain:
-        message = "You need the Maintainer role to delete notes of other users."
+        message = "You need the Maintainer role to delete other users' notes."
         raise ForbiddenError(message)
     work.session.delete(row)
     details = {holder.namespace.resource_type: holder.path, "note_id": note_id}

@@ -36,7 +36,7 @@ from models import Delivery
 
 _NO_RESOLUTION = (
     "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
-    "when an alert is resolved. They stay open until a user resolves them."
+    "when an alert is resolved. The alerts stay open until a user resolves them."
 )
 _NO_GROUPING = (
     "Recoveries cannot resolve alerts: no fingerprint is mapped, and grouping by the rest of the "

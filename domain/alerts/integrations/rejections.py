@@ -258,7 +258,8 @@ def _format_introduction(
     return (
         f"Hello {person.name},\n\n"
         f"The integration “{watched.name}” has stopped accepting alerts. Since "
-        f"{format_api_time(run.since)}, all {run.requests:,} requests to it were rejected, so no "
+        f"{format_api_time(run.since)}, all {run.requests:,} requests to it have been rejected, "
+        "so no "
         "alerts "
         "are opened and nobody is paged.\n\n"
     )

@@ -57,7 +57,7 @@ ALERTMANAGER = SenderProgram(
     ),
     size=(
         "In alertmanager.yml, add labels such as namespace to group_by of the route, so that each "
-        "group has fewer alerts. Do not set max_alerts, since it leaves out alerts. An "
+        "group has fewer alerts. Do not set max_alerts, since it omits alerts. An "
         "administrator can raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
@@ -182,7 +182,7 @@ def recognize_sender(user_agent: str | None, body: bytes | None) -> SenderProgra
 #: Advice for rejected requests by status code. `SenderProgram` adds advice for other codes.
 _ADVICE_BY_STATUS: Mapping[int, str] = {
     400: (
-        "Check the body of the delivery. A template of the sender may be wrong, or quotes may be "
+        "Check the body of the delivery. The sender's template may be wrong, or quotes may be "
         "missing."
     ),
     403: "The request was correct, but the integration does not currently accept deliveries.",

@@ -249,7 +249,7 @@ def _parse_conditions(stored: object, name: str) -> tuple[PayloadCondition, ...]
 
 def _parse_join(stored: object) -> ValueJoin:
     if not (isinstance(stored, dict) and isinstance(stored.get("paths"), list)):
-        raise InvalidError("The join is invalid.", field="joins")
+        raise InvalidError("The appended values are invalid.", field="joins")
     paths = tuple(map(validate_path, stored["paths"]))
     return validate_value_join(paths, stored.get("separator", ": "), field="joins")
 

@@ -275,7 +275,7 @@ _KEY_IS_MALFORMED = (
 
 _KEY_IN_URL_IS_REJECTED = (
     'This integration does not accept a key in the URL. Send "Authorization: Bearer KEY", or turn '
-    'on "Accept the key in the URL" on its page.'
+    'on "Accept the key in the URL" on the integration\'s page.'
 )
 
 
