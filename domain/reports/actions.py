@@ -32,10 +32,10 @@ from models import OnCallHandoverNote, OnCallSchedule
 
 @read_action("on_call_reports.show")
 def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) -> Report:
-    """Show the on-call report of a period.
+    """Show the on-call report for a period.
 
-    The report contains pages, response times, nights and noisy rules. The report of a group covers
-    all projects below it.
+    The report contains pages, response times, nights with pages, and noisy rules. The report for a
+    group covers all projects in the group and its subgroups.
 
     Raise InvalidError for an invalid period or time zone.
     """
@@ -46,7 +46,7 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
 
 @read_action("on_call_reports.show")
 def list_reported_projects(work: UnitOfWork, holder: ProjectOrGroup) -> Mapping[str, ProjectView]:
-    """List the projects of a report by their paths."""
+    """List the projects that a report covers, by path."""
     return {each.path: each for each in find_report_scope(work, holder).projects.values()}
 
 
@@ -54,9 +54,10 @@ def list_reported_projects(work: UnitOfWork, holder: ProjectOrGroup) -> Mapping[
 def export_report(
     work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery, kind: str
 ) -> Iterator[str]:
-    """Return the report as text: `md` contains everything, `csv` all pages.
+    """Return the report as text: `md` contains the whole report, and `csv` contains all pages.
 
-    The pages are read while they are sent. Raise InvalidError for an invalid period or time zone.
+    The pages are read while the response is sent. Raise InvalidError for an invalid period or time
+    zone.
     """
     if kind == "md":
         return writing.format_report(show_report(work, holder, query))
@@ -124,7 +125,7 @@ def create_handoff_note(
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # This assigns the id.
+    work.session.flush()  # The flush assigns the ID.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
     return _get_note(work, holder, schedule.id, row.id)
@@ -136,16 +137,16 @@ def delete_handoff_note(
 ) -> HandoverNote:
     """Delete a handoff note.
 
-    Maintainers can delete all notes, other users only their own. The response contains the deleted
-    note.
+    Maintainers can delete all notes; other users can delete only their own notes. The response
+    contains the deleted note.
 
-    Raise NotFoundError if it does not exist, and ForbiddenError for another user's note.
+    Raise NotFoundError if the note does not exist, and ForbiddenError for another user's note.
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     gone = _get_note(work, holder, schedule.id, note_id)
     row = work.session.get_one(OnCallHandoverNote, note_id)
     if row.user_id != work.actor.id and not holder.can_maintain:
-        message = "You need the Maintainer role to delete notes of other users."
+        message = "You need the Maintainer role to delete other users' notes."
         raise ForbiddenError(message)
     work.session.delete(row)
     details = {holder.namespace.resource_type: holder.path, "note_id": note_id}

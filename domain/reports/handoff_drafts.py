@@ -24,15 +24,16 @@ _DAY = timedelta(days=1)
 #: Maximum duration of a shift, and maximum time since its end.
 _MAX_SHIFT_DURATION, _MAX_TIME_SINCE_SHIFT = timedelta(days=8), timedelta(hours=12)
 _MAX_LISTED_ITEMS = 30
-#: Maximum number of projects of a group.
+#: Maximum number of projects in a draft for a group.
 _MAX_PROJECTS = 20
 _NOTHING_HAPPENED_LINES = ("There are no open alerts or incidents, and nobody was paged.", "")
 
 
 def find_shift_to_hand_off(work: UnitOfWork, schedule_id: int) -> Period:
-    """Return the caller's current shift, or one that has just ended, up to now.
+    """Return the period of the caller's current or recently ended shift, until now.
 
-    Otherwise, return the shift of the users on call. If there are none, return the last day.
+    If there is no such shift, return the current shift of the users on call. If nobody is on call,
+    return the last 24 hours.
     """
     recent = list_schedule_shifts(
         work, schedule_id, Period(work.now - _MAX_SHIFT_DURATION, work.now)
@@ -57,7 +58,7 @@ def build_draft(
 ) -> str:
     """Return the draft of a handoff note in Markdown.
 
-    For a group, it covers the first projects with anything to report.
+    For a group, the draft covers the first projects that have something to report.
     """
     lines: list[str] = []
     for project in islice(find_report_scope(work, holder).projects.values(), _MAX_PROJECTS):

@@ -1,4 +1,4 @@
-"""Stored handoff notes of schedules."""
+"""Queries for the handoff notes of schedules."""
 
 from collections.abc import Collection
 from typing import Any
@@ -22,7 +22,7 @@ _MAX_SHOWN_NOTES = 5
 
 
 def select_notes(here: ColumnElement[bool]) -> Select[OnCallHandoverNote, str, str]:
-    """Select the notes of some schedules with the fields of `HandoverNote`."""
+    """Return a query for matching notes of schedules, with the fields of `HandoverNote`."""
     note = OnCallHandoverNote
     return (
         select(note, OnCallSchedule.name.label("schedule"), User.username.label("user"))
@@ -33,7 +33,7 @@ def select_notes(here: ColumnElement[bool]) -> Select[OnCallHandoverNote, str, s
 
 
 def build_note(row: Any) -> HandoverNote:
-    """Return the note of a selected row."""
+    """Convert a selected row to a handoff note."""
     note: OnCallHandoverNote = row[0]
     return HandoverNote(
         id=note.id,
@@ -48,9 +48,10 @@ def build_note(row: Any) -> HandoverNote:
 def find_notes_in_period(
     work: UnitOfWork, holder: ProjectOrGroup, project_ids: Collection[int], within: Period
 ) -> list[HandoverNote]:
-    """Return the notes that were created in a period, in order of time.
+    """Return the notes that were created in a period, in chronological order.
 
-    The notes belong to schedules that the project or group, or a project below it, uses.
+    The notes belong to schedules that are used by the project or group, or by a project in the
+    group.
     """
     note = OnCallHandoverNote
     own = find_group_chain(holder, session=work.session)

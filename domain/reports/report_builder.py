@@ -1,4 +1,4 @@
-"""Builds the report of a project or group for a period from stored data."""
+"""Builds the report for a project or group and a period from stored data."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,7 +21,7 @@ from domain.reports.types import MAX_LISTED_PAGES, Report, ReportedPage
 def build_on_call_report(
     work: UnitOfWork, holder: ProjectOrGroup, within: Period, time_zone: str
 ) -> Report:
-    """Return the report of a period."""
+    """Return the report for a period."""
     scope, session = find_report_scope(work, holder), work.session
     wanted = ReportFilter(project_ids=tuple(scope.projects), within=within)
     ranked = rows.rank_rules(wanted, least_openings=MIN_OPENINGS, most=MAX_RULES, session=session)
@@ -46,7 +46,7 @@ def build_on_call_report(
         time_zone=time_zone,
         totals=totals,
         pages=_build_pages(work, scope, last),
-        # A page may be queued while the report is read.
+        # A page may be queued while the report is being built.
         earlier_pages=max(totals.pages - len(last), 0),
         times=figures.times(),
         people=figures.people(),
@@ -59,7 +59,7 @@ def build_on_call_report(
 def read_all_pages(
     work: UnitOfWork, holder: ProjectOrGroup, within: Period
 ) -> Iterator[ReportedPage]:
-    """Yield all pages of a period in order of time; they are read lazily."""
+    """Yield all pages in a period lazily, in chronological order."""
     scope = find_report_scope(work, holder)
     wanted = ReportFilter(project_ids=tuple(scope.projects), within=within)
     return _read_pages(work, scope, rows.find_page_numbers(wanted, session=work.session))
@@ -71,8 +71,7 @@ def _read_pages(work: UnitOfWork, scope: ReportScope, ids: Sequence[int]) -> Ite
         try:
             pages = _build_pages(work, scope, rows.list_pages(some, session=work.session))
         finally:
-            # Release the connection, so that a client that is slow or has disconnected does not
-            # keep it.
+            # Release the connection, so that a slow or disconnected client does not block it.
             work.session.close()
         yield from pages
 

@@ -1,4 +1,4 @@
-"""Reports in Markdown and CSV."""
+"""Formats reports as Markdown and CSV."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -51,7 +51,7 @@ def format_reason(page: ReportedPage) -> str:
 
 
 def format_contacts(page: ReportedPage) -> str:
-    """Return the contacts of a page with the state of the message to each."""
+    """Return the contacts of a page, with the state of the message to each contact."""
     return ", ".join(f"{each.name} ({each.state.replace('_', ' ')})" for each in page.contacts)
 
 
@@ -183,7 +183,7 @@ def _format_row(cells: Iterable[object]) -> str:
 
 
 def format_pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Iterator[str]:
-    """Yield pages as lines of CSV; for a group, each line contains the project's path."""
+    """Yield pages as CSV lines. For a group, each line contains the project's path."""
     yield format_csv_line(("project_path", *_PAGE_COLUMNS) if of_group else _PAGE_COLUMNS)
     for page in pages:
         yield format_csv_line(
@@ -201,7 +201,7 @@ def format_pages_as_csv(pages: Iterable[ReportedPage], *, of_group: bool) -> Ite
 
 
 def format_figures_as_csv(report: Report) -> str:
-    """Return all figures as CSV, one per line with its subject."""
+    """Return all figures as CSV, with one figure and its subject on each line."""
     return format_csv_line(("about", "name", "figure", "value")) + "".join(
         map(format_csv_line, _list_figures(report))
     )
@@ -222,7 +222,7 @@ def _list_figures(report: Report) -> Iterator[tuple[object, ...]]:
 def _list_subject_figures(
     what: str, figures: Resource, key: str = ""
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the figures of a subject, whose name is in the field `key`, or all without a name."""
+    """Yield the figures of a subject, whose name is in the field `key`, or else is `all`."""
     values = dict(figures)
     name = values.pop(key, None) or "all"
     for field, value in values.items():

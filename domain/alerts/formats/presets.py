@@ -1,7 +1,7 @@
-"""Mappings for the bodies that known monitoring tools post to HTTP endpoints.
+"""Predefined mappings for the bodies that well-known monitoring tools post to HTTP endpoints.
 
-Keys and values are taken from the documentation of each tool. If several tools recognize a body,
-the first one is used. Paths are written with dots; a number is an array index.
+Keys and values are taken from the documentation of each tool. If several presets match a body, the
+first match is used. Paths use dot notation; a number in a path is an array index.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
 from domain.alerts.reading.paths import parse_dotted_path
 
-#: Path of a rule, its operator, and words separated by commas.
+#: Path, operator, and comma-separated words of a rule.
 _PresetRule = tuple[str, Operator, str]
 
 
@@ -21,7 +21,7 @@ _PresetRule = tuple[str, Operator, str]
 class Preset(MonitoringTool):
     """A tool that is supported by a predefined mapping."""
 
-    #: Paths for each field, by its name. Alternative paths are separated by spaces.
+    #: Paths for each field, by field name. Alternative paths are separated by spaces.
     fields: Mapping[str, str] = field(default_factory=dict)
     #: Paths of the values that are appended to the title and the fingerprint.
     joins: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Preset(MonitoringTool):
 
     @property
     def mapping(self) -> FieldMapping:
-        """Mapping that is used to read the tool's bodies."""
+        """Mapping for bodies from the tool."""
         return FieldMapping(
             {
                 AlertField(name): tuple(map(parse_dotted_path, paths.split()))
@@ -92,7 +92,7 @@ PRESETS: tuple[Preset, ...] = (
             "fingerprint": "monitor.name msg",
         },
         joins={"fingerprint": "monitor.id"},
-        # Messages without a heartbeat are tests or expiring certificates, which have no recovery.
+        # Messages without a heartbeat are tests or certificate warnings, which have no recovery.
         resolved=(
             ("heartbeat.status", _IS, "1"),
             ("heartbeat", Operator.IS_MISSING, "yes"),
@@ -302,7 +302,8 @@ PRESETS: tuple[Preset, ...] = (
             "hosts": "labels.instance",
             "fingerprint": "labels.instance",
         },
-        # The label named after the plugin contains its instance, such as a mount point or a disk.
+        # The label named after the plugin contains the plugin's instance, such as a mount point or
+        # a disk.
         joins={
             "fingerprint": "labels.alertname labels.type labels.df labels.disk labels.interface "
             "labels.processes"

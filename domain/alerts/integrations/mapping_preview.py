@@ -36,13 +36,13 @@ from models import Delivery
 
 _NO_RESOLUTION = (
     "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
-    "when an alert is resolved. They stay open until a user resolves them."
+    "when an alert is resolved. The alerts stay open until a user resolves them."
 )
 _NO_GROUPING = (
     "Recoveries cannot resolve alerts: no fingerprint is mapped, and grouping by the rest of the "
     "payload is turned off. Choose a field for the fingerprint."
 )
-#: Field names of the service's own format. A title together with one of these identifies it.
+#: Field names that, together with a title, identify the service's own format.
 _OWN_FORMAT_FIELDS = (
     AlertField.FINGERPRINT,
     AlertField.HOSTS,
@@ -57,7 +57,7 @@ _MAX_BODY_BYTES = 256 * 1024
 def explain_missing_resolution(
     mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
 ) -> str | None:
-    """Return why alerts never resolve with a mapping, as a sentence, or None if they can."""
+    """Explain why alerts never resolve with a mapping, or return None if they can resolve."""
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
         return _NO_RESOLUTION
@@ -77,9 +77,9 @@ def _has_fingerprint_field(mapping: FieldMapping, sample: Mapping[str, object]) 
 
 
 def explain_rare_resolution(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
-    """Return a warning if a recovery has to repeat most of its values to find its alert.
+    """Return a warning if a recovery must repeat most values of an alert to resolve it.
 
-    Return None if this is not the case.
+    Otherwise, return None.
     """
     if _has_fingerprint_field(mapping, sample) or not mapping.rules.resolved_when:
         return None
@@ -98,9 +98,9 @@ class SamplePreview:
     #: The alert, or None if a rule drops the sample.
     alert: ReadAlert | None
     parse_warnings: tuple[str, ...]
-    #: Reason why alerts that are read like this never resolve, or None if they can.
+    #: Reason why alerts with this mapping never resolve, or None if they can resolve.
     never_resolves: str | None
-    #: Warning if a recovery has to repeat most of its values to find its alert, or None.
+    #: Warning that a recovery must repeat most values of an alert to resolve it, or None.
     resolves_seldom: str | None
 
 
@@ -109,7 +109,7 @@ class MappingPreview:
     """The effects of a proposed mapping on recent deliveries, newest first."""
 
     comparisons: tuple[ComparedDelivery, ...]
-    #: Number of alerts that the deliveries belong to with the current mapping.
+    #: Number of alerts into which the current mapping groups the deliveries.
     present_groups: int
     proposed_groups: int
 
@@ -145,7 +145,7 @@ def preview_deliveries(
     session: Session,
     reading: ParserSettings,
 ) -> MappingPreview:
-    """Compare the current mapping and the proposed mapping on the latest deliveries.
+    """Compare the results of the current and the proposed mapping for the latest deliveries.
 
     `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
     are excluded.
@@ -171,7 +171,7 @@ def preview_deliveries(
 
 
 def _find_last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
-    """Return the latest accepted deliveries of senders, oldest first."""
+    """Return the latest accepted deliveries from senders, oldest first."""
     newest = session.scalars(
         select(Delivery)
         .where(
@@ -208,9 +208,9 @@ def _parse_deliveries(
 def _parse_delivery(
     delivery: Delivery, mapping: FieldMapping, *, reading: ParserSettings
 ) -> ParsedBody | None:
-    """Return the alerts of a delivery.
+    """Return the alerts in a delivery.
 
-    Return None if it cannot be parsed any more, for example because a limit was lowered.
+    Return None if the delivery can no longer be parsed, for example because a limit was lowered.
     """
     try:
         return get_format(delivery.format).read(
@@ -223,7 +223,7 @@ def _parse_delivery(
 def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int]:
     """Return a group number for each fingerprint, in order of appearance.
 
-    Each None is a group of its own.
+    Each None has its own group.
     """
     numbers: dict[bytes, int] = {}
     found = []
@@ -238,7 +238,7 @@ def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int
 
 @dataclass(frozen=True, kw_only=True)
 class Recognition:
-    """A proposal for a pasted payload, and the alert that it would open."""
+    """A proposal for a pasted payload, and a preview of the alert that the payload would open."""
 
     proposal: Proposal
     sample: Sample
@@ -257,9 +257,9 @@ def list_field_sources(mapping: FieldMapping) -> tuple[tuple[str, str], ...]:
 
 
 def recognize_sample(text: str, *, now: datetime, reading: ParserSettings) -> Recognition:
-    """Recognize a payload, or the first object of an array.
+    """Recognize a payload, or the first object in an array of payloads.
 
-    Raise InvalidError, which names the sample.
+    Raise InvalidError for the field `sample` if the payload is not valid.
     """
     sample = parse_sample(_select_first_object(text, reading), nesting_limit=reading.nesting_limit)
     proposal = propose_mapping(sample.payload)
@@ -269,7 +269,7 @@ def recognize_sample(text: str, *, now: datetime, reading: ParserSettings) -> Re
 
 
 def _select_first_object(text: str, reading: ParserSettings) -> str:
-    """Return the text of the first object of an array, or the text itself."""
+    """Return the first object in a JSON array as JSON text, and any other text unchanged."""
     try:
         value = parse_json(
             text.encode("utf-8", "surrogatepass"), nesting_limit=reading.nesting_limit

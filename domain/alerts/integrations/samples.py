@@ -1,4 +1,4 @@
-"""Sample payloads of senders, and the mappings that are proposed and chosen for them."""
+"""Sample payloads from senders, and the mappings that are proposed or chosen for samples."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, propose_sever
 from domain.alerts.reading.text import format_canonical_json, format_excerpt, is_blank
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
-#: Maximum number of fields in a tree.
+#: Maximum number of fields in the tree of a sample.
 MAX_TREE_NODES = 500
 
 
@@ -53,7 +53,7 @@ class SampleNode:
     name: str
     #: JSON type: string, number, boolean, null, array or object.
     json_type: str
-    #: Beginning of the value as JSON. For arrays and objects, it is the number of items.
+    #: First characters of the value as JSON, or the number of items in an array or object.
     gist: str
     branches: tuple["SampleNode", ...]
 
@@ -100,15 +100,15 @@ def _summarize_value(value: object) -> str:
 
 #: Fields to which other values can be appended.
 JOINABLE_FIELDS = (AlertField.TITLE, AlertField.FINGERPRINT)
-#: Number of values that the page offers to append.
+#: Minimum number of choices for appended values in a form.
 _OFFERED_JOIN_COUNT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConditionChoice:
-    """A row in a table of rules. Rows without a field are ignored."""
+    """A row in a form's table of rules. Rows without a field are ignored."""
 
-    #: Path of the field in the notation of forms.
+    #: Path of the field, as written by `serialize_path`.
     path: str = ""
     operator: str = Operator.IS.value
     #: Words, separated by commas.
@@ -117,7 +117,7 @@ class ConditionChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleChoices:
-    """All choices about rules in a form."""
+    """All rules that are chosen in a form."""
 
     joins: Mapping[AlertField, Sequence[str]] = dataclasses.field(default_factory=dict)
     #: Separator between the parts of a title.
@@ -130,7 +130,7 @@ NO_CHOICES = RuleChoices()
 
 
 def build_rule_choices(rules: MappingRules) -> RuleChoices:
-    """Return the form rows for rules, each table with an additional empty row."""
+    """Return the form rows for rules, with an additional empty row in each table."""
     title = rules.joins.get(AlertField.TITLE)
     return RuleChoices(
         joins={name: _build_join_choices(rules.joins.get(name)) for name in JOINABLE_FIELDS},
@@ -158,9 +158,9 @@ def _build_condition_choices(conditions: Sequence[PayloadCondition]) -> Sequence
 
 
 def parse_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> MappingRules:
-    """Convert the choices of a form to rules.
+    """Convert the choices in a form to rules.
 
-    Raise InvalidError if a choice is not valid or its path is not offered.
+    Raise InvalidError if a choice is not valid, or if its path is not among the offered paths.
     """
     joins = {
         name.value: validate_value_join(paths, chosen.separator, field="mapping")
@@ -200,11 +200,11 @@ def _parse_conditions(
             yield validate_payload_condition(path, row.operator, words, field="mapping")
 
 
-#: Maximum depth of values that are proposed. Deeper values are rarely meant for people.
+#: Maximum nesting depth of proposed values. Deeper values are rarely meaningful to users.
 _MAX_GUESS_DEPTH = 3
 
 #: Key names that are likely to contain a field, most likely first. If several keys have the same
-#: name, the least nested one is used.
+#: name, the least nested key is used.
 _LIKELY_KEYS: Mapping[AlertField, str] = {
     AlertField.TITLE: "title alert_name alertname summary subject event_name name headline "
     "rule_name check_name short_message message msg",
@@ -226,7 +226,8 @@ _STATE_KEYS = (
     *("status", "state", "alert_state", "event_type", "action"),
     *("type", "current_state", "condition"),
 )
-#: Words of a state that mean that an alert is over, and words that mean that it is not.
+#: Values of a state that mean that an alert is resolved, and values that mean that an alert is
+#: firing.
 _RESOLVED_WORDS = frozenset(
     (
         *("ok", "okay", "up", "resolved", "resolve", "recovered", "recovery", "success"),
@@ -251,7 +252,7 @@ _KNOWN_TOOLS: Sequence[tuple[AlertFormat, MonitoringTool]] = tuple(
 class Proposal:
     """The integration settings that are proposed for a payload."""
 
-    #: Name of the tool that probably sent the payload, or None if it is unknown.
+    #: Name of the tool that probably sent the payload, or None if the tool is unknown.
     tool: str | None
     format: AlertFormat
     mapping: FieldMapping
@@ -272,7 +273,7 @@ def propose_mapping(payload: Mapping[str, object]) -> Proposal:
 def guess_mapping_from_keys(payload: Mapping[str, object]) -> FieldMapping:
     """Propose a mapping from the names of a payload's keys.
 
-    Fields with their standard names need no mapping.
+    Keys with the standard names of fields need no mapping.
     """
     candidates = tuple(_list_candidates(payload))
     paths: dict[AlertField, tuple[PayloadPath, ...]] = {}
@@ -337,7 +338,8 @@ def _propose_resolved_conditions(
                 return
 
 
-#: Maximum size of a sample in bytes. It shows one alert; receivers accept much larger bodies.
+#: Maximum size of a sample in bytes. A sample contains one alert; receivers accept much larger
+#: bodies.
 MAX_SAMPLE_BYTES = 64 * 1024
 
 
@@ -365,20 +367,20 @@ class FieldChoice:
     """A row of the mapping table: a field and the paths that it is read from."""
 
     field: AlertField
-    #: Paths in the notation of forms. They are empty if nothing is chosen.
+    #: Paths as written by `serialize_path`. They are empty if nothing is chosen.
     first: str
     fallback: str
 
     @property
     def label(self) -> str:
-        """The label of the field."""
+        """Label of the field."""
         return self.field.label
 
 
 def parse_sample(text: str, *, nesting_limit: int) -> Sample:
     """Parse a sample.
 
-    Raise InvalidError if it is too large or not a JSON object.
+    Raise InvalidError if the sample is too large or not a JSON object.
     """
     body = text.encode("utf-8", "surrogatepass")
     if len(body) > MAX_SAMPLE_BYTES:
@@ -404,7 +406,7 @@ def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class MappingChoices:
-    """The choices of a form: the path and the fallback path of each field, and rules."""
+    """The choices in a form: the path and the fallback path of each field, and rules."""
 
     paths: Mapping[AlertField, Sequence[str]]
     rules: RuleChoices = NO_CHOICES
@@ -413,10 +415,10 @@ class MappingChoices:
 def parse_mapping_choices(
     chosen: MappingChoices, sample: Sample, saved: FieldMapping = NO_FIELD_MAPPING
 ) -> FieldMapping:
-    """Convert the choices of a form to a mapping.
+    """Convert the choices in a form to a mapping.
 
-    `saved` can also be a mapping that was proposed for a new sample. Its severity words are kept.
-    Raise InvalidError if a path is neither in the sample nor in `saved`.
+    `saved` can also be a mapping that was proposed for a new sample. The severity words of `saved`
+    are retained. Raise InvalidError if a path is neither in the sample nor in `saved`.
     """
     offered = frozenset(
         value.written for value in (*sample.values, *find_missing_values(saved, sample))
@@ -429,7 +431,7 @@ def parse_mapping_choices(
 
 
 def find_missing_values(mapping: FieldMapping, sample: Sample) -> Iterator[SampleValue]:
-    """Return each value that a mapping reads and that the sample does not contain."""
+    """Yield each value that a mapping reads but that is missing from the sample."""
     offered = {value.path for value in sample.values}
     for path in dict.fromkeys(mapping.all_paths):
         if path not in offered:
@@ -460,11 +462,11 @@ def build_mapping(
 ) -> FieldMapping:
     """Return a mapping with the given rules and paths. The second path of a field is its fallback.
 
-    A path must be in the sample, the saved mapping, or the mapping proposed for the sample. The
-    last two may read values that only other payloads of the sender contain.
+    A path must be in the sample, the saved mapping, or the mapping proposed for the sample. Saved
+    and proposed mappings may read values that only other payloads from the sender contain.
 
-    The paths of rules are not checked against the sample. The values that resolve or drop an alert
-    are often missing from it.
+    Paths in rules are not checked, because the values that resolve or drop an alert are often
+    missing from the sample.
 
     Raise InvalidParametersError, which lists all invalid paths.
     """
@@ -490,8 +492,8 @@ class MappingDraft:
 
     sample: Sample
     mapping: FieldMapping
-    #: True if the sample differs from the one for which the choices were made. The mapping is then
-    #: the proposed one.
+    #: True if the sample differs from the sample for which the choices were made. The mapping is
+    #: then the proposed mapping.
     is_new_sample: bool = False
 
     @property
@@ -506,12 +508,12 @@ class MappingDraft:
 
     @property
     def missing(self) -> tuple[SampleValue, ...]:
-        """Values that the mapping reads and that the sample does not contain."""
+        """Values that the mapping reads but that are missing from the sample."""
         return tuple(find_missing_values(self.mapping, self.sample))
 
 
 def load_saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
-    """Return the saved sample and mapping, or None if there are none.
+    """Return the saved sample and mapping, or None if no sample is saved.
 
     Raise InvalidError if the sample exceeds a limit that was lowered since it was saved.
     """
@@ -529,11 +531,11 @@ def parse_draft(
     mapped_for: str,
     nesting_limit: int,
 ) -> MappingDraft:
-    """Return the draft in a submitted form.
+    """Parse the draft in a submitted form.
 
-    `mapped_for` is the digest of the sample that the choices were made for. For any other sample
+    `mapped_for` is the digest of the sample that the choices were made for. For any other sample,
     the choices are ignored, since their paths may be missing or have another meaning. Instead, the
-    draft contains the proposed mapping. Raise InvalidError, which names the field.
+    draft contains the proposed mapping. Raise InvalidError, which names the invalid field.
     """
     sample, saved = parse_sample(text, nesting_limit=nesting_limit), integration.mapping
     proposed = build_proposed_draft(sample, saved.rules.severity_words)
@@ -545,7 +547,7 @@ def parse_draft(
 
 
 def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
-    """Return whether a sample equals the saved one, ignoring its formatting."""
+    """Return whether a sample equals the saved sample, ignoring formatting."""
     if not integration.sample:
         return False
     try:

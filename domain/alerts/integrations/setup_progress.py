@@ -1,4 +1,4 @@
-"""Reports the setup progress of an integration: its last requests, and how to fix rejections."""
+"""Reports the setup progress of an integration: recent requests, and advice about rejections."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,29 +13,29 @@ from domain.alerts.deliveries import MIN_REJECTED_STATUS, get_delivery_outcome
 from domain.core.types.base import get_column_values
 from models import Delivery
 
-#: Number of bytes at the beginning of a body that are searched.
+#: Number of bytes at the start of a body in which the sender is recognized.
 SEARCHED_BODY_BYTES = 4096
 _GENERAL_KEY_ADVICE = "Send the header “Authorization: Bearer KEY” with the key above."
 _GENERAL_MEDIA_TYPE_ADVICE = (
     "Send the header “Content-Type: application/json” and JSON as the body."
 )
-#: Maximum number of attempts that are shown, and that are searched for problems.
+#: Maximum numbers of attempts that are shown, and that are searched for problems.
 _MAX_SHOWN_ATTEMPTS, _MAX_SEARCHED_ATTEMPTS = 5, 50
 _ACCEPTED = "accepted"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SenderProgram:
-    """A program, with instructions for changing its requests."""
+    """A program that sends alerts, with instructions for correcting its requests."""
 
     name: str
-    #: Parts of the User-Agent header, in lower case.
+    #: Substrings of the User-Agent header, in lower case.
     agents: tuple[str, ...]
-    #: Byte sequences that all of its bodies contain.
+    #: Byte sequences that every body from the program contains.
     body_marks: tuple[bytes, ...] = ()
     #: Instruction for sending the key.
     key: str
-    #: Instruction for sending JSON. It is empty for programs that always do.
+    #: Instruction for sending JSON. It is empty for programs that always send JSON.
     media_type: str = ""
     #: Instruction for sending fewer requests.
     volume: str = ""
@@ -57,11 +57,11 @@ ALERTMANAGER = SenderProgram(
     ),
     size=(
         "In alertmanager.yml, add labels such as namespace to group_by of the route, so that each "
-        "group has fewer alerts. Do not set max_alerts, since it leaves out alerts. An "
+        "group has fewer alerts. Do not set max_alerts, since it omits alerts. An "
         "administrator can raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
-#: Known senders. The first match is used, since a body of Grafana also matches Alertmanager.
+#: Known senders. The first match is used, since a body from Grafana also matches Alertmanager.
 KNOWN_SENDERS = (
     SenderProgram(
         name="Grafana",
@@ -182,7 +182,7 @@ def recognize_sender(user_agent: str | None, body: bytes | None) -> SenderProgra
 #: Advice for rejected requests by status code. `SenderProgram` adds advice for other codes.
 _ADVICE_BY_STATUS: Mapping[int, str] = {
     400: (
-        "Check the body of the delivery. A template of the sender may be wrong, or quotes may be "
+        "Check the body of the delivery. The sender's template may be wrong, or quotes may be "
         "missing."
     ),
     403: "The request was correct, but the integration does not currently accept deliveries.",
@@ -195,7 +195,7 @@ _ADVICE_BY_STATUS: Mapping[int, str] = {
 
 
 def get_rejection_advice(status_code: int, sender: SenderProgram) -> str:
-    """Return advice for a request that was rejected with a status code."""
+    """Return advice on how to fix a request that was rejected with a status code."""
     of_sender = {
         401: sender.key,
         413: sender.size or sender.volume or "Send fewer alerts per request, or shorter texts.",
@@ -207,7 +207,7 @@ def get_rejection_advice(status_code: int, sender: SenderProgram) -> str:
 
 
 class SetupStage(StrEnum):
-    """The stages of the setup of an integration."""
+    """The setup stage of an integration."""
 
     #: No sender has sent a request yet.
     WAITING = "waiting"
@@ -227,7 +227,7 @@ class SetupAttempt:
     #: Reason for the rejection.
     reason: str | None
     address: str
-    #: Name of the program, if it is known.
+    #: Name of the sending program, or None if it is unknown.
     sender: str | None
     #: Advice for fixing the problem, or None if the request was accepted.
     advice: str | None
@@ -247,12 +247,12 @@ class SetupProgress:
 
     @property
     def newest(self) -> SetupAttempt:
-        """Newest attempt. There is none in the stage WAITING."""
+        """Newest attempt. It does not exist in the stage WAITING."""
         return self.attempts[0]
 
 
 def get_setup_progress(integration_id: int, *, session: Session) -> SetupProgress:
-    """Return the setup progress of an integration, excluding test alerts of users."""
+    """Return the setup progress of an integration, excluding test alerts from users."""
     is_refused = Delivery.status_code >= MIN_REJECTED_STATUS
     rows = session.execute(
         select(

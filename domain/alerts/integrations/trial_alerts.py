@@ -1,7 +1,7 @@
-"""Test alerts, dry runs, and stored bodies that are sent again.
+"""Test alerts, dry runs, and resent bodies of deliveries.
 
 A test alert is stored like any other alert, while a dry run stores nothing. Both explain how each
-alert of the body is parsed and what storing it does.
+alert in the body is parsed, and the effects of storing it.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from domain.core.database.paging import MAX_ID
 from domain.core.database.statements import StatementConnection
 from domain.core.types.base import Body, KeysetQuery, RequestTime, Resource, describe_choices
 
-#: Selections by their names in the API, which differ from those on pages.
+#: Selections by their API names, which differ from the names on web pages.
 SELECTIONS_BY_NAME = {
     "all": DeliverySelection.ALL,
     "accepted": DeliverySelection.ACCEPTED,
@@ -61,28 +61,33 @@ class DeliveredAlert(Resource):
 class DeliveryDetail(StoredDelivery):
     """A delivery with its body and the alerts that it changed."""
 
-    alerts: tuple[DeliveredAlert, ...] = Field(description="Alerts of the delivery, at most 200.")
+    alerts: tuple[DeliveredAlert, ...] = Field(
+        description="Alerts that the delivery opened or changed, at most 200."
+    )
 
 
 class ReplayBody(Body):
-    """The period of rejected deliveries to replay."""
+    """The period from which rejected deliveries are replayed."""
 
     since: RequestTime = Field(description="Start of the period in which the deliveries arrived.")
     until: RequestTime | None = Field(
         default=None,
-        description="End of the period in which the deliveries arrived. The default is now.",
+        description="End of the period in which the deliveries arrived. Defaults to the current "
+        "time.",
     )
     after: Annotated[int, Field(ge=0, le=MAX_ID)] = Field(
-        default=0, description="Value of `next_after` in the last response, to continue."
+        default=0,
+        description="Value of `next_after` in the previous response, to continue the replay.",
     )
 
 
 class ReplayResult(Resource):
-    """The results of replayed deliveries."""
+    """The result of a replay."""
 
     replayed: tuple[int, ...] = Field(description="Ids of the new deliveries.")
     still_refused: tuple[int, ...] = Field(
-        description="Ids of the deliveries that were rejected again. They are not stored again."
+        description="Ids of the deliveries that were rejected again. The new rejections are not "
+        "stored."
     )
     next_after: int | None = Field(
         description="Value of `after` for the next request. Null if there are no more deliveries."
@@ -97,8 +102,8 @@ class TestAlertBody(Body):
 
     payload: JsonText | None = Field(
         default=None,
-        description="Payload as a sender would post it. The default is an example in the format "
-        "of the integration.",
+        description="Payload as a sender would post it. Defaults to an example in the "
+        "integration's format.",
     )
     dry_run: bool = Field(
         default=False, description="True to return the expected result without storing anything."
@@ -106,7 +111,7 @@ class TestAlertBody(Body):
 
 
 class TestedAlert(Resource):
-    """An alert of a test: how it was parsed, and the result of storing it."""
+    """An alert in a test: its parsed values, and the result of storing it."""
 
     iid: int | None = Field(
         description="Number of the alert. Null for an alert that a dry run would open."
@@ -122,17 +127,17 @@ class TestAlertResult(Resource):
     __test__ = False
 
     delivery_id: int | None = Field(description="Id of the delivery. Null for a dry run.")
-    alerts: tuple[TestedAlert, ...] = Field(description="Alerts of the body, at most 50.")
-    more: int = Field(description="Number of further alerts in the body.")
+    alerts: tuple[TestedAlert, ...] = Field(description="Alerts in the body, at most 50.")
+    more: int = Field(description="Number of additional alerts in the body.")
     parse_warnings: tuple[str, ...]
 
 
 def send_test_alert(
     delivery: InboundDelivery, *, connection: StatementConnection, reading: ParserSettings
 ) -> TestAlertResult:
-    """Store the body as a test delivery, and explain it.
+    """Store the body as a test delivery, and explain the result.
 
-    Raise the errors of a receiver.
+    Raise the errors that a receiver raises.
     """
     parsed = _parse_body(delivery, reading=reading)
     result = store_alerts(parsed, delivery, connection=connection)
@@ -143,9 +148,9 @@ def send_test_alert(
 def preview_test_alert(
     delivery: InboundDelivery, *, connection: StatementConnection, reading: ParserSettings
 ) -> TestAlertResult:
-    """Explain what storing the body would do, without storing anything.
+    """Explain the effects of storing the body, without storing anything.
 
-    Raise the errors of a receiver.
+    Raise the errors that a receiver raises.
     """
     parsed = _parse_body(delivery, reading=reading)
     outcomes = preview_outcomes(parsed.alerts, delivery, connection=connection)
@@ -165,7 +170,7 @@ def store_resent_body(
 ) -> IntakeResult:
     """Store the body of an earlier delivery as a new delivery.
 
-    Raise the errors of a receiver.
+    Raise the errors that a receiver raises.
     """
     parsed = _parse_body(delivery, reading=reading)
     warnings = (f"Sent again from delivery {earlier_id}.", *parsed.parse_warnings)

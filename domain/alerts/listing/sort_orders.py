@@ -1,4 +1,4 @@
-"""Sort orders of alert lists, and cursors that mark a position in them."""
+"""Sort orders of alert lists, and cursors that mark a position in a list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -162,7 +162,7 @@ def _format_value(value: int | datetime) -> str:
 
 
 def parse_sort_cursor(text: str | None, order: SortOrder) -> SortValues | None:
-    """Return the sort key values in a cursor, or None if it is empty.
+    """Return the sort key values in a cursor, or None if the cursor is empty.
 
     Raise QueryError if the cursor is not valid.
     """
