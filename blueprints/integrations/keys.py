@@ -83,7 +83,7 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     """Revoke the previous key before its grace period ends."""
     form = EndKeyForm()
     if form.validate_on_submit():
-        actions.end_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
+        actions.revoke_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
         flash("The previous key no longer works.")
     return _redirect_to_credentials(project, integration_id)
 
@@ -115,7 +115,7 @@ def _render_credentials_page(
         keys=shown,
         reset=form,
         **_find_setup_progress(project, integration_id),
-        snippets=integration.format.snippets(
+        snippets=integration.format.build_snippets(
             shown.url, shown.key, base_url=settings().base_url, now=now()
         ),
     )

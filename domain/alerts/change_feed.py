@@ -127,7 +127,7 @@ class ProjectRoundRobin:
     def _was_served_this_round(self, lane: _ChangeLane) -> bool:
         return lane.project_id <= self.last.get(lane.severity, 0)
 
-    def took(self, lane: _ChangeLane) -> None:
+    def record_served_lane(self, lane: _ChangeLane) -> None:
         """Record that a lane was served."""
         self.last[lane.severity] = lane.project_id
 
@@ -160,7 +160,7 @@ def lock_due_changes(
         rows = _lock_lane_changes(follower, lane, share, session=session, now=now)
         taken += rows
         if rows:
-            turns.took(lane)
+            turns.record_served_lane(lane)
         if len(rows) == share:
             full.append((lane, rows[-1].id))
         if len(taken) == limit:

@@ -243,8 +243,8 @@ def _evaluate_locked_heartbeat(
         parsed, delivery = _build_report(found, decision, log, now)
         store_alerts_in_transaction(parsed, delivery, connection=connection)
     connection.all(_STORE_DECISION, _build_decision_values(found, decision))
-    if decision.unheard is not None:
-        _restart_schedule(found, decision.unheard, connection=connection, now=now)
+    if decision.interruption is not None:
+        _restart_schedule(found, decision.interruption, connection=connection, now=now)
     return decision
 
 
@@ -296,7 +296,7 @@ def _restart_schedule(
         began_at=format_message_time(began_at),
         ended_at=format_message_time(ended_at),
         expected_at=format_message_time(schedule.get_expected_time(ended_at)),
-        late=schedule.latest,
+        late=schedule.grace_text,
     ).encode()
     entry = {
         "heartbeat_id": found.id,
@@ -378,10 +378,10 @@ def _describe_problem(found: DueHeartbeat, decision: HeartbeatDecision, now: dat
             else f"The job ended with exit status {status}."
         )
     if decision.problem is HeartbeatProblem.UNFINISHED:
-        late = f"The job started, but did not end within the grace time of {schedule.latest}."
+        late = f"The job started, but did not end within the grace time of {schedule.grace_text}."
         return f"{late} {heard}"
     expected = _format_time(schedule.subtract_grace(decision.since or now))
-    return f"A ping was expected by {expected}, with a grace time of {schedule.latest}. {heard}"
+    return f"A ping was expected by {expected}, with a grace time of {schedule.grace_text}. {heard}"
 
 
 def _format_time(moment: datetime) -> str:

@@ -80,7 +80,7 @@ class HeartbeatSchedule:
         return started_at + self.grace if self.grace else None
 
     @property
-    def latest(self) -> str:
+    def grace_text(self) -> str:
         """Grace time as text for display."""
         return format_duration(self.grace)
 
@@ -189,7 +189,7 @@ class HeartbeatDecision:
     since: datetime | None = None
     #: Interruption during which the missing pings could not arrive. The schedule restarts at the
     #: end of the interruption, and the current run is discarded.
-    unheard: UnreachablePeriod | None = None
+    interruption: UnreachablePeriod | None = None
 
 
 def decide_heartbeat_state(
@@ -270,7 +270,7 @@ def _decide_state_after_interruption(
         return _build_decision_without_problem(facts, due_at=now + _RECHECK_INTERVAL)
     again = replace(facts, counted_from=unheard.ended_at, started_at=None)
     decision = decide_heartbeat_state(again, now, unreachable)
-    return replace(decision, unheard=decision.unheard or unheard)
+    return replace(decision, interruption=decision.interruption or unheard)
 
 
 _EARLIEST_TIME = datetime(1970, 1, 1, tzinfo=UTC)

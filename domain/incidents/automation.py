@@ -316,7 +316,7 @@ class _LockedProjectIncidents:
             return
         session, now = self.session, self.context.now
         links = {
-            incident_id: [*joining.again, *joining.over_limit]
+            incident_id: [*joining.alerts_with_held_fingerprint, *joining.over_limit]
             for incident_id, joining in joinings.items()
         }
         store_links(links, session=session)
@@ -348,7 +348,10 @@ def _find_matching_rules(
 
 
 def _build_join_entries(incident_id: int, joining: PlannedJoin) -> Iterator[NewTimelineEntry]:
-    for alerts, more in ((joining.again, {}), (joining.over_limit, {"rule": joining.rule_name})):
+    for alerts, more in (
+        (joining.alerts_with_held_fingerprint, {}),
+        (joining.over_limit, {"rule": joining.rule_name}),
+    ):
         if alerts:
             details = {**build_alert_details([alert.iid for alert in alerts]), **more}
             yield NewTimelineEntry(incident_id=incident_id, kind=EntryKind.JOINED, details=details)

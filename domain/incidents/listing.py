@@ -55,7 +55,7 @@ SORT_ORDERS = {
         SortOrder(
             "severity",
             "Severity",
-            (SortKey("urgency", IncidentRow.urgency.expression, largest=MAX_URGENCY), _ID_KEY),
+            (SortKey("urgency", IncidentRow.urgency.expression, max_value=MAX_URGENCY), _ID_KEY),
         ),
     )
 }
@@ -142,7 +142,7 @@ def list_incidents(
         .join(first, first.c.key_id == IncidentRow.id)
         .order_by(*build_order_by(columns, order=part.order, backwards=part.is_backwards))
     ).all()
-    return part.page_of([(row[0], part.order.values_of(row)) for row in rows])
+    return part.build_page([(row[0], part.order.get_sort_values(row)) for row in rows])
 
 
 def _build_branches(
@@ -163,7 +163,7 @@ def _build_branches(
 
 def _build_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     is_listed = wanted.ids is not None or (
-        wanted.matches is not None and not wanted.matches.are_many
+        wanted.matches is not None and not wanted.matches.has_too_many_matches
     )
     # Without `+ 0`, a planner without statistics would scan all incidents of the project instead of
     # the incidents in the list of IDs.
@@ -211,7 +211,7 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
     search.
     """
     wanted = resolve_incident_filter(wanted, session=session)
-    if wanted.matches is not None and wanted.matches.are_many:
+    if wanted.matches is not None and wanted.matches.has_too_many_matches:
         return {}
     conditions = list(_build_conditions(wanted))
     # Without an order, Postgres may scan the table.

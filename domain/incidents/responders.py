@@ -137,7 +137,7 @@ def assign_and_page_responders(
     uncalled: list[OpenedIncident] = []
     for each, step in calls:
         place, is_critical = each.key
-        reached = recipients.of(place, step, is_critical=is_critical)
+        reached = recipients.find_step_recipients(place, step, is_critical=is_critical)
         _assign_responders(each, reached, able[place], session=session, now=now)
         pages += _build_pages(each, reached, recipients.names, session=session, now=now)
         if not reached.user_ids:

@@ -163,7 +163,7 @@ def _resolve_responders(
     Current responders are always accepted, so that a rule can still be changed after a responder
     has left the project. Raise InvalidError if a new responder cannot be paged in this project.
     """
-    wanted = given.called
+    wanted = given.responder_targets
     if wanted:
         # The lock prevents schedules from being deleted, and users from leaving, during the change.
         lock_policies_and_routes(project, session=work.session)
@@ -200,7 +200,7 @@ def _store_rule(
     name = _validate_name(wanted.name)
     values = {
         "name": name,
-        "conditions": wanted.conditions().to_json(),
+        "conditions": wanted.build_conditions().to_json(),
         "closes_when_resolved": wanted.close_when_resolved,
         "opens_when_silenced": wanted.open_when_silenced,
         "quiets_alerts": wanted.quiet_alerts,

@@ -92,7 +92,7 @@ class PlannedJoin:
     """Alerts that join an open incident."""
 
     #: Alerts with a fingerprint that the incident holds.
-    again: list[LinkedAlert] = field(default_factory=list)
+    alerts_with_held_fingerprint: list[LinkedAlert] = field(default_factory=list)
     #: Alerts that exceed the limit of the rule `rule_name`.
     over_limit: list[LinkedAlert] = field(default_factory=list)
     rule_name: str = ""
@@ -146,7 +146,7 @@ def _join_incident(
     if isinstance(holder, PlannedIncident):
         holder.alerts.append(each.alert)
     else:
-        planned.get_or_create_planned_join(holder).again.append(each.alert)
+        planned.get_or_create_planned_join(holder).alerts_with_held_fingerprint.append(each.alert)
     return holder
 
 

@@ -412,7 +412,7 @@ class NewIncidentRule(ConditionsBody):
     ] = True
 
     @property
-    def called(self) -> list[AnyTarget]:
+    def responder_targets(self) -> list[AnyTarget]:
         """Responders as targets.
 
         Raise InvalidError if a responder is not valid.

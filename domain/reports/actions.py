@@ -40,7 +40,7 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
     Raise InvalidError for an invalid period or time zone.
     """
     return build_on_call_report(
-        work, holder, query.within(work.now), normalize_zone_name(query.time_zone)
+        work, holder, query.build_period(work.now), normalize_zone_name(query.time_zone)
     )
 
 
@@ -61,7 +61,7 @@ def export_report(
     """
     if kind == "md":
         return writing.format_report(show_report(work, holder, query))
-    pages = read_all_pages(work, holder, query.within(work.now))
+    pages = read_all_pages(work, holder, query.build_period(work.now))
     return writing.format_pages_as_csv(pages, of_group=holder.is_group)
 
 

@@ -141,7 +141,7 @@ class ReportFigures:
             if (night := _find_night(page)) is not None:
                 self._nights[page.user].add(night)
 
-    def totals(self) -> ReportTotals:
+    def build_totals(self) -> ReportTotals:
         """Return the totals of the report."""
         ended, unanswered = self._answers[AnswerKind.ENDED], self._answers[AnswerKind.NONE]
         paged = self._answers.total()
@@ -157,7 +157,7 @@ class ReportFigures:
             unanswered=unanswered,
         )
 
-    def times(self) -> list[ResponseTimes]:
+    def build_response_times(self) -> list[ResponseTimes]:
         """Return the response times for all alerts, and for each severity."""
         words = [word.value for word in SEVERITIES if word.value in self._durations_by_severity]
         together = _ResponseDurations()
@@ -171,7 +171,7 @@ class ReportFigures:
             *(self._durations_by_severity[word].compute_times(word) for word in words),
         ]
 
-    def people(self) -> list[PersonFigures]:
+    def build_user_figures(self) -> list[PersonFigures]:
         """Return the figures of each user, most paged users first."""
         figures = [
             PersonFigures(
@@ -185,7 +185,7 @@ class ReportFigures:
         ]
         return sorted(figures, key=lambda each: (-each.pages, -each.acknowledged, each.user))
 
-    def hours(self) -> list[int]:
+    def count_pages_by_hour(self) -> list[int]:
         """Return the numbers of pages to users by hour of the day."""
         return [self._hours[hour] for hour in range(24)]
 

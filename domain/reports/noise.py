@@ -52,7 +52,7 @@ class NoisyRules:
         if found := self._counted.get((alert.project_id, alert.title)):
             found[1].count_alert(alert)
 
-    def rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
+    def build_noisy_rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
         """Return the rules with a proposal for each. `paths` maps project IDs to paths."""
         return [
             _build_rule(rule, counted, paths[rule.project_id])

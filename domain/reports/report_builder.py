@@ -35,7 +35,7 @@ def build_on_call_report(
         figures.count_answer(incident, paged_at)
     for page in rows.read_pages(wanted, session=session):
         figures.count_page(page)
-    totals = figures.totals()
+    totals = figures.build_totals()
     last = rows.read_last_pages(wanted, MAX_LISTED_PAGES, session=session)
     return Report(
         project=None if holder.is_group else holder.path,
@@ -48,10 +48,12 @@ def build_on_call_report(
         pages=_build_pages(work, scope, last),
         # A page may be queued while the report is being built.
         earlier_pages=max(totals.pages - len(last), 0),
-        times=figures.times(),
-        people=figures.people(),
-        hours=figures.hours(),
-        noisy_rules=noisy.rules({each.id: each.path for each in scope.projects.values()}),
+        times=figures.build_response_times(),
+        people=figures.build_user_figures(),
+        hours=figures.count_pages_by_hour(),
+        noisy_rules=noisy.build_noisy_rules(
+            {each.id: each.path for each in scope.projects.values()}
+        ),
         handover_notes=find_notes_in_period(work, holder, tuple(scope.projects), within),
     )
 

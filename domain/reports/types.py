@@ -66,7 +66,7 @@ class ReportQuery(Query):
         description="Time zone for night hours and times of day, such as `Europe/Berlin`.",
     )
 
-    def within(self, now: datetime) -> Period:
+    def build_period(self, now: datetime) -> Period:
         """Return the requested period.
 
         Raise InvalidError if the period is not valid.

@@ -38,9 +38,9 @@ class ApiUrl:
 
     help: str
     #: Default URL for integrations that are created without a URL.
-    usual: str | None = None
+    default: str | None = None
     #: Error message for a missing or malformed URL. It is empty if the URL is optional.
-    refusal: str = ""
+    error_message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +188,9 @@ class AlertFormat(IntegrationType, ABC):
         """Return the example body as indented JSON, as a sender would post it."""
         return orjson.dumps(self.example(_format_time(now)), option=orjson.OPT_INDENT_2).decode()
 
-    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
+    def build_snippets(
+        self, url: str, key: str, *, base_url: str, now: datetime
+    ) -> tuple[Snippet, ...]:
         """Return configuration snippets for senders, with the URL and the key filled in."""
         del base_url
         body = self.example(_format_time(now - timedelta(minutes=1)))
@@ -216,7 +218,7 @@ class AlertFormat(IntegrationType, ABC):
         items = self.list_body_items(value)
         return (items[item_index],) if item_index < len(items) else ()
 
-    def read_by(self, mapping: FieldMapping) -> str:
+    def describe_parsing(self, mapping: FieldMapping) -> str:
         """Return a phrase that describes how a payload was read.
 
         Web pages show the phrase after the name of the integration.
@@ -232,7 +234,7 @@ class AlertFormat(IntegrationType, ABC):
         sentence = f"Reports are grouped into one alert by {item.fingerprint_source}."
         yield GroupingRule(item.fingerprint, sentence, {})
 
-    def misread(self) -> str:
+    def describe_misdirected_deliveries(self) -> str:
         """Return a sentence about misdirected deliveries that names the correct type."""
         return "See the warnings of these deliveries"
 

@@ -83,7 +83,7 @@ def _identify_alert(
         )
     if not automatic_fingerprint:
         return None, _NO_FINGERPRINT_SOURCE, warning
-    made_of = f"the whole payload without {mapping.volatile}"
+    made_of = f"the whole payload without {mapping.volatile_sources}"
     return (
         fingerprint.compute_fingerprint("payload", mapping.extract_stable_part(body)),
         made_of,
@@ -99,7 +99,7 @@ def _parse_alert(
     now: datetime,
     automatic_fingerprint: bool,
 ) -> IncomingAlert:
-    fields, sources = mapping.fields(body), mapping.sources
+    fields, sources = mapping.read_fields(body), mapping.sources
     severity = parse_severity(
         fields.get(AlertField.SEVERITY), GENERIC_SEVERITY_WORDS, mapping.rules.severity_words
     )
@@ -301,7 +301,7 @@ class HttpEndpoint(AlertFormat):
             yield GroupingRule(
                 fingerprint.compute_fingerprint_of_value(key), sentence, {"dedup_key": key}
             )
-        given = mapping.fields(part).get(AlertField.FINGERPRINT)
+        given = mapping.read_fields(part).get(AlertField.FINGERPRINT)
         name = mapping.sources[AlertField.FINGERPRINT]
         if fingerprint.is_usable_fingerprint(given):
             sentence = f"Reports with the same {name} are grouped into one alert."
@@ -309,7 +309,9 @@ class HttpEndpoint(AlertFormat):
                 fingerprint.compute_fingerprint_of_value(given), sentence, {name: given}
             )
         stable = mapping.extract_stable_part(part)
-        sentence = f"Reports that differ only in {mapping.volatile} are grouped into one alert."
+        sentence = (
+            f"Reports that differ only in {mapping.volatile_sources} are grouped into one alert."
+        )
         yield GroupingRule(fingerprint.compute_fingerprint("payload", stable), sentence, stable)
 
     def misread(self) -> str:
@@ -334,9 +336,11 @@ class HttpEndpoint(AlertFormat):
             "mount": {"path": "/var", "free_percent": 2},
         }
 
-    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
+    def build_snippets(
+        self, url: str, key: str, *, base_url: str, now: datetime
+    ) -> tuple[Snippet, ...]:
         """Return the general snippets, followed by snippets for specific tools."""
-        others = super().snippets(url, key, base_url=base_url, now=now)
+        others = super().build_snippets(url, key, base_url=base_url, now=now)
         return (*others, _build_pagerduty_snippet(base_url, key), *build_sender_snippets(url, key))
 
 

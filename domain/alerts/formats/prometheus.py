@@ -358,7 +358,7 @@ class Prometheus(AlertFormat):
     )
     api_url = ApiUrl(
         help=f"Deprecated and no longer used. Any URL is accepted, such as {PLACEHOLDER_API_URL}.",
-        usual=PLACEHOLDER_API_URL,
+        default=PLACEHOLDER_API_URL,
     )
     has_markdown = True
     accepts_groups = True
@@ -510,9 +510,11 @@ class Prometheus(AlertFormat):
             ],
         }
 
-    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
+    def build_snippets(
+        self, url: str, key: str, *, base_url: str, now: datetime
+    ) -> tuple[Snippet, ...]:
         """Return snippets for Alertmanager, its operator and Grafana, then the general snippets."""
-        others = super().snippets(url, key, base_url=base_url, now=now)
+        others = super().build_snippets(url, key, base_url=base_url, now=now)
         return (
             _build_alertmanager_snippet(url, key),
             _build_operator_snippet(url, key),

@@ -25,7 +25,7 @@ from models import Alert, AlertNote
 #: Prefix of `via` for actions that the service itself performs.
 AUTOMATIC_VIA = "by itself"
 #: Maximum number of earlier alerts that are counted exactly.
-MAX_COUNTED_FORMER_ALERTS = 20
+MAX_COUNTED_EARLIER_ALERTS = 20
 _MAX_NOTE_EXCERPT_LENGTH = 200
 
 
@@ -222,7 +222,7 @@ def _build_field_change(name: str, old: Any, new: Any) -> FieldChange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormerNote:
+class EarlierAlertNote:
     """The last note on an earlier alert, or the user who resolved the alert."""
 
     iid: int
@@ -234,7 +234,7 @@ class FormerNote:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormerAlerts:
+class EarlierAlerts:
     """Earlier alerts with the same fingerprint as an alert."""
 
     count: int
@@ -243,7 +243,7 @@ class FormerAlerts:
     #: Number (`iid`) of the most recent earlier alert.
     last_iid: int
     last_started_at: datetime
-    note: FormerNote | None
+    note: EarlierAlertNote | None
 
     @property
     def times(self) -> str:
@@ -253,7 +253,7 @@ class FormerAlerts:
         return {1: "once", 2: "twice"}.get(self.count, f"{self.count} times")
 
 
-def find_former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
+def find_earlier_alerts(alert_id: int, *, session: Session) -> EarlierAlerts | None:
     """Return a summary of earlier alerts with the same fingerprint.
 
     Return None if this is the first alert with its fingerprint, or if the alert has no fingerprint.
@@ -272,31 +272,31 @@ def find_former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | Non
             Alert.id < alert_id,
         )
         .order_by(Alert.project_id.desc(), Alert.id.desc())
-        .limit(MAX_COUNTED_FORMER_ALERTS + 1)
+        .limit(MAX_COUNTED_EARLIER_ALERTS + 1)
     ).all()
     if not rows:
         return None
-    counted = rows[:MAX_COUNTED_FORMER_ALERTS]
-    return FormerAlerts(
+    counted = rows[:MAX_COUNTED_EARLIER_ALERTS]
+    return EarlierAlerts(
         count=len(counted),
-        has_more=len(rows) > MAX_COUNTED_FORMER_ALERTS,
+        has_more=len(rows) > MAX_COUNTED_EARLIER_ALERTS,
         last_iid=rows[0].iid,
         last_started_at=rows[0].started_at,
         note=_find_last_note({row.id: row.iid for row in counted}, session=session),
     )
 
 
-def _find_last_note(iids: dict[int, int], *, session: Session) -> FormerNote | None:
+def _find_last_note(iids: dict[int, int], *, session: Session) -> EarlierAlertNote | None:
     """Return the latest note on the alerts, or else the user who last resolved one of them."""
     row = _find_latest_entry(tuple(iids), NoteKind.NOTE, session=session)
     if row is not None:
-        return FormerNote(
+        return EarlierAlertNote(
             iid=iids[row.alert_id], user_name=row.user_name, text=_shorten_note(row.text)
         )
     row = _find_latest_entry(tuple(iids), NoteKind.STATUS, session=session)
     if row is None or row.text != RESOLVED or not row.user_name:
         return None
-    return FormerNote(iid=iids[row.alert_id], user_name=row.user_name, text=None)
+    return EarlierAlertNote(iid=iids[row.alert_id], user_name=row.user_name, text=None)
 
 
 def _find_latest_entry(ids: Sequence[int], kind: NoteKind, *, session: Session) -> AlertNote | None:

@@ -298,7 +298,7 @@ def _find_first_url(places: Sequence[Mapping[str, object]], names: Sequence[str]
 def _describe_parsing(delivery: Delivery | None, mapping: FieldMapping) -> str:
     if delivery is None or delivery.integration_id is None:
         return ""
-    return get_format(delivery.format).read_by(mapping)
+    return get_format(delivery.format).describe_parsing(mapping)
 
 
 def _choose_stored_or_parsed(stored: str | None, read: str | None) -> str | None:

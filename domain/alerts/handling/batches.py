@@ -124,7 +124,7 @@ def build_batch(
     )
 
 
-def get_own_batch(
+def get_batch_row(
     batch_id: int, user_id: int, *, session: Session, is_locked: bool = False
 ) -> AlertBatch:
     """Return the database row of a user's batch.
@@ -239,7 +239,7 @@ def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -
     Raise NotFoundError if the user has no such batch.
     """
     return build_batch_view(
-        get_own_batch(batch_id, user_id, session=session), session=session, now=now
+        get_batch_row(batch_id, user_id, session=session), session=session, now=now
     )
 
 
@@ -270,7 +270,7 @@ def start_undo(batch_id: int, by: EventActor, *, session: Session, now: datetime
 
     Raise NotFoundError if the user has no such batch, and InvalidError if it cannot be undone.
     """
-    batch = get_own_batch(batch_id, by.id, session=session, is_locked=True)
+    batch = get_batch_row(batch_id, by.id, session=session, is_locked=True)
     view = build_batch_view(batch, session=session, now=now)
     if batch.state in _UNDO_STATES:
         return view

@@ -217,11 +217,11 @@ def delete_key(work: UnitOfWork, project: ProjectView, integration_id: int, key_
         raise ConflictError(message)
     if key_id not in {each.id for each in previous}:
         raise NotFoundError("Key not found in this integration.")
-    end_previous_key(work, project, integration_id, current.id)
+    revoke_previous_key(work, project, integration_id, current.id)
 
 
 @action("alert_integration_keys.delete")
-def end_previous_key(
+def revoke_previous_key(
     work: UnitOfWork, project: ProjectView, integration_id: int, seen: str
 ) -> None:
     """Revoke the previous key, given the ID of the current key.

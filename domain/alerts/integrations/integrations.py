@@ -146,7 +146,7 @@ def set_integration_settings(
     _check_url(kind, wanted.api_url)
     if wanted.active:
         _check_exclusive(kind, [other for other in others if other.active])
-    usual = kind.api_url.usual if kind.api_url else None
+    usual = kind.api_url.default if kind.api_url else None
     # A body for a new integration has additional fields, which are not settings.
     values = {each: getattr(wanted, each) for each in _SETTING_NAMES}
     labels = {name: validate_label_names(values.pop(name), field=name) for name in LABEL_FIELDS}
@@ -228,8 +228,8 @@ def _check_url(kind: IntegrationType, url: str | None) -> None:
         )
     if is_web_url(url):
         return
-    if kind.api_url and kind.api_url.refusal:
-        raise InvalidError(kind.api_url.refusal, field="api_url")
+    if kind.api_url and kind.api_url.error_message:
+        raise InvalidError(kind.api_url.error_message, field="api_url")
     if url:
         message = "The URL must start with https:// or http:// and contain a host."
         raise InvalidError(message, field="api_url")

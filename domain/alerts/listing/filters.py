@@ -79,7 +79,8 @@ class AlertFilter:
     def is_resolved_to_ids(self) -> bool:
         """True if the search or the assignee was resolved to a list of alert IDs."""
         return any(
-            found is not None and not found.are_many for found in (self.matches, self.assigned)
+            found is not None and not found.has_too_many_matches
+            for found in (self.matches, self.assigned)
         )
 
 
@@ -111,7 +112,7 @@ def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:
     ids = session.scalars(theirs.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
     are_many = len(ids) > MAX_MATCHES_LISTED_BY_ID
     named = theirs if are_many else ids
-    return SearchResult(condition=Alert.id.in_(named), are_many=are_many)
+    return SearchResult(condition=Alert.id.in_(named), has_too_many_matches=are_many)
 
 
 def build_filter_conditions(wanted: AlertFilter) -> list[ColumnElement[bool]]:

@@ -173,7 +173,7 @@ def list_alerts(
     if wanted.projects is not None:
         return list_alerts_across(wanted, wanted.projects, part, session=session)
     branches = _build_branches(build_filter_conditions(wanted), wanted.statuses, part)
-    return part.page_of(_fetch_first_rows(branches, part, session=session))
+    return part.build_page(_fetch_first_rows(branches, part, session=session))
 
 
 def list_alerts_across(
@@ -186,7 +186,7 @@ def list_alerts_across(
     """
     if wanted.is_resolved_to_ids:
         named = _build_branches(build_filter_conditions_across(wanted), wanted.statuses, part)
-        return part.page_of(_fetch_first_rows(named, part, session=session))
+        return part.build_page(_fetch_first_rows(named, part, session=session))
     within = (
         _build_lateral_query
         if session.get_bind().dialect.name == "postgresql"
@@ -198,7 +198,7 @@ def list_alerts_across(
         within(branch.correlate(listed), listed)
         for branch in _build_branches(conditions, wanted.statuses, part)
     )
-    return part.page_of(_fetch_first_rows(branches, part, session=session))
+    return part.build_page(_fetch_first_rows(branches, part, session=session))
 
 
 def _build_lateral_query(
@@ -260,7 +260,8 @@ def _fetch_first_rows(
         .order_by(*build_order_by(columns, order=part.order, backwards=part.is_backwards))
     )
     return [
-        (build_alert_list_row(row), part.order.values_of(row)) for row in session.execute(statement)
+        (build_alert_list_row(row), part.order.get_sort_values(row))
+        for row in session.execute(statement)
     ]
 
 
@@ -306,7 +307,11 @@ def count_by_status(
     search.
     """
     wanted = resolve_alert_filter(wanted, session=session)
-    if wanted.matches is not None and wanted.matches.are_many and not wanted.is_resolved_to_ids:
+    if (
+        wanted.matches is not None
+        and wanted.matches.has_too_many_matches
+        and not wanted.is_resolved_to_ids
+    ):
         return {}
     is_postgres = session.get_bind().dialect.name == "postgresql"
     counts = [

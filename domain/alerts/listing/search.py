@@ -74,7 +74,7 @@ class SearchIndex:
         return table(self.table, column(self.key, BigInteger), column("document", String))
 
     @property
-    def anywhere(self) -> ColumnElement[str]:
+    def match_operand(self) -> ColumnElement[str]:
         """Table as the left operand of MATCH, on SQLite."""
         return literal_column(self.table)
 
@@ -96,7 +96,7 @@ class SearchResult:
     #: SQL condition for the rows.
     condition: ColumnElement[bool]
     #: True if there are too many matches to count.
-    are_many: bool
+    has_too_many_matches: bool
 
 
 def parse_search_words(text: str) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def find_matches(
 ) -> SearchResult:
     """Find the rows of a project that contain a word with each of the given prefixes."""
     if not words:
-        return SearchResult(condition=literal(value=False), are_many=False)
+        return SearchResult(condition=literal(value=False), has_too_many_matches=False)
     # Words contain no quotes, so they cannot end the quoted term.
     if session.get_bind().dialect.name == "postgresql":
         terms = " & ".join(f"'{word}':*" for word in words)
@@ -137,7 +137,7 @@ def find_matches_across(
 ) -> SearchResult:
     """Find matching alerts, like `find_matches`, in the projects that a query selects."""
     if not words:
-        return SearchResult(condition=literal(value=False), are_many=False)
+        return SearchResult(condition=literal(value=False), has_too_many_matches=False)
     if session.get_bind().dialect.name != "postgresql":
         terms = " AND ".join(f'"{word}"*' for word in words)
         return _search_on_sqlite(terms, projects, ALERT_SEARCH_INDEX, session=session)
@@ -153,10 +153,12 @@ def find_matches_across(
         ids = session.scalars(statement.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
         if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-            return SearchResult(condition=Alert.id.expression == any_(named), are_many=False)
+            return SearchResult(
+                condition=Alert.id.expression == any_(named), has_too_many_matches=False
+            )
     return SearchResult(
         condition=_build_match_condition(query, Alert.id.expression, ALERT_SEARCH_INDEX),
-        are_many=True,
+        has_too_many_matches=True,
     )
 
 
@@ -193,8 +195,10 @@ def _search_on_postgres(
         ids = session.scalars(select(found)).all()
         if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-            return SearchResult(condition=row_id == any_(named), are_many=False)
-    return SearchResult(condition=_build_match_condition(query, row_id, index), are_many=True)
+            return SearchResult(condition=row_id == any_(named), has_too_many_matches=False)
+    return SearchResult(
+        condition=_build_match_condition(query, row_id, index), has_too_many_matches=True
+    )
 
 
 def _build_match_condition(
@@ -257,10 +261,10 @@ def _search_on_sqlite(
     # project and check each one for the words.
     project = model.project_id + 0
     is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
-    matching = select(row).select_from(index.search).where(index.anywhere.op("MATCH")(terms))
+    matching = select(row).select_from(index.search).where(index.match_operand.op("MATCH")(terms))
     few = matching.join(model, model.id == row).where(is_inside).limit(MAX_MATCHES_LISTED_BY_ID + 1)
     ids = session.scalars(few).all()
     if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
-        return SearchResult(condition=model.id.in_(ids), are_many=False)
+        return SearchResult(condition=model.id.in_(ids), has_too_many_matches=False)
     # `+ 0` makes SQLite read the list in its order instead of sorting it.
-    return SearchResult(condition=(model.id + 0).in_(matching), are_many=True)
+    return SearchResult(condition=(model.id + 0).in_(matching), has_too_many_matches=True)

@@ -264,7 +264,7 @@ class ConditionsBody(Body):
         default=None, description=LABELS_DESCRIPTION
     )
 
-    def conditions(self, present: AlertConditions = AlertConditions()) -> AlertConditions:
+    def build_conditions(self, present: AlertConditions = AlertConditions()) -> AlertConditions:
         """Return the conditions. Omitted conditions have the values in `present`.
 
         Raise InvalidError if a condition is not valid.

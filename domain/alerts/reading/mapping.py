@@ -70,7 +70,7 @@ class FieldMapping:
     #: Source of each field, for display.
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
     #: Sources of the VOLATILE_FIELDS, for display.
-    volatile: str = field(init=False, repr=False, compare=False)
+    volatile_sources: str = field(init=False, repr=False, compare=False)
     #: True if the mapping changes how a payload is parsed, apart from severity words and labels.
     reads_fields: bool = field(init=False, repr=False, compare=False)
     #: Value for the JSON column.
@@ -102,7 +102,7 @@ class FieldMapping:
         """All paths that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
 
-    def fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
+    def read_fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
 
         A mapped field is only read from its paths, since a key such as `end_time` may have another

@@ -249,7 +249,7 @@ class IntakePlan:
     #: New alerts in the order in which they first appear.
     new: tuple[NewAlert, ...]
     #: Number of events to add to each stored alert, by its ID.
-    bumps: Mapping[int, int]
+    added_events: Mapping[int, int]
     #: Latest report of each stored open alert and the index of its item, by the alert's ID.
     reported: Mapping[int, tuple[ReportedFields, int]]
     #: End of each stored alert to resolve, by its ID.
@@ -287,7 +287,7 @@ class _IntakePlanDraft:
             case StoredAlert(alert_id=alert_id):
                 report = get_reported_fields(incoming)
                 if alert_id in self.reported:
-                    report = report.merge_over_stored(self.reported[alert_id][0])
+                    report = report.merge_over_earlier(self.reported[alert_id][0])
                 self.reported[alert_id] = report, incoming.item_index
                 self.bumps[alert_id] += 1
             case PlannedAlert(index=index):

@@ -187,7 +187,7 @@ def store_plan(
 def _build_alert_rows(decided: IntakePlan) -> Iterator[dict[str, object]]:
     for ordinal, new in enumerate(decided.new, 1):
         yield {"row_state": "new", "ordinal": ordinal, **_build_new_alert_values(new)}
-    for alert_id in decided.bumps.keys() | decided.resolutions.keys():
+    for alert_id in decided.added_events.keys() | decided.resolutions.keys():
         ended_at = decided.resolutions.get(alert_id)
         reported, item_index = decided.reported.get(alert_id, (None, 0))
         yield {
@@ -195,7 +195,7 @@ def _build_alert_rows(decided: IntakePlan) -> Iterator[dict[str, object]]:
             "item_index": item_index,
             "row_state": "stored",
             "id": alert_id,
-            "events": decided.bumps.get(alert_id, 0),
+            "events": decided.added_events.get(alert_id, 0),
             "status": None if ended_at is None else RESOLVED,
             "ended_at": ended_at,
         }

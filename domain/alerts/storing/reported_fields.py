@@ -36,7 +36,7 @@ class ReportedFields(NamedTuple):
     hosts: str | None
     query: str | None
 
-    def merge_over_stored(self, earlier: "ReportedFields") -> "ReportedFields":
+    def merge_over_earlier(self, earlier: "ReportedFields") -> "ReportedFields":
         """Merge the fields of two reports. The values of this report take precedence."""
         own = {name: getattr(self, name) for name in REPORTED_COLUMNS}
         return earlier._replace(
@@ -63,7 +63,7 @@ def apply_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAl
     """Return an alert that is not stored yet, updated by a later item in the same delivery."""
     left_out = later.left_out
     before = get_reported_fields(alert)
-    is_unchanged = get_reported_fields(later).merge_over_stored(before) == before
+    is_unchanged = get_reported_fields(later).merge_over_earlier(before) == before
     return replace(
         alert,
         title=alert.title if "title" in left_out else later.title,

@@ -232,7 +232,7 @@ def _update_existing(
     now = delivery.received_at
     bumps = [
         {"alert_id": alert_id, "more": more, "now": now}
-        for alert_id, more in sorted(decided.bumps.items())
+        for alert_id, more in sorted(decided.added_events.items())
     ]
     resolutions = [
         {"alert_id": alert_id, "ended": ended_at, "now": now}

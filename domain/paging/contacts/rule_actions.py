@@ -144,7 +144,7 @@ def _build_contact_rule(row: RuleRow, labels: Mapping[int, str]) -> ContactRule:
     return ContactRule(
         id=row.id,
         contact_id=row.contact_id,
-        alerts=rule.concern.value,
+        alerts=rule.alert_selection.value,
         delay_minutes=row.delay_minutes,
         only=build_rule_window(rule.only),
         sentence="".join(describe_rules([rule], labels)),

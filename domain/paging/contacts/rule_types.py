@@ -142,7 +142,7 @@ def describe_rules(rules: Iterable[NotificationRule], labels: Mapping[int, str])
     """
     together: dict[tuple[AlertSelection, TimeWindow | None], list[NotificationRule]] = {}
     for each in rules:
-        together.setdefault((each.concern, each.only), []).append(each)
+        together.setdefault((each.alert_selection, each.only), []).append(each)
     order = list(AlertSelection)
     for (concern, only), some in sorted(together.items(), key=lambda each: order.index(each[0][0])):
         when = f", {_format_window(only)}" if only else ""

@@ -15,7 +15,7 @@ from domain.core.database.paging import MAX_ID
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.base import ListPage
 from domain.paging.escalations import dry_run
-from domain.paging.escalations.locks import make_escalations_due
+from domain.paging.escalations.locks import schedule_escalations_now
 from domain.paging.escalations.policies import (
     build_policies,
     list_applicable_policies,
@@ -314,7 +314,7 @@ def _check_escalations_have_other_policy(work: UnitOfWork, row: PolicyRow) -> No
 def _make_policy_escalations_due(work: UnitOfWork, row: PolicyRow) -> None:
     """Make the active escalations of a changed or deleted policy due immediately."""
     which = Escalation.policy_id == row.id, Escalation.state.in_(_ACTIVE_STATE_VALUES)
-    make_escalations_due(*which, session=work.session, now=work.now)
+    schedule_escalations_now(*which, session=work.session, now=work.now)
 
 
 def _build_and_record_policy(
@@ -377,7 +377,7 @@ def create_route(work: UnitOfWork, holder: ProjectOrGroup, new: NewRoute) -> Ale
     row = RouteRow(
         **build_owner_columns(holder),
         name=_check_name(new.name, "Production"),
-        conditions=new.conditions().to_json(),
+        conditions=new.build_conditions().to_json(),
         policy_id=_resolve_policy_id(work, holder, new.escalation_policy_id),
         position=len(rows) + 1,
         created_at=work.now,
@@ -402,7 +402,7 @@ def change_route(
     present = _build_route(work, row)
     rows = [each for each in list_route_rows(holder, session=work.session) if each.id != row.id]
     row.name = _check_name(change.given.get("name", row.name), "Production")
-    row.conditions = change.conditions(present.conditions).to_json()
+    row.conditions = change.build_conditions(present.conditions).to_json()
     if "escalation_policy_id" in change.given:
         row.policy_id = _resolve_policy_id(work, holder, change.escalation_policy_id)
     _insert_route(rows, row, change.given.get("position", row.position))

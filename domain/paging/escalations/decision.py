@@ -16,9 +16,9 @@ from domain.core.durations import format_duration
 from domain.paging.escalations.recipients import NamedUser, RecipientLookup, StepRecipients
 from domain.paging.escalations.round_robin import parse_stored_target, serialize_target
 from domain.paging.escalations.snapshot import (
-    FormerProgress,
     NamedPlan,
     PageableAlert,
+    PreviousProgress,
     StartReasons,
     compute_clock_lead,
     get_progress,
@@ -82,7 +82,7 @@ class DecisionChanges:
     unreached: list[PageableAlert] = field(default_factory=list)
     unanswered: list[PageableAlert] = field(default_factory=list)
 
-    def note(self, alert_id: int, text: str) -> None:
+    def add_note(self, alert_id: int, text: str) -> None:
         """Add an entry to the activity of an alert."""
         self.entries.append(
             NewActivityEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text)
@@ -124,20 +124,20 @@ class EscalationDecision:
     def _is_round_over(self) -> bool:
         return self._row.step >= len(self._plan.steps)
 
-    def begin(self, beginnings: StartReasons) -> None:
+    def start(self, beginnings: StartReasons) -> None:
         """Set the initial progress of an escalation, and log why it starts.
 
         An escalation of a recurring alert resumes the progress of the previous escalation.
         """
         row = self._row
-        story = beginnings.stories.get(row.alert_id)
+        story = beginnings.previous_progress.get(row.alert_id)
         former = beginnings.escalated.get(row.alert_id)
         if former is not None:
             is_same = former.policy_id == row.policy_id
             self._make_next_step_due(
                 get_progress(former) if is_same else build_first_progress(self._now)
             )
-        elif row.alert_id in beginnings.raised:
+        elif row.alert_id in beginnings.severity_increased:
             self._add_note(f"The alert became more severe. Paging starts with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
             self._resume_previous_progress(story)
@@ -148,7 +148,7 @@ class EscalationDecision:
             progress = build_first_progress(self._now)
         store_progress(self._row, advance_after_failure(self._plan, progress, now=self._now))
 
-    def _resume_previous_progress(self, story: FormerProgress) -> None:
+    def _resume_previous_progress(self, story: PreviousProgress) -> None:
         row, waits = self._row, story.again_at > self._now
         row.last_paged_at, row.turns = story.last_paged_at, story.turns
         opened = f"The alert opened again after {format_duration(story.calm)}"
@@ -168,7 +168,7 @@ class EscalationDecision:
             f"{opened}. Paging continues. People who were paged before are paged again {then}."
         )
 
-    def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
+    def take_due_actions(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
         """Take all actions that are due; `pages` are the pages of the current round."""
         self._correct_clock_difference()
         if self._state is EscalationState.EXHAUSTED:
@@ -393,15 +393,17 @@ class EscalationDecision:
 
     def _find_recipients(self, step: Step) -> StepRecipients:
         alert = self._alert
-        return self._recipients.of(alert.project, step, is_critical=alert.is_critical)
+        return self._recipients.find_step_recipients(
+            alert.project, step, is_critical=alert.is_critical
+        )
 
     def _find_next_round_robin(self, step: Step, number: int) -> StepRecipients:
         """Return the recipients of the next round-robin target that reaches anyone."""
         row, skipped = self._row, list[str]()
-        for target in self._recipients.turns.order(row.policy_id, number, step):
+        for target in self._recipients.turns.order_targets(row.policy_id, number, step):
             found = self._find_recipients(replace(step, targets=(target,)))
             if found.reaches_anyone:
-                self._recipients.turns.take(row.policy_id, number, target)
+                self._recipients.turns.store_last_target(row.policy_id, number, target)
                 row.turns = {**(row.turns or {}), str(number): serialize_target(target)}
                 found.gaps[:0] = [f"{each}, so the next target was paged" for each in skipped]
                 return found
@@ -491,7 +493,7 @@ class EscalationDecision:
             self._add_note(text)
 
     def _add_note(self, text: str) -> None:
-        self._results.note(self._row.alert_id, text)
+        self._results.add_note(self._row.alert_id, text)
 
 
 def _is_repeated_page(page: EscalationPage) -> bool:

@@ -173,7 +173,7 @@ def simulate_pages(
     changes = _find_status_changes([row.id for row in rows[:MAX_DRY_RUN_ALERTS]], session=session)
     routing = load_routing([each.id or 0 for each in projects], session=session)
     known = [row for row in rows[:MAX_DRY_RUN_ALERTS] if row.id in labels]
-    choices = {row.id: routing[row.project_id].choose(labels[row.id]) for row in known}
+    choices = {row.id: routing[row.project_id].choose_policy(labels[row.id]) for row in known}
     turns = Counter(each.policy_id for each in choices.values())
     found: list[DryRunAlert] = []
     left = MAX_DRY_RUN_PAGES

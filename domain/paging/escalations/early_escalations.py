@@ -33,7 +33,9 @@ def choose_policies_of_alerts(
     """
     labels = find_alert_labels(alert_ids, session=session, reading=reading)
     routing = load_routing({each.project_id for each in labels.values()}, session=session)
-    return {alert_id: routing[each.project_id].choose(each) for alert_id, each in labels.items()}
+    return {
+        alert_id: routing[each.project_id].choose_policy(each) for alert_id, each in labels.items()
+    }
 
 
 def create_stopped_escalations(
@@ -100,10 +102,10 @@ def create_escalations_of_changed_alerts(
     if without:
         is_one = Escalation.alert_id.in_(without)
         rows = session.scalars(select(Escalation).where(is_one)).all()
-        assign_policies(rows, session=session, reading=reading)
+        assign_policies_after_snooze(rows, session=session, reading=reading)
 
 
-def assign_policies(
+def assign_policies_after_snooze(
     rows: Sequence[Escalation], *, session: Session, reading: ParserSettings
 ) -> None:
     """Set the policies of locked escalations that a snooze created without a policy."""

@@ -210,7 +210,7 @@ def _find_absent_users(plan: SchedulePlan, now: datetime) -> Sequence[int]:
     """Return the users of current rotations who cannot be on call."""
     present = [each for each in plan.rotations if each.valid_until is None]
     users = dict.fromkeys(user_id for each in present for user_id in each.user_ids)
-    return [each for each in users if not plan.has(each, now)]
+    return [each for each in users if not plan.can_be_on_call(each, now)]
 
 
 def _find_uncovered_time(plan: SchedulePlan, name: str, within: Period) -> Iterator[PagingGap]:

@@ -41,7 +41,7 @@ from domain.paging.escalations.decision import (
     EscalationSettings,
 )
 from domain.paging.escalations.early_escalations import create_escalations_of_changed_alerts
-from domain.paging.escalations.locks import lock_escalations, make_escalations_due
+from domain.paging.escalations.locks import lock_escalations, schedule_escalations_now
 from domain.paging.escalations.maintainer_notices import (
     NOBODY_REACHED,
     NOBODY_RESPONDED,
@@ -55,8 +55,8 @@ from domain.paging.escalations.snapshot import (
     NamedPlan,
     PageableAlert,
     StartReasons,
-    find_former_progress,
     find_pageable_alerts,
+    find_previous_progress,
 )
 from domain.paging.escalations.snoozes import (
     end_snoozes_on_severity_increase,
@@ -147,7 +147,7 @@ def _find_rerouted_alerts(
     for row in rows:
         if row.alert_id not in labels:
             continue
-        chosen = routing[row.project_id].choose(labels[row.alert_id]).policy_id
+        chosen = routing[row.project_id].choose_policy(labels[row.alert_id]).policy_id
         state = EscalationState(row.state)
         is_over = (
             state is not EscalationState.STOPPED
@@ -205,9 +205,9 @@ def start_escalations(
     # Escalations that were created in the state `stopped` have not run yet.
     ran = {row.alert_id for row in former if not _was_escalation_created_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
-    stories = find_former_progress(new, session=session, now=now)
+    stories = find_previous_progress(new, session=session, now=now)
     rows = [
-        _build_escalation(alert, routing[alert.project_id].choose(labels[number]), now=now)
+        _build_escalation(alert, routing[alert.project_id].choose_policy(labels[number]), now=now)
         for number, alert in triggered.items()
         if number in labels
     ]
@@ -226,7 +226,9 @@ def start_escalations(
         for row in former
         if EscalationState(row.state) is EscalationState.ESCALATED
     }
-    beginnings = StartReasons(stories=stories, raised=frozenset(raised), escalated=escalated)
+    beginnings = StartReasons(
+        previous_progress=stories, severity_increased=frozenset(raised), escalated=escalated
+    )
     work = EscalationBatch(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
     take_escalation_steps(running, work, session=session, now=now)
 
@@ -275,7 +277,7 @@ def process_page_outcomes(*, session: Session, now: datetime) -> int:
     concerned = select(EscalationPage.escalation_id).join(Page, Page.key == EscalationPage.page_key)
     # Escalations are locked before their pages, as in transactions that end escalations. A worker
     # that has locked an escalation is already evaluating the pages that it can see.
-    make_escalations_due(
+    schedule_escalations_now(
         Escalation.id.in_(concerned.where(Page.id.in_(ids))),
         Escalation.state == EscalationState.RUNNING.value,
         Escalation.judge_at.is_not(None),
@@ -407,8 +409,8 @@ def take_escalation_steps(
     for row in planned:
         alert = work.alerts[row.alert_id]
         one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
-        one.begin(work.beginnings)
-        one.decide(mutes.get(row.alert_id), pages.get(row.id, ()))
+        one.start(work.beginnings)
+        one.take_due_actions(mutes.get(row.alert_id), pages.get(row.id, ()))
         row.decided_at = now
     _store_changes(results, work, session=session, now=now)
 
@@ -522,9 +524,9 @@ def _choose_new_policies(
             results.unanswered.append(work.alerts[row.alert_id])
             continue
         labels = work.labels.get(row.alert_id)
-        choice = routing[row.project_id].choose(labels) if labels else PolicyChoice()
+        choice = routing[row.project_id].choose_policy(labels) if labels else PolicyChoice()
         restarted.append(_restart_escalation(row, work.alerts[row.alert_id], choice, now=now))
-        results.note(row.alert_id, _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE)
+        results.add_note(row.alert_id, _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE)
         if choice.policy_id is None:
             results.unreached.append(work.alerts[row.alert_id])
         session.delete(row)

@@ -21,7 +21,7 @@ def lock_escalations(*which: ColumnElement[bool], session: Session) -> None:
     session.execute(_select_for_update(*which)).all()
 
 
-def make_escalations_due(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
+def schedule_escalations_now(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
     """Make escalations due immediately if they are due later."""
     # The database locks the rows in order of id before it changes them.
     locked = _select_for_update(*which, Escalation.next_at > now).cte("locked")

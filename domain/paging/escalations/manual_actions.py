@@ -20,7 +20,7 @@ from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 from domain.paging.escalations.early_escalations import (
-    assign_policies,
+    assign_policies_after_snooze,
     choose_policies_of_alerts,
     create_stopped_escalations,
 )
@@ -404,7 +404,7 @@ def _lock_or_create_escalation(work: UnitOfWork, project: ProjectView, iid: int)
     """Lock the escalation of an alert; create it if the worker has not created it yet."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     (row,) = _lock_or_create_escalations(work, [alert_id])
-    assign_policies([row], session=work.session, reading=work.policy(ParserSettings))
+    assign_policies_after_snooze([row], session=work.session, reading=work.policy(ParserSettings))
     return row
 
 

@@ -53,12 +53,14 @@ class StepRecipients:
 class RecipientLookup:
     """The users and channels that can be paged at a given time."""
 
-    reaches: _ReachabilityByNamespace
+    reachability: _ReachabilityByNamespace
     on_call: Mapping[int, tuple[int, ...]]
     names: Mapping[Target, str]
     turns: RoundRobinTurns = field(default_factory=RoundRobinTurns)
 
-    def of(self, place: Namespace, step: Step, *, is_critical: bool) -> StepRecipients:
+    def find_step_recipients(
+        self, place: Namespace, step: Step, *, is_critical: bool
+    ) -> StepRecipients:
         """Return the recipients of a step; a user who is named twice is paged once."""
         found, people = StepRecipients(), dict[int, None]()
         for target in step.targets:
@@ -68,7 +70,7 @@ class RecipientLookup:
                 people[target.id] = None
             else:
                 people.update(dict.fromkeys(self._find_users_on_call(target, found)))
-        reaches = self.reaches.get((place, is_critical), {})
+        reaches = self.reachability.get((place, is_critical), {})
         for user_id in people:
             self._add_user(user_id, reaches.get(user_id, UserReachability.INACTIVE), found)
         return found
@@ -80,7 +82,7 @@ class RecipientLookup:
         """
         found: dict[str, int | None] = {}
         for step in plan.steps:
-            reached = self.of(place, step, is_critical=True)
+            reached = self.find_step_recipients(place, step, is_critical=True)
             found.update(dict.fromkeys(reached.gaps))
             found.update(
                 (f"@{person.name} {reach.value}", person.id)
@@ -138,7 +140,7 @@ def load_recipients(
     }
     people = {Target(TargetKind.USER, each) for some in users.values() for each in some}
     return RecipientLookup(
-        reaches=_load_reachability(users, sends_mail=sends_mail, session=session, now=now),
+        reachability=_load_reachability(users, sends_mail=sends_mail, session=session, now=now),
         on_call=on_call,
         names=find_target_names(everything | people, session=session),
     )

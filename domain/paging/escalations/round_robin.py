@@ -21,14 +21,14 @@ class RoundRobinTurns:
     def __init__(self, rows: Collection[EscalationTurn] = ()) -> None:
         self._rows = {(row.policy_id, row.step): row for row in rows}
 
-    def order(self, policy_id: int | None, number: int, step: Step) -> Sequence[Target]:
+    def order_targets(self, policy_id: int | None, number: int, step: Step) -> Sequence[Target]:
         """Return the targets of a step, starting with the next target in the rotation."""
         row = self._rows.get((policy_id or 0, number))
         return rotate_targets(
             step.targets, parse_stored_target(row.target) if row and row.target else None
         )
 
-    def take(self, policy_id: int | None, number: int, target: Target) -> None:
+    def store_last_target(self, policy_id: int | None, number: int, target: Target) -> None:
         """Store the target that a step pages."""
         row = self._rows.get((policy_id or 0, number))
         if row is not None:

@@ -95,7 +95,7 @@ class AlertRouting:
     #: True if any policy exists for the project, even if no route uses it.
     has_policies: bool = False
 
-    def choose(self, alert: AlertLabels) -> PolicyChoice:
+    def choose_policy(self, alert: AlertLabels) -> PolicyChoice:
         """Return the policy of the first route that matches an alert, or the default policy."""
         for conditions, choice in self.routes:
             if meets_conditions(conditions, alert):

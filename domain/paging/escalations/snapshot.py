@@ -82,7 +82,7 @@ def find_pageable_alerts(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormerProgress:
+class PreviousProgress:
     """The progress of a previous escalation, which a recurring alert resumes."""
 
     policy_id: int | None
@@ -98,9 +98,9 @@ class FormerProgress:
     turns: dict[str, Any] | None
 
 
-def find_former_progress(
+def find_previous_progress(
     alerts: Mapping[int, int], *, session: Session, now: datetime
-) -> Mapping[int, FormerProgress]:
+) -> Mapping[int, PreviousProgress]:
     """Return the progress that recurring alerts resume, by alert id.
 
     `alerts` maps alert ids to project ids.
@@ -118,7 +118,7 @@ def find_former_progress(
 
 def _build_former_progress(
     row: Escalation, back: AlertRecurrence, *, now: datetime
-) -> FormerProgress:
+) -> PreviousProgress:
     # A clock that was ahead may have recorded the end of the previous escalation.
     ahead = compute_clock_lead(row, now)
     progress = shift_escalation_progress(get_progress(row), -ahead)
@@ -127,11 +127,11 @@ def _build_former_progress(
     if last is not None and last > now:
         last = min(last - ahead, now)
     again_at = last + back.between_repeats if last else now
-    return FormerProgress(
+    return PreviousProgress(
         policy_id=row.policy_id,
-        progress=shift_escalation_progress(progress, back.calm + max(held, timedelta())),
+        progress=shift_escalation_progress(progress, back.time_since_end + max(held, timedelta())),
         has_reached=row.has_reached,
-        calm=back.calm,
+        calm=back.time_since_end,
         last_paged_at=last,
         again_at=min(max(again_at, now), now + back.between_repeats),
         turns=row.turns,
@@ -159,9 +159,9 @@ class NamedPlan:
 class StartReasons:
     """Special reasons why escalations start, by alert id. New alerts need no entry."""
 
-    stories: Mapping[int, FormerProgress] = field(default_factory=dict)
+    previous_progress: Mapping[int, PreviousProgress] = field(default_factory=dict)
     #: Alerts whose severity increased.
-    raised: Collection[int] = ()
+    severity_increased: Collection[int] = ()
     #: Previous escalations of alerts that a user escalated.
     escalated: Mapping[int, Escalation] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from domain.access.actor import UnitOfWork
 from domain.core.database.locks import AdvisoryLock
 from domain.core.errors import ConflictError
-from domain.paging.escalations.locks import make_escalations_due
+from domain.paging.escalations.locks import schedule_escalations_now
 from domain.paging.escalations.policies import lock_policies_and_routes
 from domain.paging.escalations.state import ACTIVE_STATES
 from domain.paging.escalations.steps import Target, TargetKind, parse_stored_steps
@@ -53,7 +53,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     schedules = select(OnCallSchedule.id).where(OnCallSchedule.group_id.in_(left))
     ids = work.session.scalars(schedules).all()
     check_no_dependent_rules(ids, holder, field="path", session=work.session)
-    make_escalations_due(
+    schedule_escalations_now(
         Escalation.project_id.in_(select_project_ids(holder)),
         Escalation.state.in_([each.value for each in ACTIVE_STATES]),
         session=work.session,

@@ -164,7 +164,9 @@ class EntityReader:
         """Initialize the reader with a list that collects skipped entities."""
         self.left_out = left_out
 
-    def all(self, schema: type[AnyEntity], values: Iterable[object], kind: str) -> list[AnyEntity]:
+    def validate_all(
+        self, schema: type[AnyEntity], values: Iterable[object], kind: str
+    ) -> list[AnyEntity]:
         """Return the entities that match a schema, and record the other entities as skipped."""
         found = []
         for value in values:

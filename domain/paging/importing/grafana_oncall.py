@@ -401,18 +401,22 @@ def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -
     """
     given, left_out = _group_by_list(documents)
     read = EntityReader(left_out)
-    schedules = read.all(_Schedule, given["schedules"], "schedule")
-    shifts = {each.id: each for each in read.all(_Shift, given["on_call_shifts"], "rotation")}
-    chains = read.all(_ExportedChain, given["escalation_chains"], "policy")
-    steps = read.all(_Policy, given["escalation_policies"], "step")
-    integrations = read.all(_Integration, given["integrations"], "integration")
+    schedules = read.validate_all(_Schedule, given["schedules"], "schedule")
+    shifts = {
+        each.id: each for each in read.validate_all(_Shift, given["on_call_shifts"], "rotation")
+    }
+    chains = read.validate_all(_ExportedChain, given["escalation_chains"], "policy")
+    steps = read.validate_all(_Policy, given["escalation_policies"], "step")
+    integrations = read.validate_all(_Integration, given["integrations"], "integration")
     default = _find_default_chain(integrations, chains, left_out)
-    _record_skipped_routes(read.all(_Route, given["routes"], "route"), integrations, left_out)
+    _record_skipped_routes(
+        read.validate_all(_Route, given["routes"], "route"), integrations, left_out
+    )
     planned = [_convert_schedule(each, shifts, left_out, now=now) for each in schedules]
     sources = [_convert_integration(each, left_out) for each in integrations]
     return ImportPlan(
-        teams={each.id: each.name for each in read.all(_Team, given["teams"], "team")},
-        users=[_convert_user(each) for each in read.all(_User, given["users"], "user")],
+        teams={each.id: each.name for each in read.validate_all(_Team, given["teams"], "team")},
+        users=[_convert_user(each) for each in read.validate_all(_User, given["users"], "user")],
         schedules=[each for each in planned if each is not None],
         policies=[_convert_chain(each, steps, default, left_out) for each in chains],
         integrations=[each for each in sources if each is not None],

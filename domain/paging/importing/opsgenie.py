@@ -424,10 +424,10 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     """
     given, left_out = _group_by_kind(documents)
     read = EntityReader(left_out)
-    teams = read.all(_TeamFile, given["teams"], "team")
-    schedules = read.all(_ScheduleFile, given["schedules"], "schedule")
-    escalations = read.all(_Escalation, given["escalations"], "policy")
-    integrations = read.all(_IntegrationFile, given["integrations"], "integration")
+    teams = read.validate_all(_TeamFile, given["teams"], "team")
+    schedules = read.validate_all(_ScheduleFile, given["schedules"], "schedule")
+    escalations = read.validate_all(_Escalation, given["escalations"], "policy")
+    integrations = read.validate_all(_IntegrationFile, given["integrations"], "integration")
     members = {
         each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
         for each in teams
@@ -438,7 +438,7 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     ]
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
-        users=_convert_users(read.all(_UserFile, given["users"], "user"), left_out),
+        users=_convert_users(read.validate_all(_UserFile, given["users"], "user"), left_out),
         schedules=[_convert_schedule(each, left_out, now=now) for each in schedules],
         policies=[_convert_escalation(each, members, defaults, left_out) for each in escalations],
         integrations=sources,

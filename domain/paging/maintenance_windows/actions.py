@@ -225,7 +225,7 @@ def _build_row_values(
         time_zone=zone,
         recurrence=recurrence,
     )
-    times.check()
+    times.check_times()
     if next(times.find_occurrences_ending_after(now), None) is None:
         raise InvalidError("The window has already ended.", field="starts_at")
     return {
@@ -234,7 +234,7 @@ def _build_row_values(
         "time_zone": times.time_zone,
         "minutes": times.length // _MINUTE,
         "rule": recurrence.rule if recurrence else None,
-        "conditions": wanted.conditions().to_json(),
+        "conditions": wanted.build_conditions().to_json(),
         "first_starts_at": times.first_starts_at,
         "last_ends_at": times.last_ends_at,
     }

@@ -77,7 +77,7 @@ class Recurrence:
         }
         return ";".join(f"{name}={value}" for name, value in parts.items() if value)
 
-    def starts(self, first: datetime, *, after: datetime) -> Iterator[datetime]:
+    def generate_starts(self, first: datetime, *, after: datetime) -> Iterator[datetime]:
         """Yield the local start times of occurrences in order, starting shortly before `after`.
 
         `first` is the earliest possible start. Most occurrences before `after` are skipped without

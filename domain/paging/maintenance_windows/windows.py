@@ -57,7 +57,7 @@ class WindowTimes:
             if found.ends_at > moment:
                 yield found
 
-    def at(self, moment: datetime) -> WindowPeriod | None:
+    def find_occurrence_at(self, moment: datetime) -> WindowPeriod | None:
         """Return the occurrence at a given time, or None."""
         found = next(self.find_occurrences_ending_after(moment), None)
         return found if found is not None and found.starts_at <= moment else None
@@ -92,7 +92,7 @@ class WindowTimes:
         )
         return convert_to_utc(midnight + _DAY + self.length, get_zone(self.time_zone)) + _DAY
 
-    def check(self) -> None:
+    def check_times(self) -> None:
         """Raise InvalidError if the times are out of range, or if occurrences overlap."""
         if not _EARLIEST_START <= self.local_start < _LATEST_START:
             message = "The start must be between the years 2000 and 2099."
@@ -107,7 +107,7 @@ class WindowTimes:
     def _generate_starts(self, after: datetime) -> Iterator[datetime]:
         if self.recurrence is None:
             return iter([self.local_start])
-        return self.recurrence.starts(self.local_start, after=after)
+        return self.recurrence.generate_starts(self.local_start, after=after)
 
     def _build_occurrence(self, local: datetime) -> WindowPeriod:
         place = get_zone(self.time_zone)
@@ -189,6 +189,6 @@ def find_current_windows(
             occurrence=occurrence,
         )
         for row, author, group in rows
-        if (occurrence := build_window_times(row).at(at)) is not None
+        if (occurrence := build_window_times(row).find_occurrence_at(at)) is not None
     ]
     return group_rows_by_project(current, used)

@@ -213,7 +213,7 @@ class _RecipientBatch:
             # Follow-ups do not depend on rules. They are sent to the contacts that received the
             # page.
             if kind == PageKind.FIRING.value:
-                told = rules.told(
+                told = rules.find_contact_delays(
                     AlertSelection.CRITICAL if is_critical else AlertSelection.OTHER, contacts
                 )
                 told = self._add_account_contact(user_id, told, contacts)

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists,
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.handling.activity import FormerAlerts, NoteKind, find_former_alerts
+from domain.alerts.handling.activity import EarlierAlerts, NoteKind, find_earlier_alerts
 from domain.alerts.handling.alert_detail import (
     AlertLinksAndLabels,
     find_first_fields,
@@ -40,7 +40,7 @@ from models import (
 
 #: Maximum number of alerts and incidents that a message lists. Further alerts and incidents are
 #: only counted.
-MAX_NAMED_SUBJECTS = 10
+MAX_LISTED_SUBJECTS = 10
 _log = logging.getLogger("gatebell.pages")
 _STATUS_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
 _NO_FACTS = AlertLinksAndLabels(links={}, labels=())
@@ -78,7 +78,7 @@ class SingleSubjectFacts:
     details: Sequence[tuple[str, str]]
     description: str | None
     facts: AlertLinksAndLabels
-    former: FormerAlerts | None
+    former: EarlierAlerts | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,9 @@ def find_firing_summary(
     first: Alert | Incident | None = None
     for about, thing, severity in _find_subject_tables(PageKind.FIRING, batches, session=session):
         waiting = _select_waiting_subjects(about, thing, contact, batches)
-        rows = session.execute(waiting.order_by(severity, thing.id).limit(MAX_NAMED_SUBJECTS)).all()
+        rows = session.execute(
+            waiting.order_by(severity, thing.id).limit(MAX_LISTED_SUBJECTS)
+        ).all()
         counts[about] = _count_by_project(rows, waiting, session=session)
         first = first or next((row[0] for row in rows), None)
         named += _build_firing_subjects(contact, about, rows, policy, session=session)
@@ -117,7 +119,7 @@ def find_firing_summary(
         count=count,
         incidents=sum(counts.get(SubjectKind.INCIDENT, {}).values()),
         projects=len({project_id for each in counts.values() for project_id in each}),
-        named=named[:MAX_NAMED_SUBJECTS],
+        named=named[:MAX_LISTED_SUBJECTS],
         single=_build_single_facts(first, policy, session=session)
         if first and count == 1
         else None,
@@ -138,7 +140,7 @@ def _count_by_project(
     rows: Sequence[tuple[Any, str]], waiting: Select[Any, str], *, session: Session
 ) -> Mapping[int, int]:
     """Count all alerts or incidents by project; `rows` contains the first alerts or incidents."""
-    if len(rows) < MAX_NAMED_SUBJECTS:
+    if len(rows) < MAX_LISTED_SUBJECTS:
         return Counter(thing.project_id for thing, _ in rows)
     found = waiting.subquery()
     by_project = select(found.c.project_id, func.count()).group_by(found.c.project_id)
@@ -199,7 +201,7 @@ def _build_firing_subjects(
     unknown: Mapping[int, PageReason] = {}
     reasons = _run_or_default(
         unknown,
-        lambda: policy.explain[about](
+        lambda: policy.reason_finders[about](
             [thing.id for thing, _ in rows],
             user_id=contact.user_id,
             channel_id=None if contact.user_id else contact.id,
@@ -240,7 +242,7 @@ def _build_single_facts(
         facts=_run_or_default(
             _NO_FACTS, lambda: find_links_and_labels(thing, session=session, reading=policy.reading)
         ),
-        former=find_former_alerts(thing.id, session=session),
+        former=find_earlier_alerts(thing.id, session=session),
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import FormerAlerts
+from domain.alerts.handling.activity import EarlierAlerts
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.text_links import is_web_url
 from domain.core.time_zones import format_local_time
@@ -250,7 +250,7 @@ def _format_plural(number: int, word: str) -> str:
 
 
 def _format_former_alerts(
-    former: FormerAlerts, alert: FiringSubject, reader: MessageReader
+    former: EarlierAlerts, alert: FiringSubject, reader: MessageReader
 ) -> Iterator[str]:
     """Yield the number of previous alerts with the same fingerprint, and the last note."""
     yield (

@@ -184,7 +184,7 @@ def _make_waiting_pages_critical(
         select(PageRecipient).where(has_waiting).order_by(PageRecipient.id).with_for_update()
     ).all()
     for recipient in recipients:
-        due = compute_due_time(
+        due = compute_page_due_time(
             recipient, PageKind.FIRING, PageUrgency(0, is_critical=True), now=now
         )
         earlier = case((Page.due_at > due, due), else_=Page.due_at)
@@ -317,7 +317,7 @@ class _DueTimes:
     def get_due_time(self, recipient: PageRecipient, urgency: PageUrgency) -> datetime:
         known = self._known.get((recipient.id, urgency))
         if known is None:
-            known = compute_due_time(recipient, self._kind, urgency, now=self._now)
+            known = compute_page_due_time(recipient, self._kind, urgency, now=self._now)
             self._known[recipient.id, urgency] = known
         return known
 
@@ -326,7 +326,7 @@ class _DueTimes:
 _FOLLOW_UP_URGENCY = PageUrgency(BELOW_ALL_SEVERITIES)
 
 
-def compute_due_time(
+def compute_page_due_time(
     recipient: PageRecipient, kind: PageKind, urgency: PageUrgency, *, now: datetime
 ) -> datetime:
     """Return the due time of a page that is queued now, after quiet hours and the pause."""

@@ -93,6 +93,6 @@ class PagingSettings:
     #: Configuration for reading the reports of alerts.
     reading: ParserSettings
     #: Functions that find the reasons for pages.
-    explain: Mapping[SubjectKind, PageReasonFinder]
+    reason_finders: Mapping[SubjectKind, PageReasonFinder]
     #: Function that finds holds before each attempt to send a page.
     find_holds: HoldFinder

@@ -65,14 +65,14 @@ class NotificationRule:
     """A rule with a contact, the alerts that it applies to, and a delay in minutes."""
 
     contact_id: int
-    concern: AlertSelection
+    alert_selection: AlertSelection
     delay: int
     #: Period in which the rule applies. None if the rule always applies.
     only: TimeWindow | None = None
 
     def is_applicable(self, concern: AlertSelection, minute: int) -> bool:
         """Return whether the rule applies to critical or other alerts at a minute of the week."""
-        is_about = self.concern in {AlertSelection.ALL, concern}
+        is_about = self.alert_selection in {AlertSelection.ALL, concern}
         return is_about and (self.only is None or self.only.covers(minute))
 
 
@@ -80,7 +80,7 @@ def build_rule(row: ContactRule) -> NotificationRule:
     """Build a rule from a database row."""
     return NotificationRule(
         contact_id=row.contact_id,
-        concern=AlertSelection(row.alerts),
+        alert_selection=AlertSelection(row.alerts),
         delay=row.delay_minutes,
         only=None if row.only is None else parse_stored_window(row.only),
     )
@@ -99,7 +99,7 @@ class UserRules:
     rules: Sequence[NotificationRule]
     minute: int
 
-    def told(
+    def find_contact_delays(
         self, concern: AlertSelection, contacts: Mapping[int, bool]
     ) -> Mapping[int, timedelta]:
         """Return the delays of contacts for pages about critical or other alerts.
@@ -143,7 +143,7 @@ def find_first_delays(
     minutes. The delay is None if no rule applies. Items are in order, and the delays of adjacent
     items differ.
     """
-    own = [each for each in rules if each.concern in {AlertSelection.ALL, concern}]
+    own = [each for each in rules if each.alert_selection in {AlertSelection.ALL, concern}]
     times = [time for each in own if each.only for time in each.only.times]
     edges = sorted(
         {0, MINUTES_PER_WEEK, *(edge % MINUTES_PER_WEEK for time in times for edge in time)}

@@ -17,12 +17,16 @@ from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.dependent_rules import check_no_dependent_rules
 from domain.paging.on_call.moved_turns import (
     PreviousPlan,
-    apply_moved_shift_changes,
-    describe_moved_shift_changes,
-    find_moved_shift_changes,
+    describe_moved_swaps_and_overrides,
+    find_moved_swaps_and_overrides,
     load_previous_plan,
+    move_swaps_and_overrides,
 )
-from domain.paging.on_call.notices import ShiftChange, queue_notices, queue_rotation_removal_notices
+from domain.paging.on_call.notices import (
+    ShiftChange,
+    queue_notices_if_mail_is_configured,
+    queue_rotation_removal_notices,
+)
 from domain.paging.on_call.rotation_syntax import format_cadence
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.schedules import (
@@ -275,8 +279,8 @@ def _preview_moves(
     try:
         change()
         after = get_schedule(work, holder, row.id)
-        return describe_moved_shift_changes(
-            find_moved_shift_changes(ahead, work), ShiftChange(work, holder, after)
+        return describe_moved_swaps_and_overrides(
+            find_moved_swaps_and_overrides(ahead, work), ShiftChange(work, holder, after)
         )
     finally:
         if attempt.is_active:
@@ -341,8 +345,8 @@ def _finish_change(
     if after != before:
         _record_schedule_event(work, holder, after, "changed")
         change = ShiftChange(work, holder, after)
-        queue_notices(queue_rotation_removal_notices, before, change)
-        apply_moved_shift_changes(find_moved_shift_changes(ahead, work), change)
+        queue_notices_if_mail_is_configured(queue_rotation_removal_notices, before, change)
+        move_swaps_and_overrides(find_moved_swaps_and_overrides(ahead, work), change)
     return after
 
 

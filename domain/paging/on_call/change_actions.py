@@ -131,7 +131,9 @@ def create_override(
     work.session.flush()  # assigns the id
     made = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, holder, schedule, made, "created")
-    notices.queue_notices(notices.queue_override_notices, made, ShiftChange(work, holder, schedule))
+    notices.queue_notices_if_mail_is_configured(
+        notices.queue_override_notices, made, ShiftChange(work, holder, schedule)
+    )
     return made
 
 
@@ -154,7 +156,7 @@ def end_override(
     ended = build_change_resources(work, [row], OnCallOverride)[0]
     end_override_row(row, work)
     record_change(work, holder, schedule, ended, "deleted")
-    notices.queue_notices(
+    notices.queue_notices_if_mail_is_configured(
         notices.queue_ended_override_notices, ended, ShiftChange(work, holder, schedule)
     )
     return ended
@@ -257,7 +259,9 @@ def create_swap(
     work.session.flush()  # assigns the id
     made = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, holder, schedule, made, "created")
-    notices.queue_notices(notices.queue_swap_notices, made, ShiftChange(work, holder, schedule))
+    notices.queue_notices_if_mail_is_configured(
+        notices.queue_swap_notices, made, ShiftChange(work, holder, schedule)
+    )
     return made
 
 
@@ -281,7 +285,7 @@ def undo_swap(
     undone = build_change_resources(work, [row], OnCallSwap)[0]
     end_swap_row(row, work)
     record_change(work, holder, schedule, undone, "deleted")
-    notices.queue_notices(
+    notices.queue_notices_if_mail_is_configured(
         notices.queue_undone_swap_notices, undone, ShiftChange(work, holder, schedule)
     )
     return undone

@@ -106,7 +106,7 @@ def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_OnCallTurn
 
 def _find_whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[RotationTurn]:
     if len(set(plan.user_ids)) > 1:
-        return plan.handovers.turns(start, end)
+        return plan.handovers.generate_turns(start, end)
     # Nothing changes at a handoff from a user to the same user.
     begin = max(start, plan.handovers.begins_at)
     return [RotationTurn(0, begin, end)] if begin < end else []
@@ -125,7 +125,7 @@ def compute_spans(plan: SchedulePlan, start: datetime, end: datetime) -> tuple[O
     counting = (
         each
         for each in plan.rotations
-        if plan.swaps or any(plan.times.get(user_id) != () for user_id in each.user_ids)
+        if plan.swaps or any(plan.eligible_periods.get(user_id) != () for user_id in each.user_ids)
     )
     tracks = sorted(
         (_RotationTurns(each, within) for each in counting), key=lambda track: -track.layer
@@ -147,7 +147,7 @@ def _find_change_times(plan: SchedulePlan, tracks: Sequence[_RotationTurns]) -> 
     for swap in plan.swaps:
         for each in (swap.first, swap.second):
             yield from (each.during.start, each.during.end)
-    for period in chain.from_iterable(plan.times.values()):
+    for period in chain.from_iterable(plan.eligible_periods.values()):
         yield from (period.start, period.end)
 
 
@@ -174,7 +174,9 @@ def _find_duties(
     covers: list[tuple[int | None, OnCallDuty]] = []
     found: tuple[OnCallDuty, ...] | None = None
     for each in reversed(plan.overrides):
-        if not (_is_moment_within(each.during, moment) and plan.has(each.user_id, moment)):
+        if not (
+            _is_moment_within(each.during, moment) and plan.can_be_on_call(each.user_id, moment)
+        ):
             continue
         duty = OnCallDuty(each.user_id, DutySource.OVERRIDE, each.id)
         if each.instead_of_id is None and not each.in_addition:
@@ -197,7 +199,9 @@ def _find_duties_before_overrides(
         turns = (track.find_duty_at(moment) for track in layer)
         swapped = (_apply_swaps(plan, turn, moment) for turn in turns if turn is not None)
         # A user with a current turn in two rotations of a layer is on call only once.
-        found = {each.user_id: each for each in swapped if plan.has(each.user_id, moment)}
+        found = {
+            each.user_id: each for each in swapped if plan.can_be_on_call(each.user_id, moment)
+        }
         if found:
             return tuple(sorted(found.values()))
     return ()
@@ -207,7 +211,7 @@ def _apply_swaps(plan: SchedulePlan, duty: OnCallDuty, moment: datetime) -> OnCa
     """Return a duty after all swaps; a swap with a user who cannot be on call has no effect."""
     for swap in plan.swaps:
         taker = _find_swap_partner(swap, duty.user_id, moment)
-        if taker is not None and plan.has(taker, moment):
+        if taker is not None and plan.can_be_on_call(taker, moment):
             duty = OnCallDuty(taker, DutySource.SWAP, swap.id)
     return duty
 

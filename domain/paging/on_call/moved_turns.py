@@ -33,7 +33,7 @@ _SEARCHED_PERIOD = timedelta(days=62)
 
 
 @dataclass(frozen=True)
-class MovedShiftChanges:
+class MovedSwapsAndOverrides:
     """New periods of the swaps and overrides that a change moves, by id; None if they end."""
 
     swaps: Mapping[int, tuple[Period, Period] | None]
@@ -62,21 +62,23 @@ def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | Non
     return PreviousPlan(plan=plans[schedule_id], within=within) if schedule_id in plans else None
 
 
-def find_moved_shift_changes(ahead: PreviousPlan | None, work: UnitOfWork) -> MovedShiftChanges:
+def find_moved_swaps_and_overrides(
+    ahead: PreviousPlan | None, work: UnitOfWork
+) -> MovedSwapsAndOverrides:
     """Return the swaps and overrides that a change moves or ends.
 
     `ahead` is the plan before the change, or None if there is nothing to move.
     """
     if ahead is None:
-        return MovedShiftChanges({}, {})
+        return MovedSwapsAndOverrides({}, {})
     before, within = ahead.plan, ahead.within
     plans = load_schedule_plans([before.schedule_id], within, session=work.session, now=work.now)
     after = plans[before.schedule_id]
     if after.rotations == before.rotations:
-        return MovedShiftChanges({}, {})
+        return MovedSwapsAndOverrides({}, {})
     swaps, kept = _find_moved_swaps(before, after, within)
     overrides = _find_moved_overrides(before, replace(after, swaps=kept), within)
-    return MovedShiftChanges(swaps, overrides)
+    return MovedSwapsAndOverrides(swaps, overrides)
 
 
 def _find_moved_swaps(
@@ -190,7 +192,7 @@ def _find_shifts(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Seque
     return joined
 
 
-def apply_moved_shift_changes(moves: MovedShiftChanges, change: ShiftChange) -> None:
+def move_swaps_and_overrides(moves: MovedSwapsAndOverrides, change: ShiftChange) -> None:
     """Move and end swaps and overrides, log the changes, and notify the users."""
     session = change.work.session
     for swap in session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all():
@@ -206,7 +208,9 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     if after is None:
         end_swap_row(row, work)
         record_change(work, change.holder, change.schedule, before, "ended")
-        notices.queue_notices(notices.queue_ended_swap_notices, before, change)
+        notices.queue_notices_if_mail_is_configured(
+            notices.queue_ended_swap_notices, before, change
+        )
         return
     (row.starts_at, row.ends_at), (row.other_starts_at, row.other_ends_at) = (
         (each.start, each.end) for each in after
@@ -215,7 +219,7 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.queue_notices(notices.queue_moved_swap_notices, moved, change)
+    notices.queue_notices_if_mail_is_configured(notices.queue_moved_swap_notices, moved, change)
 
 
 def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) -> None:
@@ -224,16 +228,20 @@ def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) 
     if after is None:
         end_override_row(row, work)
         record_change(work, change.holder, change.schedule, before, "ended")
-        notices.queue_notices(notices.queue_lost_override_notices, before, change)
+        notices.queue_notices_if_mail_is_configured(
+            notices.queue_lost_override_notices, before, change
+        )
         return
     row.starts_at, row.ends_at = after.start, after.end
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.queue_notices(notices.queue_moved_override_notices, moved, change)
+    notices.queue_notices_if_mail_is_configured(notices.queue_moved_override_notices, moved, change)
 
 
-def describe_moved_shift_changes(moves: MovedShiftChanges, change: ShiftChange) -> tuple[str, ...]:
+def describe_moved_swaps_and_overrides(
+    moves: MovedSwapsAndOverrides, change: ShiftChange
+) -> tuple[str, ...]:
     """Return a sentence for each swap or override that a change would move or end."""
     session = change.work.session
     swaps = session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all()
@@ -255,9 +263,9 @@ def _describe_swap_move(
 ) -> str:
     people = f"The swap of {swap.user.username} and {swap.other_user.username}"
     if after is None:
-        start = change.written(min(swap.starts_at, swap.other_starts_at))
+        start = change.format_time(min(swap.starts_at, swap.other_starts_at))
         return f"{people} that starts on {start} ends, because its turns no longer exist."
-    first, second = (change.period(each.start, each.end) for each in after)
+    first, second = (change.format_period(each.start, each.end) for each in after)
     return (
         f"{people} moves: {swap.user.username} gives away the turn {first}, and "
         f"{swap.other_user.username} the turn {second}."
@@ -267,8 +275,8 @@ def _describe_swap_move(
 def _describe_override_move(
     override: OnCallOverride, after: Period | None, change: ShiftChange
 ) -> str:
-    when = change.period(override.starts_at, override.ends_at)
+    when = change.format_period(override.starts_at, override.ends_at)
     which = f"The override of {override.user.username} {when}"
     if after is None:
         return f"{which} ends, because the turn that it covers no longer exists."
-    return f"{which} moves. Its new period is {change.period(after.start, after.end)}."
+    return f"{which} moves. Its new period is {change.format_period(after.start, after.end)}."

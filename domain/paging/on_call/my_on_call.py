@@ -168,7 +168,9 @@ def _build_own_schedules(
     )
 
 
-def list_turns(work: UnitOfWork, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
+def list_schedule_turns(
+    work: UnitOfWork, schedule_id: int, within: Period
+) -> tuple[OnCallTurn, ...]:
     """Return the turns of all users in a schedule."""
     plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
     return tuple(

@@ -67,6 +67,6 @@ def _list_duties(plan: SchedulePlan, within: Period) -> Iterator[tuple[OnCallSpa
 
 def _build_number_finder(rotation: RotationPlan, within: Period) -> Callable[[OnCallSpan], int]:
     """Return a function that finds the number of the turn in which a span starts."""
-    known = list(rotation.handovers.turns(within.start, within.end))
+    known = list(rotation.handovers.generate_turns(within.start, within.end))
     starts = [each.start for each in known]
     return lambda span: known[bisect_right(starts, span.start) - 1].number

@@ -53,7 +53,7 @@ def load_schedule_plans(
     }
     named = {each: _list_plan_users(plan) for each, plan in plans.items()}
     times = find_eligible_periods(places, named, within=within, session=session, now=now)
-    return {each: replace(plan, times=times[each]) for each, plan in plans.items()}
+    return {each: replace(plan, eligible_periods=times[each]) for each, plan in plans.items()}
 
 
 def load_current_rotations(

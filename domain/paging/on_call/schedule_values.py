@@ -143,7 +143,7 @@ class Handoffs:
         """Return the number of the turn at a given time; negative before the start."""
         return _HandoffCalculator(self).get_turn_number_at(moment)
 
-    def turns(self, start: datetime, end: datetime) -> Iterator[RotationTurn]:
+    def generate_turns(self, start: datetime, end: datetime) -> Iterator[RotationTurn]:
         """Yield the turns that overlap a period, in order and truncated to the period."""
         begin = max(start, self.begins_at)
         if begin >= end:
@@ -315,9 +315,11 @@ class SchedulePlan:
     swaps: tuple[Swap, ...] = ()
     #: Periods in which users can be on call because they have a role and an active account. Users
     #: without an entry can always be on call.
-    times: Mapping[int, Sequence[Period]] = field(default_factory=lambda: MappingProxyType({}))
+    eligible_periods: Mapping[int, Sequence[Period]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
-    def has(self, user_id: int, moment: datetime) -> bool:
+    def can_be_on_call(self, user_id: int, moment: datetime) -> bool:
         """Return whether a user can be on call at a given time."""
-        times = self.times.get(user_id)
+        times = self.eligible_periods.get(user_id)
         return times is None or any(each.start <= moment < each.end for each in times)

@@ -89,7 +89,7 @@ class AlertRecurrence:
     #: Id of the alert that ended.
     previous_id: int
     #: Time between the end of the previous alert and the start of the new alert.
-    calm: timedelta
+    time_since_end: timedelta
     #: Interval between repeated pages. Zero unless the alert is flapping.
     between_repeats: timedelta
 
@@ -115,7 +115,7 @@ def find_alert_recurrences(
         found |= {
             alert_id: AlertRecurrence(
                 previous_id=row.id,
-                calm=max(row.created_at - row.ended_at, timedelta()),
+                time_since_end=max(row.created_at - row.ended_at, timedelta()),
                 between_repeats=hold if alert_id in flapping else timedelta(),
             )
             for alert_id, row in before.items()

@@ -473,7 +473,7 @@ def test_a_page_keeps_its_route_and_reason_after_the_alert_opens_again(
     with shop.session() as session:
         early = ReportQuery.model_validate({"from": shop.now - 91 * DAY})
         with pytest.raises(InvalidError, match="at most 90 days ago"):
-            early.within(shop.now)
+            early.build_period(shop.now)
         session.execute(text("UPDATE escalation_pages SET project_id = NULL"))
         before = build_on_call_report(shop.work(session), shop.project_view(session), within, "UTC")
     assert before == report

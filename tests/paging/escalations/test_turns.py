@@ -56,9 +56,9 @@ def test_concurrent_workers_do_not_choose_the_same_target(three: Escalated) -> N
     def take() -> None:
         with three.session() as session:
             turns = lock_round_robin_turns({policy.id: policy.plan}, session=session)
-            target = turns.order(policy.id, 1, step)[0]
+            target = turns.order_targets(policy.id, 1, step)[0]
             sleep(0.1)
-            turns.take(policy.id, 1, target)
+            turns.store_last_target(policy.id, 1, target)
             taken.append(target)
 
     threads = [Thread(target=take) for _ in range(3)]

@@ -203,9 +203,9 @@ def test_later_contacts_are_notified_immediately_if_the_first_ones_fail(
 def test_notified_contacts_depend_on_reachability(
     reached: dict[int, bool], minutes: dict[int, int]
 ) -> None:
-    rules = [NotificationRule(contact_id=1, concern=AlertSelection.ALL, delay=0)]
-    rules.append(NotificationRule(contact_id=2, concern=AlertSelection.ALL, delay=30))
-    told_after = UserRules(rules=rules, minute=0).told(AlertSelection.OTHER, reached)
+    rules = [NotificationRule(contact_id=1, alert_selection=AlertSelection.ALL, delay=0)]
+    rules.append(NotificationRule(contact_id=2, alert_selection=AlertSelection.ALL, delay=30))
+    told_after = UserRules(rules=rules, minute=0).find_contact_delays(AlertSelection.OTHER, reached)
     assert told_after == {each: timedelta(minutes=delay) for each, delay in minutes.items()}
 
 
@@ -308,8 +308,8 @@ def test_a_clock_that_ran_ahead_delays_no_message(
 def test_times_without_a_rule_are_found_in_any_week() -> None:
     night = TimeWindow(start=22 * 60, end=6 * 60, weekdays=(6,))
     rules = [
-        NotificationRule(contact_id=1, concern=AlertSelection.CRITICAL, delay=5),
-        NotificationRule(contact_id=1, concern=AlertSelection.ALL, delay=0, only=night),
+        NotificationRule(contact_id=1, alert_selection=AlertSelection.CRITICAL, delay=5),
+        NotificationRule(contact_id=1, alert_selection=AlertSelection.ALL, delay=0, only=night),
     ]
     sunday = 6 * 24 * 60 + 22 * 60
     edges = [0, 6 * 60, sunday, MINUTES_PER_WEEK]
