@@ -30,8 +30,8 @@ in turn. Memory growth is measured in the second half.
 The service keeps data for at least a day. The test therefore changes the dates of data that is four
 minutes old, so that it appears to be years old. `gatebell prune` then removes as much data as it
 usually removes in months. A mail
-server and a phone receive the pages. The receivers of webhooks and of audit events reject one of
-{refused} requests, and respond to one of {late} requests after twenty seconds.
+server and a phone receive the pages. The receivers of webhooks and of audit events reject one in
+{refused} requests, and respond to one in {late} requests after twenty seconds.
 
 Run on {date}, {machine}. On average, the processes of the service used {load:.2f} processors, and
 all programs on the machine used {busy:.2f}. These include Postgres, the clients and the receivers.
