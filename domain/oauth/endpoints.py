@@ -46,7 +46,7 @@ from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.tokens import get_token_type, revoke_authorization, revoke_token_pair
 from models import AccessToken, Application, Authorization
 
-#: The only response for tokens that are not live or belong to another client (section 2.2).
+#: The only response for tokens that are not active or belong to another client (section 2.2).
 INACTIVE_TOKEN = {"active": False}
 
 
@@ -71,7 +71,7 @@ class IntrospectionEndpoint(
             raise ClientAuthenticationError(was_basic="Authorization" in request.headers)
 
     def check(self, asked: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
-        """Return the token if it is live and belongs to the client.
+        """Return the token if it is active and belongs to the client.
 
         An unknown token is not an error.
         """

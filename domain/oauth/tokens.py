@@ -198,7 +198,7 @@ def build_id_token_member(grant: Grant, access_token: str, context: OAuthContext
 
 
 def revoke_token_pair(token_id: int, *, session: Session, now: datetime) -> bool:
-    """Revoke a pair, and return whether it was live.
+    """Revoke a pair, and return whether it was still valid.
 
     Only one of several concurrent callers gets True.
     """
@@ -238,7 +238,7 @@ def create_authorization(
 def revoke_authorization(authorization_id: int, *, session: Session, now: datetime) -> bool:
     """Revoke a grant and all tokens derived from it (RFC 9700 section 4.14.2).
 
-    Return whether a pair was live. Only one of several concurrent callers gets True.
+    Return whether a pair was still valid. Only one of several concurrent callers gets True.
     """
     session.execute(
         update_rows(Authorization)
@@ -309,7 +309,7 @@ def _update_live_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]
 
 
 def build_consume_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
-    """Return the UPDATE that replaces a pair; it returns a row if the pair was live."""
+    """Return the UPDATE that replaces a pair; it returns a row if the pair was still valid."""
     return _update_live_pair(token_id, grant_id).values(revoked_at=_NOW, refreshed_at=_NOW)
 
 
@@ -401,7 +401,7 @@ class RedemptionLookup:
 
 
 def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
-    """Lock the subject token of an exchange, and return whether it is live.
+    """Lock the subject token of an exchange, and return whether it is active.
 
     The lock is held by the session's transaction. The exchange does not consume the token, but
     updates the time of its last use.

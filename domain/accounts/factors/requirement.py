@@ -45,8 +45,8 @@ class SecondFactorRule:
     #: Users who need a second factor: `REQUIRED_FOR_NOBODY`, `REQUIRED_FOR_ADMINISTRATORS` or
     #: `REQUIRED_FOR_EVERYBODY`.
     required_of: str
-    #: Day (UTC) on which the rule takes effect; users get a notice before that day. None if the rule
-    #: is already in effect.
+    #: Day (UTC) on which the rule takes effect; users get a notice before that day. None if the
+    #: rule is already in effect.
     begins: date | None = None
 
     def names(self, *, is_admin: bool) -> bool:
@@ -116,9 +116,9 @@ def find_group_requirement(
 ) -> SecondFactorRequirement | None:
     """Return the earliest requirement that a user's groups set, or None.
 
-    Return None if the user has a second factor. A group's requirement applies to its members, and to
-    members of its ancestors, subgroups and projects. The grace period starts when the requirement is
-    set or when the user becomes a member, whichever is later.
+    Return None if the user has a second factor. A group's requirement applies to its members, and
+    to members of its ancestors, subgroups and projects. The grace period starts when the
+    requirement is set or when the user becomes a member, whichever is later.
     """
     values = {"user_id": user_id, "today": now.date()}
     found = [

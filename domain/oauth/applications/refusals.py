@@ -114,7 +114,7 @@ def count_rejected_requests(application_id: int, *, session: Session) -> int:
 def _build_view(row: TokenRefusal) -> RefusedRequest:
     reason = REASONS_BY_NAME.get(
         row.reason, OTHER_REASON
-    )  # unknown reasons may come from a newer release
+    )  # A newer release may have stored unknown reasons.
     words = {"title": reason.title, "advice": reason.advice}
     columns = {each.key: getattr(row, each.key) for each in TokenRefusal.__table__.columns}
     return RefusedRequest.model_validate({**columns, **words})

@@ -31,7 +31,7 @@ _IN_USE_PERIOD = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class SecretView:
-    """A live secret without its value."""
+    """A valid secret without its value."""
 
     id: int
     created_at: datetime
@@ -59,7 +59,7 @@ class SecretRotationStatus(StrEnum):
 def get_secret_rotation_status(
     secrets: Sequence[SecretView], *, now: datetime
 ) -> SecretRotationStatus | None:
-    """Return the progress of an application with two live secrets; None with one."""
+    """Return the progress of an application with two valid secrets; None with one."""
     new = next((each for each in secrets if each.is_current), None)
     old = next((each for each in secrets if not each.is_current), None)
     if new is None or old is None:
@@ -76,7 +76,7 @@ def is_secret_live(now: datetime | BindParameter[datetime]) -> ColumnElement[boo
 
 
 def list_secrets(application_id: int, *, session: Session, now: datetime) -> tuple[SecretView, ...]:
-    """Return the live secrets of an application, at most two, newest first."""
+    """Return the valid secrets of an application, at most two, newest first."""
     rows = session.execute(
         select(
             ApplicationSecret.id,

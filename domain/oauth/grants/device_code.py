@@ -269,7 +269,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
     ) -> Mapping[str, object]:
         """Consume the approval and store the pair atomically; one of concurrent polls succeeds.
 
-        All polls fail if the user has revoked the approval meanwhile.
+        All polls fail if the user has revoked the approval.
         """
         context, client = self.server.context, asked.get_client()
         device_id = checked.device.device_id

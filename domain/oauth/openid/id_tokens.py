@@ -80,7 +80,7 @@ class IdTokenAudience:
 
 
 class InvalidHintError(Exception):
-    """Error for an id_token_hint of another service, or one whose key was deleted."""
+    """Error for an id_token_hint that another service issued, or whose signing key was deleted."""
 
 
 def create_id_token(

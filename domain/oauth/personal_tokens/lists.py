@@ -56,7 +56,7 @@ class TokenView:
     keeps_admin_mode: bool = False
 
     def expires_soon(self, now: datetime) -> bool:
-        """Return whether a live token expires in less than two weeks."""
+        """Return whether an active token expires in less than two weeks."""
         ends = self.expires_at
         return self.is_active and ends is not None and ends - now < _EXPIRES_SOON_PERIOD
 
@@ -155,7 +155,7 @@ def find_tokens(
 def list_expiring_tokens(
     owner_id: int, within: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
-    """Return a few live tokens of a user that expire within a time, earliest expiry first."""
+    """Return a few active tokens of a user that expire within a time, earliest expiry first."""
     wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
     found = find_tokens(
         wanted, session=session, now=now, sort="expires_asc", limit=_MAX_EXPIRING_TOKENS

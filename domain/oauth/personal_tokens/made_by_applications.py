@@ -46,7 +46,7 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
 def lock_parent_authorization(
     authorization_id: int, key_thumbprint: str | None, *, session: Session
 ) -> ParentAuthorization:
-    """Lock and return a live authorization.
+    """Lock and return an active authorization.
 
     A concurrent revocation either runs first, or waits and finds the new token. Raise
     ForbiddenError if the authorization was revoked.

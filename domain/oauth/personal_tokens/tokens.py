@@ -186,7 +186,7 @@ def rotate_personal_token(
     keyring: Keyring,
     now: datetime,
 ) -> NewToken:
-    """Replace a live token with a new one; the old one is revoked immediately.
+    """Replace an active token with a new one; the old one is revoked immediately.
 
     Only one of several concurrent rotations succeeds. Raise NotFoundError for a token of another
     user unless `owner_id` is None. Raise InvalidError for a token that can no longer be used.
@@ -277,6 +277,6 @@ def revoke_personal_token(
     token = get_token_row(token_id, owner_id=owner_id, session=session)
     if token.revoked_at is None:
         token.revoked_at = now
-        session.flush()  # so that a bot without live tokens is detected
+        session.flush()  # so that a bot without active tokens is detected
         remove_idle_bot(token.user_id, session=session, now=now)
     return build_token_view(token, now)

@@ -179,7 +179,7 @@ def build_consume_statement(
 
 
 class MissingKeyProofError(OAuth2Error):
-    """Error for a valid token whose key the request does not prove (section 7.1)."""
+    """Error for a valid token in a request without proof of its key (section 7.1)."""
 
     error = "invalid_token"
     status_code = 401
