@@ -134,8 +134,8 @@ def _to_epoch_seconds(moment: datetime) -> int:
 def build_token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
     """Return the token info object; `expires_in` is the remaining lifetime in seconds.
 
-    A personal, project or group access token has no application, and may not expire. `scopes` and
-    `expires_in_seconds` are former names that older clients still use.
+    A personal, project or group access token has no application, and may have no expiry. `scopes`
+    and `expires_in_seconds` are deprecated names that older clients still use.
     """
     left = bearer.get_seconds_left(now)
     return {
@@ -162,7 +162,7 @@ class LogoutStep(Enum):
 class LogoutRequest:
     """A validated logout request."""
 
-    #: User of a valid id_token_hint, or None without one.
+    #: User in a valid id_token_hint; None if the request has no valid hint.
     user_id: int | None
     application_name: str | None
     #: Redirect URI registered by the application.

@@ -27,7 +27,7 @@ from models import Application
 
 #: The value of client_assertion_type (section 2.2).
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-#: Maximum difference between the clock of a client and ours.
+#: Maximum difference between the clocks of the client and the server.
 _CLOCK_LEEWAY = timedelta(seconds=60)
 #: Maximum time until an assertion expires, since its use must be stored until then.
 _MAX_LIFETIME = timedelta(hours=1)

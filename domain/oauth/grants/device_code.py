@@ -81,7 +81,7 @@ REDEEMED_OR_WITHDRAWN_CODE = Rejection(
     sentence="The device code has already been redeemed, or its approval was withdrawn.",
     reason=_USED_CODE_REASON,
 )
-#: Maximum time that a poll may spend on the network.
+#: Maximum time in which a poll travels over the network.
 _MAX_NETWORK_TIME = timedelta(seconds=1)
 #: Tolerance before a poll counts as too early. Two polls may take different times on the network,
 #: and hosts with different clocks may record them.
