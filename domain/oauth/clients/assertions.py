@@ -113,7 +113,7 @@ def _check_claims(claims: Mapping[str, Any], client_id: str, context: OAuthConte
     # Another server named in `aud` could replay the assertion.
     if not several or not all(isinstance(each, str) and each in ours for each in several):
         raise InvalidAssertionError(
-            "aud of the client_assertion must be only the issuer of this server."
+            "The aud of the client_assertion must contain only the issuer of this server."
         )
     jti = claims.get("jti")
     if not isinstance(jti, str) or not 0 < len(jti) <= MAX_JTI_LENGTH:

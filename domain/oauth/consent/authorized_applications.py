@@ -53,7 +53,7 @@ class AuthorizedApplication:
 
 @dataclass(frozen=True, kw_only=True)
 class _ApplicationAccess:
-    """The access of an application: its active tokens, a stored consent, or both."""
+    """The access that an application has: active tokens, a stored consent, or both."""
 
     scopes: set[str] = field(default_factory=set)
     since: datetime

@@ -1,8 +1,8 @@
 """Pushed authorization requests (RFC 9126), and the endpoint that stores them.
 
-The browser must present the request within a short time. After that, the user has as much time as
-on any consent page. Signing in with a second factor or a new password takes time. Only the decision
-consumes the request, so that the page can be reloaded.
+The browser must present the request within a short time. After that, the user has the usual time
+for a consent page, since a sign-in with a second factor or a new password may take a while. Only
+the user's decision consumes the request, so that the page can be reloaded.
 """
 
 from collections.abc import Mapping
