@@ -145,8 +145,8 @@ class MalformedCodeError(InvalidError):
 def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> UserView | None:
     """Authenticate a user by login and password.
 
-    Return None if they are wrong. Raise TooManyAttemptsError above a limit. Raise ForbiddenError
-    for the correct password of an account that waits for approval.
+    Return None if the login or the password is wrong. Raise TooManyAttemptsError if a limit is
+    exceeded. Raise ForbiddenError if the password is correct, but the account is pending approval.
     """
     session, keyring = work.session, work.policy(Keyring)
     try:
@@ -226,7 +226,7 @@ def authenticate_with_passkey(work: UnitOfWork, reply: CeremonyResponse) -> Auth
 def sign_in(
     work: UnitOfWork, authentication: Authentication, lifetime: timedelta, *, former_id: int | None
 ) -> str:
-    """Create a sign-in, replacing the browser's former one.
+    """Start a session for the user, and replace the browser's previous session.
 
     Return the token for the cookie.
     """
@@ -267,9 +267,9 @@ def _activate_account(work: UnitOfWork, user_id: int) -> None:
 
 @action("signing_in.sign_out")
 def sign_out(work: UnitOfWork, sign_in_id: int, application: str = "") -> None:
-    """Delete the sign-in of this browser.
+    """End the session of this browser.
 
-    `application` is the application that requested it, or empty for the page.
+    `application` is the application that requested the sign-out; empty if the user requested it.
     """
     work.record(EventKind.SIGNED_OUT, user_id=work.actor.id, subject=application)
     close_sign_in(sign_in_id, session=work.session)

@@ -1,4 +1,4 @@
-"""Return URLs of sign-ins that are too long to be part of another URL.
+"""Return URLs for sign-in that are too long to be part of another URL.
 
 The path with its query is stored in the database, and the browser carries a handle. Anyone can send
 a browser to a long URL, so each network can store only a limited number of them.

@@ -134,7 +134,7 @@ def close_sign_in(sign_in_id: int, *, session: Session) -> None:
 
 
 def replace_sign_in(former_id: int, new_id: int, user_id: int, *, session: Session) -> None:
-    """Delete the former sign-in of a browser.
+    """Delete the previous sign-in of a browser.
 
     If the user is the same, applications are not notified of a sign-out.
     """
