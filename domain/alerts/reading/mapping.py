@@ -82,7 +82,7 @@ class FieldMapping:
         object.__setattr__(self, "sources", sources)
         volatile = [sources[alert_field] for alert_field in VOLATILE_FIELDS]
         volatile += [format_path(rule.path) for rule in self.rules.resolved_when]
-        object.__setattr__(self, "volatile", ", ".join(dict.fromkeys(volatile)))
+        object.__setattr__(self, "volatile_sources", ", ".join(dict.fromkeys(volatile)))
         none: dict[str, Any] = dict.fromkeys(LABEL_FIELDS, ())
         other_rules = replace(self.rules, severity_words={}, **none)
         object.__setattr__(self, "reads_fields", bool(self.paths or other_rules != NO_RULES))
