@@ -17,7 +17,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-debian test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-pairs bench-neighbours bench-pages soak pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-debian test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-pairs bench-neighbors bench-pages soak pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -147,11 +147,11 @@ bench-cost: $(VENV)/development ## Measure the cost of requests and of a million
 bench-pairs: $(VENV)/development ## Measure processor time before and after a change, in pairs: BENCH_ARGS="--before main"
 	@$(PY) -m bench.costs.pairs $(BENCH_ARGS)
 
-bench-neighbours: $(VENV)/development ## Measure requests while noisy neighbors are active, and write docs/evidence/noisy-neighbors.md (takes a quarter of an hour)
-	@$(PY) -m bench.neighbours.neighbourhood $(BENCH_ARGS)
+bench-neighbors: $(VENV)/development ## Measure requests while noisy neighbors are active, and write docs/evidence/noisy-neighbors.md (takes a quarter of an hour)
+	@$(PY) -m bench.noisy_neighbors.benchmark $(BENCH_ARGS)
 
 soak: $(VENV)/development ## Run all kinds of load for SOAK_MINUTES=60, check growth and losses, and write docs/evidence/soak.md
-	@$(PY) -m bench.soaking --minutes $(or $(SOAK_MINUTES),60) $(SOAK_ARGS)
+	@$(PY) -m bench.soak --minutes $(or $(SOAK_MINUTES),60) $(SOAK_ARGS)
 
 bench-pages: $(VENV)/development ## Measure the size and the load time of the main pages (takes minutes)
 	@scripts/ensure-chromium

@@ -3,7 +3,7 @@
 from flask import Flask
 
 from blueprints import register_blueprints
-from blueprints.accounts.signing_in.attempts import redirect_to_required_setup
+from blueprints.accounts.sign_in.attempts import redirect_to_required_setup
 from domain.core.clock import Clock, system_clock
 from web.commands import register_commands
 from web.http.compression import compress_static_files

@@ -2,20 +2,20 @@
 
 from flask import Flask
 
-from blueprints.accounts.own.access_tokens import access_tokens
-from blueprints.accounts.own.activity import activity
-from blueprints.accounts.own.api_changes import api_changes
-from blueprints.accounts.own.authorized_applications import authorized_applications
-from blueprints.accounts.own.email_confirmations import email_confirmations
-from blueprints.accounts.own.identities import identities
-from blueprints.accounts.own.passkeys import passkeys
-from blueprints.accounts.own.profile import account, page_sizes
-from blueprints.accounts.own.second_factors import second_factors
-from blueprints.accounts.signing_in.forgotten_password import forgotten_password
-from blueprints.accounts.signing_in.providers import providers
-from blueprints.accounts.signing_in.sessions import sessions
-from blueprints.accounts.signing_in.sign_up import sign_up
-from blueprints.accounts.signing_in.two_factor import two_factor
+from blueprints.accounts.settings.access_tokens import access_tokens
+from blueprints.accounts.settings.activity import activity
+from blueprints.accounts.settings.api_changes import api_changes
+from blueprints.accounts.settings.authorized_applications import authorized_applications
+from blueprints.accounts.settings.email_confirmations import email_confirmations
+from blueprints.accounts.settings.identities import identities
+from blueprints.accounts.settings.passkeys import passkeys
+from blueprints.accounts.settings.profile import account, page_sizes
+from blueprints.accounts.settings.second_factors import second_factors
+from blueprints.accounts.sign_in.forgotten_password import forgotten_password
+from blueprints.accounts.sign_in.providers import providers
+from blueprints.accounts.sign_in.sessions import sessions
+from blueprints.accounts.sign_in.sign_up import sign_up
+from blueprints.accounts.sign_in.two_factor import two_factor
 from blueprints.accounts.users import users
 from blueprints.admin import admin
 from blueprints.admin.audit import audit

@@ -9,7 +9,7 @@ from flask import Response, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.reading import validate_query
+from domain.core.types.validation import validate_query
 from domain.releases.changes import Certainty
 from domain.releases.checker.findings import CheckReport
 from domain.releases.listing import (
@@ -20,7 +20,7 @@ from domain.releases.listing import (
     list_scheduled_releases,
 )
 from domain.releases.schedule import CHANGES_BY_ID
-from domain.releases.usage.reading import find_used_changes
+from domain.releases.usage.usage_reports import find_used_changes
 from domain.releases.version import Release
 from forms.releases import ReleaseCheckForm, ReleaseFilterForm
 from web.access.api_limits import RateLimitFamily, count_family_request

@@ -12,13 +12,14 @@ from domain.alerts.listing.queries import MAX_IID
 from domain.core.database.paging import MAX_ID, get_choice
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
 from domain.core.time_zones import convert_to_utc, get_zone
-from domain.core.types.reading import validate_query
+from domain.core.types.validation import validate_query
 from domain.paging.escalations.types import PAGE_RETENTION
 from domain.paging.on_call.actions import show_schedule
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
 from domain.reports.noise import format_title_matcher
+from domain.reports.report_formats import format_answer, format_duration_cell, format_reason
 from domain.reports.types import (
     DocumentQuery,
     IncidentDocument,
@@ -27,7 +28,6 @@ from domain.reports.types import (
     ReportPeriod,
     ReportQuery,
 )
-from domain.reports.writing import format_answer, format_duration_cell, format_reason
 from forms.reports import HandoffNoteForm, IncidentDocumentForm
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db

@@ -22,7 +22,7 @@ from domain.accounts.factors.passkeys import MAX_PASSKEY_NAME_LENGTH as LONGEST_
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
 from forms.base import EmailLineField, Form, TextLineField, TimeZoneField, limit_length
-from forms.signing_in import CodeForm
+from forms.sign_in import CodeForm
 
 
 class _AccountFields(Form):

@@ -22,7 +22,7 @@ from wtforms.validators import Length, ValidationError
 from domain.core.durations import format_duration, parse_duration
 from domain.core.errors import InvalidError, InvalidParametersError
 from domain.core.time_zones import list_zone_names
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 
 Result = TypeVar("Result")
 SomeBody = TypeVar("SomeBody", bound=BaseModel)

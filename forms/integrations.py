@@ -117,13 +117,13 @@ class NewIntegrationForm(IntegrationForm):
     @property
     def types_that_need_a_url(self) -> str:
         """Names of the types that require an API URL, separated by spaces."""
-        needed = (each for each in INTEGRATION_TYPES if each.api_url and each.api_url.refusal)
+        needed = (each for each in INTEGRATION_TYPES if each.api_url and each.api_url.error_message)
         return " ".join(each.name for each in needed)
 
     @property
     def usual_urls(self) -> dict[str, str]:
         """Default API URL, or an empty text, of each type that has an API URL."""
-        return {each.name: each.api_url.usual or "" for each in INTEGRATION_TYPES if each.api_url}
+        return {each.name: each.api_url.default or "" for each in INTEGRATION_TYPES if each.api_url}
 
 
 class SampleForm(Form):

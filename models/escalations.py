@@ -1,4 +1,4 @@
-"""Escalation policies with their steps, alert routes, and running escalations."""
+"""Escalation policies, alert routes, and escalations of alerts."""
 
 from datetime import datetime
 from typing import Any
@@ -20,13 +20,13 @@ from models.folding import folded_column, sync_folded_column
 
 
 class EscalationPolicy(NamespaceOwned, WithId):
-    """Steps that page users one after the other until someone acknowledges the alert."""
+    """A policy whose steps page users one after the other until someone acknowledges the alert."""
 
     __tablename__ = "escalation_policies"
 
     name: Mapped[str] = mapped_column(String(255))
     #: True if the policy applies to alerts that match no route. Each project or group has at most
-    #: one.
+    #: one default policy.
     is_default: Mapped[bool]
     #: Steps ordered by time: `{"after": seconds since the start of the round, "targets": [[kind,
     #: id], …]}`, with `"round_robin": true` if the targets take turns.
@@ -35,7 +35,7 @@ class EscalationPolicy(NamespaceOwned, WithId):
     repeats: Mapped[int] = mapped_column(SmallInteger)
     #: Seconds between the last step and the next round.
     repeat_pause: Mapped[int] = mapped_column(Integer)
-    #: Seconds after which an acknowledgement expires. NULL: never.
+    #: Seconds after which an acknowledgement expires. NULL if it does not expire.
     acknowledgement_timeout: Mapped[int | None] = mapped_column(Integer)
     #: True if an acknowledged alert is triggered again when its severity becomes critical.
     retrigger_when_critical: Mapped[bool] = mapped_column(default=True, server_default=true())
@@ -47,7 +47,8 @@ class EscalationPolicy(NamespaceOwned, WithId):
         Index("uq_escalation_policies_project_id_name_key", "project_id", "name_key", unique=True),
         Index("uq_escalation_policies_group_id_name_key", "group_id", "name_key", unique=True),
         build_one_owner_constraint(),
-        # SQLite would reuse the id of a deleted policy, which would then get its escalations.
+        # SQLite would reuse the id of a deleted policy, and a new policy would take over its
+        # escalations.
         {"sqlite_autoincrement": True},
     )
 
@@ -56,7 +57,7 @@ sync_folded_column(EscalationPolicy.name, EscalationPolicy.name_key)
 
 
 class EscalationTurn(Base):
-    """The last target that was paged at a round-robin step."""
+    """The target that a round-robin step paged last."""
 
     __tablename__ = "escalation_turns"
 
@@ -65,7 +66,7 @@ class EscalationTurn(Base):
     )
     #: Number of the step, starting at 1.
     step: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    #: Target as `[kind, id]`. NULL before the first turn.
+    #: Target as `[kind, id]`. NULL if the step has not paged a target yet.
     target: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
@@ -79,7 +80,7 @@ class AlertRoute(NamespaceOwned, WithId):
     position: Mapped[int] = mapped_column(Integer)
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Policy of the route. NULL: no one is paged.
+    #: Policy of the route. NULL if no one is paged.
     policy_id: Mapped[int | None] = cascade_key("escalation_policies", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -97,11 +98,11 @@ class Escalation(Base):
 
     __tablename__ = "escalations"
 
-    #: Id, which is part of the keys of pages, so that a reopened alert is paged again.
+    #: Id, which page keys contain. A reopened alert has a new id, so it pages users again.
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     alert_id: Mapped[int] = cascade_key("alerts", unique=True)
     project_id: Mapped[int] = mapped_column(BigId)
-    #: Value of `domain.paging.escalations.lifecycle.EscalationState`.
+    #: Value of `domain.paging.escalations.state.EscalationState`.
     state: Mapped[str] = mapped_column(String(16))
     #: Policy of the escalation. NULL if no one is paged. There are no foreign keys to the policy
     #: and the route, because both may be deleted in the meantime.
@@ -110,10 +111,10 @@ class Escalation(Base):
     route_id: Mapped[int | None] = mapped_column(BigId)
     #: Number of the round, starting at 1.
     round: Mapped[int] = mapped_column(SmallInteger)
-    #: Index of the next step, starting at 0. It equals the number of steps after the last step of a
-    #: round.
+    #: Index of the next step, starting at 0. After the last step of a round, it is the number of
+    #: steps.
     step: Mapped[int] = mapped_column(SmallInteger)
-    #: Start of the round, from which the delays of steps count.
+    #: Start of the round, from which the delays of steps are counted.
     round_began_at: Mapped[datetime]
     #: Time of the next step, the next check of a mute, or the end of an acknowledgement or snooze.
     #: NULL if the escalation has ended.
@@ -123,27 +124,28 @@ class Escalation(Base):
     #: Time at which the pages of the last step count as failed if none was accepted. NULL if no
     #: page is pending.
     judge_at: Mapped[datetime | None]
-    #: Time at which users paged before the alert reopened are paged again. NULL: never.
+    #: Time at which users who were paged before the alert reopened are paged again. NULL if they
+    #: are not paged again.
     again_at: Mapped[datetime | None]
     #: Time of the last page, including pages for earlier alerts that this alert continues.
     last_paged_at: Mapped[datetime | None]
-    #: Time of the last decision. A time ahead of the clock shows that the clock was wrong.
+    #: Time of the last decision. A time in the future shows that the clock was ahead.
     decided_at: Mapped[datetime | None]
-    #: Time since which the escalation is held back, the reason, and when it is checked again.
+    #: Start, reason and end of the current hold. NULL without a hold, or if the end is unknown.
     held_since: Mapped[datetime | None]
     held_by: Mapped[str | None] = mapped_column(Text)
     held_until: Mapped[datetime | None]
     #: User who acknowledged the alert last, and is paged first when the acknowledgement expires.
     #: There is no foreign key, because the id of a deleted account is kept.
     answered_by_id: Mapped[int | None] = mapped_column(BigId)
-    #: Targets that were paged at round-robin steps: `{number of the step: [kind, id]}`.
+    #: Targets that round-robin steps paged: `{number of the step: [kind, id]}`.
     turns: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     started_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 
     __table_args__ = (
         partial_index("ix_escalations_next_at", "next_at", where="next_at IS NOT NULL"),
-        # This index finds decisions of a clock that was ahead.
+        # This index finds decisions that were made with a clock that was ahead.
         partial_index("ix_escalations_decided_at", "decided_at", where="next_at IS NOT NULL"),
         # This index finds the escalations of a policy that is deleted or changed.
         partial_index("ix_escalations_policy_id", "policy_id", where="next_at IS NOT NULL"),
@@ -154,14 +156,14 @@ class Escalation(Base):
 
 
 class PendingEscalation(Base):
-    """An escalation that a user requested on a page, and can undo for a few seconds."""
+    """An escalation that a user requested on a web page and can undo for a few seconds."""
 
     __tablename__ = "pending_escalations"
 
     alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
     #: Status of the alert at the time of the request. A different status cancels the escalation.
     status: Mapped[str] = mapped_column(String(16))
-    #: User who requested the escalation. There is no foreign key, because the row exists for
+    #: User who requested the escalation. There is no foreign key, because rows exist only for
     #: seconds.
     asked_by_id: Mapped[int] = mapped_column(BigId)
     #: Time at which the alert is escalated.
@@ -169,35 +171,37 @@ class PendingEscalation(Base):
 
 
 class EscalationPage(WithId):
-    """A user or channel that was paged by a step, or a user that was paged manually."""
+    """A page that a step sent to a user or channel, or a manual page to a user."""
 
     __tablename__ = "escalation_pages"
 
     alert_id: Mapped[int] = cascade_key("alerts", index=True)
-    #: NULL for a channel, and for a user whose account was deleted.
+    #: User who was paged. NULL for a channel, and for a user whose account was deleted.
     user_id: Mapped[int | None] = set_null_key("users", index=True)
-    #: NULL for a user. There is no foreign key, because the channel may be deleted.
+    #: Channel that was paged. NULL for a user. There is no foreign key, because the channel may be
+    #: deleted.
     channel_id: Mapped[int | None] = mapped_column(BigId)
     #: Numbers of the round and step, starting at 1. The step is 0 for a manual page.
     round: Mapped[int] = mapped_column(SmallInteger)
     step: Mapped[int] = mapped_column(SmallInteger)
     paged_at: Mapped[datetime] = mapped_column(index=True)
-    #: Escalation, and the key of its page. NULL for pages of releases that stored neither.
+    #: Escalation, and the key of its page. NULL for pages from older releases, which stored
+    #: neither.
     escalation_id: Mapped[int | None] = mapped_column(BigId, index=True)
     page_key: Mapped[str | None] = mapped_column(String(255))
-    #: Project of the alert, and the policy and route that caused the page. NULL for pages of
-    #: releases that did not store them.
+    #: Project of the alert, and the policy and route that caused the page. NULL for pages from
+    #: older releases, which did not store them.
     project_id: Mapped[int | None] = mapped_column(BigId)
     policy_id: Mapped[int | None] = mapped_column(BigId)
     route_id: Mapped[int | None] = mapped_column(BigId)
     #: Result of the page, a `domain.paging.notifications.states.PageState`. NULL until it is known.
     outcome: Mapped[str | None] = mapped_column(String(16))
-    #: User who requested a manual page, or 0 for the command line. NULL for pages of steps. There
+    #: User who requested a manual page, or 0 for the command line. NULL for pages from steps. There
     #: is no foreign key, because the id of a deleted account is kept.
     asked_by_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (
         Index("uq_escalation_pages_page_key", "page_key", unique=True),
-        # This index serves reports.
+        # Reports use this index.
         Index("ix_escalation_pages_project_id_paged_at", "project_id", "paged_at"),
     )

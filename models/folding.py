@@ -1,7 +1,7 @@
-"""Case folding for names that are compared without regard to case and spelling.
+"""Case folding for names that are compared regardless of case and Unicode form.
 
-SQLite folds only a to z, and Postgres depends on its locale. Therefore the folded text is stored in
-a separate column.
+SQLite folds only the letters A to Z, and folding in Postgres depends on the locale. Folded text is
+therefore stored in a separate column.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ def fold(text: str) -> str:
 def folded_column() -> MappedColumn[Any]:
     """Return a column for a folded text, which `sync_folded_column` connects to its source column.
 
-    The column is NULL in rows that former versions or the database itself wrote.
+    The column is NULL in rows that older releases or the database itself wrote.
     """
     return mapped_column(Text)
 
@@ -30,7 +30,7 @@ def folded_column() -> MappedColumn[Any]:
 def sync_folded_column(
     text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
 ) -> None:
-    """Update the folded column whenever the text is set."""
+    """Update the folded column whenever its source column is set."""
 
     def follow(row: object, value: str, _old: object, _initiator: object) -> None:
         setattr(row, key.key, fold(value))
@@ -41,5 +41,5 @@ def sync_folded_column(
 def build_search_text(
     text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
 ) -> ColumnElement[str]:
-    """Return the SQL expression to search for a folded word."""
+    """Return the SQL expression that is searched for folded words."""
     return func.coalesce(key, func.lower(text))

@@ -30,7 +30,7 @@ class Contact(WithId):
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
     #: Address encrypted with SECRET_KEY, because some addresses contain credentials. NULL stands
-    #: for the account's email address, for users without another contact.
+    #: for the account's email address, which is used for users without another contact.
     address_ciphertext: Mapped[str | None] = mapped_column(Text)
     #: Address without its secrets.
     shown_address: Mapped[str] = mapped_column(String(255))
@@ -39,19 +39,20 @@ class Contact(WithId):
     created_at: Mapped[datetime]
     #: Time of confirmation. An unconfirmed contact receives only its confirmation code.
     confirmed_at: Mapped[datetime | None]
-    #: Code encrypted with SECRET_KEY, its expiry, and the number of guesses.
+    #: Confirmation code, encrypted with SECRET_KEY.
     code_ciphertext: Mapped[str | None] = mapped_column(Text)
     #: Authorization of the application that created the contact, until the user confirms it. When
-    #: that access ends, the contact has to be confirmed again.
+    #: the application loses access, the contact must be confirmed again.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
     code_expires_at: Mapped[datetime | None]
     code_tries: Mapped[int] = mapped_column(SmallInteger, default=0)
     #: Time of the next attempt. NULL if no message is queued.
     next_try_at: Mapped[datetime | None]
-    #: Number of the last claim, and the time until which no other worker may send.
+    #: Number of the last claim, and the time until which no other worker may send messages.
     claim: Mapped[int] = mapped_column(BigId, default=0)
     claimed_until: Mapped[datetime | None]
-    #: Number of failed attempts since the last success, and the times of the first and the last.
+    #: Number of failed attempts since the last success, and the times of the first and the last
+    #: failed attempt.
     tries: Mapped[int] = mapped_column(Integer, default=0)
     failing_since: Mapped[datetime | None]
     last_failed_at: Mapped[datetime | None]
@@ -66,8 +67,8 @@ class Contact(WithId):
             name="one_holder",
         ),
         partial_index("ix_contacts_next_try_at", "next_try_at", where="next_try_at IS NOT NULL"),
-        # This index allows one such contact per user, even if several workers create it
-        # concurrently.
+        # This index allows one contact for the account's email address per user, even if several
+        # workers create the contact concurrently.
         partial_index(
             "uq_contacts_account_email", "user_id", unique=True, where="address_ciphertext IS NULL"
         ),
@@ -77,9 +78,9 @@ class Contact(WithId):
 
 
 class ContactRule(WithId):
-    """A rule that selects the alerts to send to a user's contact, and the delay.
+    """A rule that selects the alerts about which a contact is notified, and the delay.
 
-    Users without rules get all messages at all contacts immediately.
+    For users without rules, all messages are sent to all contacts immediately.
     """
 
     __tablename__ = "contact_rules"
@@ -90,7 +91,7 @@ class ContactRule(WithId):
     alerts: Mapped[str] = mapped_column(String(16))
     delay_minutes: Mapped[int] = mapped_column(SmallInteger)
     #: Restriction `{"start", "end": minutes after midnight, "weekdays": [0 for Monday, …]}` in the
-    #: user's time zone. NULL for any time.
+    #: user's time zone. NULL if the rule always applies.
     only: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
@@ -109,13 +110,13 @@ class PageRecipient(WithId):
     last_message_at: Mapped[datetime | None]
     #: Rank of the highest severity in the last message about firing alerts.
     last_page_severity: Mapped[int | None] = mapped_column(SmallInteger)
-    #: Quiet hours in minutes after midnight in the time zone. NULL for none.
+    #: Quiet hours in minutes after midnight, and their time zone. NULL if there are no quiet hours.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
     quiet_from: Mapped[int | None] = mapped_column(SmallInteger)
     quiet_until: Mapped[int | None] = mapped_column(SmallInteger)
     #: True if pages about critical alerts are also sent during quiet hours.
     critical_breaks_quiet: Mapped[bool] = mapped_column(default=True)
-    #: True if the recipient is notified when an alert that it was paged for is acknowledged or
+    #: True if the recipient receives follow-ups after a page, when the alert is acknowledged or
     #: ends.
     wants_follow_ups: Mapped[bool] = mapped_column(default=True)
 
@@ -126,7 +127,7 @@ class PageRecipient(WithId):
 
 
 class PageBatch(WithId):
-    """Pages that were sent to a recipient together, as one message to each of its contacts."""
+    """Pages that were sent to a recipient together, as one message to each contact."""
 
     __tablename__ = "page_batches"
 
@@ -144,7 +145,7 @@ class Page(WithId):
     #: Unique key of the page. A second page with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
     recipient_id: Mapped[int] = cascade_key("page_recipients")
-    #: Alert or incident. Exactly one of them is set.
+    #: Alert or incident. Exactly one of the two columns is set.
     alert_id: Mapped[int | None] = cascade_key("alerts", index=True)
     incident_id: Mapped[int | None] = cascade_key("incidents")
     #: Kind: `firing`, or `follow_up` for a later change of the alert.
@@ -152,13 +153,14 @@ class Page(WithId):
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
-    #: Batch of the page. NULL until the page is sent.
+    #: Batch of the page. NULL until the page is added to a batch.
     batch_id: Mapped[int | None] = cascade_key("page_batches", index=True)
     #: Time at which the page was cancelled.
     withdrawn_at: Mapped[datetime | None]
-    #: Reason why the page is held back. After batching: the reason why unsent messages omit it.
+    #: Reason why the page is held back. For a page in a batch, the reason why unsent messages omit
+    #: the page.
     held_by: Mapped[str | None] = mapped_column(Text)
-    #: Result: `accepted` by a contact, or `failed` at all contacts so far. NULL until then.
+    #: Result: `accepted` by a contact, or `failed` at all contacts so far. NULL without a result.
     outcome: Mapped[str | None] = mapped_column(String(16))
     outcome_at: Mapped[datetime | None]
     #: True if the escalation still has to process the result.
@@ -178,17 +180,17 @@ class Page(WithId):
 
 
 class PageMessage(WithId):
-    """A message to one contact: pages, a notice, its confirmation code, or a test."""
+    """A message to one contact: pages, a notice, a confirmation code, or a test message."""
 
     __tablename__ = "page_messages"
 
     contact_id: Mapped[int] = cascade_key("contacts")
     #: Kind: page, notice, code or test.
     kind: Mapped[str] = mapped_column(String(16))
-    #: Batch of the message. NULL except for pages.
+    #: Batch of pages in the message. NULL for other kinds of messages.
     batch_id: Mapped[int | None] = cascade_key("page_batches", index=True)
     created_at: Mapped[datetime]
-    #: Time at which a rule of the user sends the message. NULL: immediately.
+    #: Time until which a notification rule delays the message. NULL if it is not delayed.
     due_at: Mapped[datetime | None]
     #: Time at which the message was sent, failed or cancelled. NULL while it is queued.
     ended_at: Mapped[datetime | None]
@@ -197,15 +199,14 @@ class PageMessage(WithId):
     tries: Mapped[int] = mapped_column(Integer, default=0)
     #: True if an attempt started whose result is unknown, such as the attempt of a killed worker.
     is_under_way: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: First message of that attempt. Messages of the same attempt are sent again together. NULL if
-    #: all attempts are known to have failed.
+    #: Id of the first message in the attempt with an unknown result. Messages of the same attempt
+    #: are sent again together. NULL if all attempts are known to have failed.
     attempt_id: Mapped[int | None] = mapped_column(BigId)
     last_error: Mapped[str | None] = mapped_column(Text)
     #: Reason for cancelling the message if it has no content left, such as lost access or a
     #: silence.
     cancelled_because: Mapped[str | None] = mapped_column(Text)
-    #: Key, subject and text of a notice, which has no pages to build its text from. A contact gets
-    #: at most one notice with each key.
+    #: Key, subject and text of a notice. A contact receives at most one notice with the same key.
     key: Mapped[str | None] = mapped_column(String(255))
     subject: Mapped[str | None] = mapped_column(String(255))
     text: Mapped[str | None] = mapped_column(Text)
@@ -214,7 +215,7 @@ class PageMessage(WithId):
 
     __table_args__ = (
         partial_index("ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"),
-        # This index finds times of rules that a wrong clock may have written.
+        # This index finds due times that a clock that was ahead may have written.
         partial_index(
             "ix_page_messages_due_at", "due_at", where="due_at IS NOT NULL AND ended_at IS NULL"
         ),

@@ -35,8 +35,8 @@ class OnCallSchedule(NamespaceOwned, WithId):
     """An on-call schedule of a project, or of a group for all its projects."""
 
     __tablename__ = "on_call_schedules"
-    # SQLite would reuse the id of a deleted schedule, and escalation steps refer to schedules by
-    # id.
+    # SQLite must not reuse the id of a deleted schedule, since escalation steps refer to schedules
+    # by id.
     __table_args__ = (
         UniqueConstraint("project_id", "name_key"),
         Index("uq_on_call_schedules_group_id_name_key", "group_id", "name_key", unique=True),
@@ -56,9 +56,9 @@ sync_folded_column(OnCallSchedule.name, OnCallSchedule.name_key)
 
 
 class OnCallRotation(WithId):
-    """A version of a rotation: a change ends this row and starts another one.
+    """A version of a rotation; each change ends the current version and creates a new version.
 
-    Past shifts are therefore still computed from the rotation of their time.
+    Past shifts are therefore still computed from the versions that applied in the past.
     """
 
     __tablename__ = "on_call_rotations"
@@ -72,22 +72,22 @@ class OnCallRotation(WithId):
     every: Mapped[int] = mapped_column(SmallInteger)
     #: Handoff days of weekly turns. 0 is Monday.
     weekdays: Mapped[list[int]] = mapped_column(JSON)
-    #: Local time of the handoff, and the first day.
+    #: Local time of the handoffs, and the day of the first handoff.
     handover_time: Mapped[time] = mapped_column(Time)
     starts_on: Mapped[date] = mapped_column(Date)
     #: Position of the user whose turn starts on the first day.
     first_turn: Mapped[int] = mapped_column(SmallInteger)
-    #: Restrictions with start, end and weekdays. Empty: around the clock.
+    #: Restrictions with start, end and weekdays. Empty if the rotation is not restricted.
     restrictions: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
-    #: Time zone of the schedule at that time.
+    #: Time zone of the schedule when the version was created.
     time_zone: Mapped[str] = mapped_column(String(64))
     valid_from: Mapped[datetime]
-    #: NULL while the version is in force.
+    #: End of validity. NULL for the current version.
     valid_until: Mapped[datetime | None] = mapped_column(index=True)
 
 
 class OnCallTurn(Base):
-    """A user of a rotation, with the position in the order of turns."""
+    """A user in a rotation, with the user's position in the order of turns."""
 
     __tablename__ = "on_call_turns"
 
@@ -97,13 +97,13 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(WithId):
-    """A period in which a user is on call instead of all users, instead of one, or additionally."""
+    """A period in which a user is on call in place of all users or one user, or additionally."""
 
     __tablename__ = "on_call_overrides"
 
     schedule_id: Mapped[int] = cascade_key("on_call_schedules")
     user_id: Mapped[int] = cascade_key("users", index=True)
-    #: User whose shifts are replaced. NULL: all users.
+    #: User whose shifts are replaced. NULL if the override replaces all users or is additional.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
     #: True if all other users stay on call.
     in_addition: Mapped[bool] = mapped_column(default=False, server_default=false())
@@ -127,7 +127,7 @@ class OnCallSwap(WithId):
     other_user_id: Mapped[int] = cascade_key("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
-    #: Later end of the two shifts.
+    #: End of the shift that ends last.
     over_at: Mapped[datetime] = mapped_column(index=True)
     created_by: Mapped[int | None] = set_null_key("users", index=True)
     created_at: Mapped[datetime]
@@ -138,16 +138,16 @@ class OnCallSwap(WithId):
 class OnCallEligibility(WithId):
     """A period in which a user of a schedule was observed to be eligible for on-call duty.
 
-    A period that ended when it started means that the user was never eligible.
+    A single period with the same start and end means that the user was never eligible.
     """
 
     __tablename__ = "on_call_eligibilities"
 
     schedule_id: Mapped[int] = cascade_key("on_call_schedules", index=True)
     user_id: Mapped[int] = cascade_key("users", index=True)
-    #: Start of the period. NULL: since the first observation or earlier.
+    #: Start of the period. NULL if the user was already eligible at the first observation.
     since: Mapped[datetime | None]
-    #: End of the period, which may be the expiry of a role. NULL: no end.
+    #: End of the period, which may be the expiry of a role. NULL if the period has no end.
     until: Mapped[datetime | None] = mapped_column(index=True)
 
 
@@ -156,17 +156,18 @@ class OnCallFeed(WithId):
 
     __tablename__ = "on_call_feeds"
 
-    #: NULL for the user's own shifts in all schedules.
+    #: Schedule of the calendar. NULL for a calendar of the user's own shifts in all schedules.
     schedule_id: Mapped[int | None] = cascade_key("on_call_schedules")
     user_id: Mapped[int] = cascade_key("users")
     #: Keyed SHA-256 of the token in the URL.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]
-    #: Time at which the digest was renewed with a newer key. NULL: never.
+    #: Time at which the digest was renewed with a newer key. NULL if it was never renewed.
     keyed_at: Mapped[datetime | None]
-    #: Time of the last request, with a precision of an hour.
+    #: Time of the last request, recorded at most once an hour.
     last_read_at: Mapped[datetime | None]
-    #: Authorization of the application that created the feed. The feed ends with that access.
+    #: Authorization of the application that created the feed. The feed is available only while the
+    #: application has access.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (

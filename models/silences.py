@@ -17,7 +17,7 @@ from models.base import (
 
 
 class Silence(NamespaceOwned, WithId):
-    """Matchers whose alerts do not page for a period."""
+    """A period in which alerts that match certain matchers do not page anyone."""
 
     __tablename__ = "silences"
 
@@ -27,7 +27,7 @@ class Silence(NamespaceOwned, WithId):
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
     created_at: Mapped[datetime]
-    #: Creator. NULL for a command.
+    #: User who created the silence. NULL if it was created on the command line.
     created_by_id: Mapped[int | None] = set_null_key("users", index=True)
     #: User who ended the silence early.
     ended_by_id: Mapped[int | None] = set_null_key("users", index=True)
@@ -41,7 +41,7 @@ class Silence(NamespaceOwned, WithId):
 
 
 class MaintenanceWindow(NamespaceOwned, WithId):
-    """A period, once or recurring, in which alerts do not page."""
+    """A single or recurring period in which alerts do not page anyone."""
 
     __tablename__ = "maintenance_windows"
 
@@ -60,7 +60,7 @@ class MaintenanceWindow(NamespaceOwned, WithId):
     #: End of the last occurrence, or later. NULL if the window recurs forever.
     last_ends_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
-    #: Creator. NULL for a command.
+    #: User who created the window. NULL if it was created on the command line.
     created_by_id: Mapped[int | None] = set_null_key("users", index=True)
 
     __table_args__ = (
@@ -82,10 +82,10 @@ class FlapSetting(Base):
     openings: Mapped[int]
     #: Period for counting the openings, in minutes.
     within_minutes: Mapped[int]
-    #: Minutes that a flapping alert must be open before it pages.
+    #: Minutes after which a flapping alert can page the same recipients again.
     hold_minutes: Mapped[int]
-    #: Minutes within which a new opening continues an acknowledged alert. It pages only if it stays
-    #: open for as many minutes. 0: it pages immediately.
+    #: Minutes after the end of an acknowledged alert during which a new alert continues that alert.
+    #: The new alert pages only if it stays open for the same time. 0 to page immediately.
     reopen_minutes: Mapped[int]
-    #: True if flapping critical alerts are held back as well.
+    #: True if repeated pages about critical alerts are also held back.
     holds_critical: Mapped[bool] = mapped_column(default=False, server_default=false())

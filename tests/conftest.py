@@ -28,7 +28,7 @@ from tests.support.service.live import (
 )
 from tests.support.service.secrets_seen import watch
 from tests.support.service.url_rules import RememberedRule
-from tests.support.signing_in.password_rules import QUICK
+from tests.support.sign_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate_to_newest
 from web.http.flask_app import SynchronousFlask
@@ -39,9 +39,9 @@ KINDS = ("sqlite", "postgres")
 #: on the other one in `make test-long`. `make test-both` runs all tests on both databases.
 _IN_TURN = (
     *("tests/browser/", "tests/cli/", "tests/faults/", "tests/http/", "tests/stories/"),
-    *("tests/plumbing/escalations/", "tests/plumbing/jobs/", "tests/plumbing/paging/"),
-    *("tests/plumbing/releases/", "tests/plumbing/sealing/", "tests/plumbing/server/"),
-    *("tests/plumbing/settings/", "tests/operations/"),
+    *("tests/paging/escalations/", "tests/web/jobs/", "tests/paging/notifications/"),
+    *("tests/web/releases/", "tests/web/sealing/", "tests/web/server/"),
+    *("tests/web/settings/", "tests/operations/"),
 )
 _OF_DATABASES = ("one_database", "both_databases")
 #: Folders whose tests run on SQLite only in `make test-long`: it has one writer at a time, so it

@@ -27,8 +27,8 @@ from werkzeug.datastructures import Headers, MultiDict
 from werkzeug.utils import redirect
 
 from domain.access.scopes import ADMIN_MODE
-from domain.accounts.signing_in import actions as signing_in
-from domain.accounts.signing_in.sessions import RequestSource
+from domain.accounts.sign_in import actions as sign_in_actions
+from domain.accounts.sign_in.sessions import RequestSource
 from domain.audit.events import EventSource
 from domain.oauth.applications.refusals import add_skipped_counts, store_rejected_request
 from domain.oauth.consent.approvals import Approval
@@ -44,7 +44,7 @@ from domain.oauth.protocol import (
     format_error_description,
 )
 from web.access.decorators import get_current_user, has_recent_sign_in
-from web.access.kept_pages import STORED_REQUEST_PARAMETER, find_stored_address, shorten_address
+from web.access.return_urls import STORED_REQUEST_PARAMETER, find_stored_address, shorten_address
 from web.extensions import db
 from web.http.audit_events import build_event_source
 from web.http.error_formats import add_explanation
@@ -130,7 +130,7 @@ def sign_out_browser(application_name: str = "") -> None:
     """Sign out this browser, and release the device requests that its user has opened."""
     user = get_current_user()
     release_device_requests(user.id, context=build_oauth_context())
-    signing_in.sign_out(unit_of_work(), user.sign_in_id, application_name)
+    sign_in_actions.sign_out(unit_of_work(), user.sign_in_id, application_name)
     logout_user()
     session.clear()
 

@@ -5,7 +5,7 @@ from flask import Flask
 from domain.core.clock import Clock
 from domain.core.keyring import Keyring
 from domain.core.rejection_sampling import RejectionSampler
-from domain.releases.usage.storing import CallCounter
+from domain.releases.usage.call_counts import CallCounter
 from web.database.connections import AutocommitPool
 from web.database.engine import (
     build_engine_options,

@@ -26,8 +26,8 @@ from web.settings.stored import STORED_SETTINGS_QUERY
 if TYPE_CHECKING:
     from domain.accounts.identity_providers.relying_party import JsonDocument
     from domain.accounts.passwords import PasswordRules
+    from domain.accounts.sign_in.actions import SignInLimits
     from domain.accounts.sign_up import SignUpPolicy
-    from domain.accounts.signing_in.actions import SignInLimits
     from domain.alerts.formats.base import ParserSettings
     from domain.alerts.receiving.receivers import RejectionKind
     from domain.core.job_results import BackupState
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from domain.oauth.context import OAuthPolicy
     from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
     from domain.registry.client import RegistryPolicy
-    from domain.releases.usage.storing import CallCounter
+    from domain.releases.usage.call_counts import CallCounter
 
 Derived = TypeVar("Derived")
 
@@ -204,7 +204,7 @@ _POLICIES: Mapping[str, str] = {
     "domain.accounts.email_addresses.AccountMessageBuilder": "web.policies.mail:get_email_sender",
     "domain.accounts.passwords.PasswordRules": "web.services:password_rules",
     "domain.accounts.sign_up.SignUpPolicy": "web.services:sign_up_policy",
-    "domain.accounts.signing_in.actions.SignInLimits": "web.services:sign_in_limits",
+    "domain.accounts.sign_in.actions.SignInLimits": "web.services:sign_in_limits",
     "domain.alerts.formats.base.ParserSettings": "web.services:parser_settings",
     "domain.alerts.storing.inbound_delivery.ReceiverContext": (
         "web.http.receiving:build_receiver_context"

@@ -22,8 +22,8 @@ from flask.testing import FlaskClient
 
 from bench.scale.large import LargeDatabase, connect_to_database
 from bench.scale.large_sqlite import explain_sqlite_query
-from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
-from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
+from blueprints.accounts.sign_in.attempts import create_sign_in_and_redirect
+from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from web.database.sqlite import DeadlineCursor, DeadlineSqliteConnection
 from web.extensions import db
 from web.http.transactions import allow_writes

@@ -11,7 +11,7 @@ from domain.core.database.paging import get_choice, get_search_text
 from domain.core.errors import QueryError
 from domain.releases.changes import Change
 from domain.releases.schedule import CHANGES_BY_ID
-from domain.releases.usage.reading import AffectedUsage, find_instance_usage
+from domain.releases.usage.usage_reports import AffectedUsage, find_instance_usage
 from web.access.decorators import administrator_required
 from web.extensions import db
 from web.pages.list_query import LinkedPage, get_list_query, get_page_size

@@ -9,7 +9,7 @@ from blueprints.alerts.list_pages import ProjectAlertList, is_partial_request
 from blueprints.alerts.receiving import build_alert_export, build_payload_response
 from domain.alerts.change_feed import Follower, find_change_backlog
 from domain.alerts.environments import find_environment_reference, list_environment_names
-from domain.alerts.handling.activity import find_former_alerts
+from domain.alerts.handling.activity import find_earlier_alerts
 from domain.alerts.handling.alert_detail import AlertDetailView, get_alert_detail, get_payload
 from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.integrations.integrations import list_integrations
@@ -92,7 +92,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         alert=alert,
         timeline=build_timeline_page(list_alert_timeline(work, project, iid, query), query),
         people=_list_assignee_choices(project),
-        former=find_former_alerts(alert.id, session=session),
+        former=find_earlier_alerts(alert.id, session=session),
         environment=find_environment_reference(
             project.id, alert.environment or "", session=session
         ),

@@ -26,7 +26,7 @@ from domain.audit.events import EventActor
 from domain.core.database.paging import parse_id
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import convert_to_utc, get_zone
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from domain.paging.escalations import manual_actions, pending
 from domain.paging.escalations.types import AlertPageBody, AlertSnooze
 from domain.projects.views import ProjectView

@@ -6,7 +6,7 @@ from domain.core.errors import ForbiddenError
 from domain.core.types.base import ListPage
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import Viewer
-from domain.releases.usage.reading import find_instance_usage, find_user_usage
+from domain.releases.usage.usage_reports import find_instance_usage, find_user_usage
 from web.access.api_limits import RateLimitFamily
 from web.api.description.described import rejects_with
 from web.api.operations import operation

@@ -43,7 +43,7 @@ from domain.git.storage import (
 from domain.git.subprocess import ChildProcess, ChildTimeoutError
 from domain.projects.listing import store_push_time
 from domain.releases.version import parse_release
-from web.access.git_marks import GitAccess
+from web.access.git_decorators import GitAccess
 from web.database.errors import SQLAlchemyError
 from web.http.audit_events import prepare_event_storage
 from web.http.extensions import get_client_address

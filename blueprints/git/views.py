@@ -7,7 +7,7 @@ from blueprints.git.http_backend import serve_git
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import GitService
 from web.access.decorators import open_to_anyone
-from web.access.git_marks import GitAccess, git_access_required
+from web.access.git_decorators import GitAccess, git_access_required
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import build_json_response
 

@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.listing.queries import MAX_IID
 from domain.core.database.paging import MAX_ID, parse_id
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from domain.incidents import actions, note_actions
 from domain.incidents.types import (
     IncidentAlertsBody,

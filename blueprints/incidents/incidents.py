@@ -13,7 +13,7 @@ from domain.alerts.listing.sort_orders import parse_sort_cursor
 from domain.core.database.paging import KeysetRange, parse_id
 from domain.core.database.paging import parse_cursor as read_id
 from domain.core.errors import ConflictError
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from domain.incidents import actions
 from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
 from domain.incidents.note_actions import can_see_internal_comments

@@ -14,7 +14,7 @@ from domain.alerts.handling.occurrences import (
 )
 from domain.alerts.integrations import delivery_actions as actions
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.alerts.integrations.trials import ReplayBody, ReplayResult
+from domain.alerts.integrations.trial_alerts import ReplayBody, ReplayResult
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.severity import find_unknown_words, propose_severity
 from domain.projects.views import ProjectView

@@ -8,8 +8,8 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.integrations import actions
 from domain.alerts.integrations.delivery_actions import send_test_alert_or_preview
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.alerts.integrations.set_up import get_setup_progress
-from domain.alerts.integrations.trials import TestAlertBody, TestAlertResult
+from domain.alerts.integrations.setup_progress import get_setup_progress
+from domain.alerts.integrations.trial_alerts import TestAlertBody, TestAlertResult
 from domain.alerts.integrations.types import IntegrationView, KeyRotation
 from domain.alerts.reading.parse_warnings import collect_error_warnings
 from domain.core.errors import DomainError
@@ -83,7 +83,7 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     """Revoke the previous key before its grace period ends."""
     form = EndKeyForm()
     if form.validate_on_submit():
-        actions.end_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
+        actions.revoke_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
         flash("The previous key no longer works.")
     return _redirect_to_credentials(project, integration_id)
 
@@ -115,7 +115,7 @@ def _render_credentials_page(
         keys=shown,
         reset=form,
         **_find_setup_progress(project, integration_id),
-        snippets=integration.format.snippets(
+        snippets=integration.format.build_snippets(
             shown.url, shown.key, base_url=settings().base_url, now=now()
         ),
     )

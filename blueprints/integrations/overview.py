@@ -69,7 +69,7 @@ def recognize(project: ProjectView) -> ResponseReturnValue:
     proposed = found.proposal.format
     form.type.data, form.name.data = proposed.name, found.proposal.tool or ""
     form.messages = replace(pasted.messages, sample=found.sample.text)
-    form.api_url.data = proposed.api_url.usual if proposed.api_url else None
+    form.api_url.data = proposed.api_url.default if proposed.api_url else None
     return _render_new_page(form, project, pasted, found)
 
 

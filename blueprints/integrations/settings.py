@@ -128,10 +128,10 @@ def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 
 def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> IntegrationForm:
     declared = integration.type.api_url
-    usual = declared.usual if declared else None
+    usual = declared.default if declared else None
     values = {**vars(integration), "api_url": integration.api_url or usual}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
-    form.api_url.flags.required = bool(declared and declared.refusal)
+    form.api_url.flags.required = bool(declared and declared.error_message)
     form.name.flags.required = domain.requires_integration_name(integration, session=db.session())
     form.joined_with.choices = domain.list_joinable_integrations(integration, session=db.session())
     return form

@@ -8,7 +8,7 @@ from flask import flash, g, make_response, redirect, render_template, request, u
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from blueprints.accounts.signing_in.attempts import redirect_to_security_settings
+from blueprints.accounts.sign_in.attempts import redirect_to_security_settings
 from domain.access.scopes import describe_scopes as scope_views
 from domain.oauth import authorization
 from domain.oauth.authorization import AuthorizationStep, CheckedRequest
@@ -21,7 +21,7 @@ from domain.oauth.grants.authorization_code import UnknownRedirectUriError
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from domain.oauth.server import AuthorizationServer
 from web.access.decorators import get_current_user, open_to_anyone
-from web.access.kept_pages import shorten_address
+from web.access.return_urls import shorten_address
 from web.access.second_factor_rule import find_due_factor_requirement
 from web.api.description.described import FORM, HTML, OAUTH, DescribedResponse, ViewDescription
 from web.api.schemas.oauth import AuthorizationRequest

@@ -4,10 +4,10 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
-from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
+from blueprints.accounts.sign_in.attempts import create_sign_in_and_redirect
 from domain.accounts.lifecycle import sign_up
+from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.sign_up import find_account_by_email
-from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import UserView
 from domain.core.errors import NotFoundError, TooManyAttemptsError

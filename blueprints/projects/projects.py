@@ -40,7 +40,7 @@ from web.access.decorators import (
     permission_required,
     sign_in_required,
 )
-from web.access.kept_pages import shorten_address
+from web.access.return_urls import shorten_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import add_base_path, current_path

@@ -5,12 +5,12 @@
 
 Each action has a row in the permission table (`domain/access/permissions.py`). A call first checks
 the permission of the actor and the state of the project. The action's own code then validates,
-stores and records the change. Its parameters are:
+stores and records the change. The parameters of an action are:
 
 - the unit of work
 - the project or group of its permission
-- the variables of its URL
-- a body or query
+- the variables in its URL
+- a request body or query
 
 API views (`web/api/operations.py`) and commands (`web/commands/generated.py`) are generated from
 actions.
@@ -40,7 +40,7 @@ from domain.core.types.base import Body, ListPage, Query, Resource
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-#: Command names by the verb in the permission table.
+#: Command names that differ from the verb in the permission table.
 _COMMANDS_BY_VERB = {"index": "list", "edit": "change"}
 
 
@@ -57,16 +57,16 @@ class Action(Generic[Parameters, Result]):
         alias: str = "",
         plural: str = "",
     ) -> None:
-        """Store a function under its name in the permission table."""
+        """Create an action from a function and its name in the permission table."""
         self.name = name
         self.room, _, self.verb = name.partition(".")
         self.permission = get_permission(name)
         self.changes = changes
         #: Command name: `list`, `show`, `create`, `change`, `delete` or another verb.
         self.command = command or _COMMANDS_BY_VERB.get(self.verb, self.verb.replace("_", "-"))
-        #: Former name of the command.
+        #: Previous name of the command, which is still accepted.
         self.alias = alias
-        #: Plural name of listed items on the command line.
+        #: Plural noun for the listed items on the command line.
         self.plural = plural or (self.room if self.command == "list" else self.verb)
         self._perform = perform
         update_wrapper(self, perform)
@@ -76,9 +76,10 @@ class Action(Generic[Parameters, Result]):
     ) -> Result:
         """Run the action.
 
-        Raise ForbiddenError if the actor lacks the permission, and the errors of the function.
+        Raise ForbiddenError if the actor lacks the permission. Errors raised by the function are
+        passed on.
         """
-        target = self._target(args)
+        target = self._get_target(args)
         check_allowed(self.permission, work.actor, target)
         # Operators may read disabled parts of a project, but not change them.
         if target is not None and (self.changes or not work.actor.is_trusted):
@@ -86,14 +87,14 @@ class Action(Generic[Parameters, Result]):
         try:
             return self._perform(work, *args, **kwargs)
         except DomainError:
-            # A page that displays the error commits with its response. Changes made before the
-            # error are rolled back here. Changes that must persist, such as counted guesses, are
-            # committed by then.
+            # A web page that displays an error commits its transaction. Therefore, changes made
+            # before the error are rolled back here. Changes that must persist, such as counts of
+            # failed attempts, have already been committed.
             if self.changes and work.actor.means is AccessMethod.PAGE:
                 work.session.rollback()
             raise
 
-    def _target(self, args: tuple[Any, ...]) -> TargetView | None:
+    def _get_target(self, args: tuple[Any, ...]) -> TargetView | None:
         # The target is always the first argument after the unit of work.
         has_target = self.permission.target is not Target.INSTANCE
         return args[0] if has_target else None
@@ -106,19 +107,20 @@ class Action(Generic[Parameters, Result]):
     @cached_property
     def input_type(self) -> type[Body] | type[Query] | None:
         """The type of the body or query, if the action has one."""
-        return next(iter(self._models.values()), None)
+        return next(iter(self._input_models.values()), None)
 
     @property
     def input_name(self) -> str | None:
         """The name of the parameter for the body or query."""
-        return next(iter(self._models), None)
+        return next(iter(self._input_models), None)
 
     @cached_property
     def variables(self) -> Mapping[str, type]:
         """The variables of the URL, by name."""
         skipped = 1 if self.permission.target is Target.INSTANCE else 2
         names = list(signature(self._perform).parameters)[skipped:]
-        return {name: self._perform_type_hints[name] for name in names if name not in self._models}
+        hints = self._perform_type_hints
+        return {name: hints[name] for name in names if name not in self._input_models}
 
     @property
     def target_name(self) -> str | None:
@@ -129,12 +131,12 @@ class Action(Generic[Parameters, Result]):
 
     @cached_property
     def is_list(self) -> bool:
-        """True if the action returns a part of a list."""
+        """True if the action returns one page of a list."""
         return get_origin(self._perform_type_hints["return"]) is ListPage
 
     @cached_property
     def returns(self) -> Any:
-        """The type of the result, or of the items of a list; None if there is no result."""
+        """The result type, or the item type of a list; None if the action returns nothing."""
         hint = self._perform_type_hints["return"]
         if self.is_list:
             return get_args(hint)[0]
@@ -152,7 +154,7 @@ class Action(Generic[Parameters, Result]):
         return get_type_hints(self._perform)
 
     @cached_property
-    def _models(self) -> Mapping[str, Any]:
+    def _input_models(self) -> Mapping[str, Any]:
         names = signature(self._perform).parameters
         return {
             name: hint
@@ -171,7 +173,7 @@ def _is_subclass_of(hint: Any, *bases: type) -> bool:
 
 
 def list_operations(module: ModuleType, room: str) -> list[Action[Any, Any]]:
-    """Return the operations of a module that belong to a resource in the permission table."""
+    """Return the operations in a module for one resource of the permission table."""
     found = (each for each in vars(module).values() if isinstance(each, Action))
     return [each for each in found if each.room == room and each.is_available_to_api]
 
@@ -196,9 +198,9 @@ def read_action(name: str, *, command: str = "", plural: str = "") -> ActionDeco
 
 
 def _build_decorator(name: str, *, changes: bool, **words: str) -> ActionDecorator:
-    def made(
+    def decorate(
         perform: Callable[Concatenate[UnitOfWork, Parameters], Result], /
     ) -> Action[Parameters, Result]:
         return Action(name, perform, changes=changes, **words)
 
-    return made
+    return decorate

@@ -1,4 +1,4 @@
-"""The actor of an action, its means and source, and the unit of work."""
+"""The actor of an action, its access method and request source, and the unit of work."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ Policy = TypeVar("Policy")
 
 
 class AccessMethod(StrEnum):
-    """The means by which an actor performs an action."""
+    """The interface through which an actor performs an action."""
 
-    #: A page, with or without a sign-in.
+    #: A web page; the visitor may not be signed in.
     PAGE = "page"
     #: A token for the API or Git.
     TOKEN = "token"  # noqa: S105 - a name
@@ -38,18 +38,18 @@ class AccessMethod(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:
-    """The actor of a request, command or job; only actions inspect it."""
+    """The user or operator on whose behalf a request, command or job runs."""
 
     means: AccessMethod
     #: Id of the account; None for the operator and for visitors without a sign-in.
     id: int | None = None
     name: str = ""
     is_admin: bool = False
-    #: Scopes of the token; None if no token limits the actor.
+    #: Scopes of the token; None if the actor does not use a token.
     scopes: frozenset[str] | None = None
     #: True if an application acts for the account.
     is_application: bool = False
-    #: Token of an API request, a `Bearer`, for actions on tokens.
+    #: Token (a `Bearer`) that authenticates the API request; actions that manage tokens use it.
     token: object = field(default=None, repr=False)
     #: Source of the request for the audit log.
     source: EventSource = field(default_factory=EventSource)
@@ -97,14 +97,14 @@ class ActionSettings(Protocol):
 
 @dataclass(frozen=True)
 class LinkSigner:
-    """A signer of values that leave the service and return, such as parameters of links."""
+    """A signer of values that clients send back, such as parameters of links."""
 
     #: Function that signs a JSON value for a purpose.
     sign: Callable[[Any, str], str]
 
 
 class PolicyLookup(Protocol):
-    """A lookup of the policies of a deployment by their type."""
+    """A function that returns a policy of the deployment by its type."""
 
     def __call__(self, kind: type[Policy]) -> Policy:
         """Return the policy of a type, such as `Keyring`."""
@@ -115,7 +115,7 @@ class UnitOfWork:
     """A unit of work: a transaction with its actor and time.
 
     The unit of work is the first argument of each action. When the action returns, its caller
-    commits. If the action raises an error, only changes that the action itself committed are kept.
+    commits. If the action raises an error, only changes that the action itself committed persist.
     """
 
     actor: Actor
@@ -125,7 +125,7 @@ class UnitOfWork:
     policy: PolicyLookup
 
     def with_actor(self, user_id: int, name: str) -> "UnitOfWork":
-        """Return this unit of work with another actor: the user who has just authenticated."""
+        """Return a copy of this unit of work for another actor: the newly authenticated user."""
         source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
         return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
 
@@ -140,7 +140,7 @@ class UnitOfWork:
     ) -> None:
         """Add an audit event to the transaction; none of its texts may contain a secret.
 
-        Events of commands have no actor, and `by: command` in their details.
+        Events from commands have no actor, and their details contain `by: command`.
         """
         by = {"by": "command"} if self.actor.means is AccessMethod.COMMAND else {}
         event = Event(

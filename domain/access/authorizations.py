@@ -1,4 +1,7 @@
-"""The authorizations behind objects that applications create, so that both end together."""
+"""Links between authorizations and the objects that applications create.
+
+The objects stop working when the application's access is revoked.
+"""
 
 from datetime import datetime
 from typing import Protocol, cast
@@ -16,10 +19,10 @@ class _PresentedToken(Protocol):
 
 
 def lock_authorization(work: UnitOfWork) -> int | None:
-    """Lock and return the authorization of the application that acts for a user.
+    """Lock the authorization of the application that acts for a user, and return its id.
 
-    Return None if there is no application. A concurrent revocation either waits until the end of
-    the transaction, or runs first. In the latter case, raise ForbiddenError.
+    Return None if no application acts for the user. A concurrent revocation waits until the
+    transaction ends. Raise ForbiddenError if the authorization has already been revoked.
     """
     token = cast("_PresentedToken | None", work.actor.token)
     if token is None or token.authorization_id is None:
@@ -36,7 +39,7 @@ def lock_authorization(work: UnitOfWork) -> int | None:
 def has_live_access(
     authorization_id: InstrumentedAttribute[int | None], now: datetime
 ) -> ColumnElement[bool]:
-    """Return the condition that a row belongs to a user, or an application with live access."""
+    """Return a condition for rows created without an application, or by one with valid access."""
     is_live = exists().where(
         AccessToken.authorization_id == authorization_id,
         AccessToken.revoked_at.is_(None),

@@ -1,4 +1,4 @@
-"""Checks of permissions in a project or group, and of its state."""
+"""Checks of an actor's permissions, and of the state of a project or group."""
 
 from typing import Protocol
 
@@ -41,7 +41,7 @@ class TargetView(Protocol):
 
 
 def check_allowed(permission: Permission, actor: Actor, target: TargetView | None = None) -> None:
-    """Check that the actor has a permission, in the target if there is one.
+    """Check that the actor has a permission, in the target if one is given.
 
     Raise ForbiddenError if not.
     """
@@ -62,7 +62,7 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
 
 
 def check_role(target: TargetView, least: Role | None, ability: Ability | None = None) -> None:
-    """Check that the actor has this role, or a custom role with this ability.
+    """Check that the actor has at least this role, or a custom role with this ability.
 
     Raise ForbiddenError if not.
     """
@@ -77,7 +77,8 @@ def check_state(permission: Permission, room: str, target: TargetView, *, change
     """Check that the state of a project permits an action.
 
     `room` is the resource of the action. Raise ForbiddenError if the project is archived or the
-    feature of the resource is turned off. Raise NotFoundError if only members can use the feature.
+    feature of the resource is turned off. Raise NotFoundError if only members can use the feature,
+    and the actor is not a member.
     """
     feature = find_feature(room)
     if feature is not None:
@@ -91,7 +92,8 @@ def check_state(permission: Permission, room: str, target: TargetView, *, change
 def check_feature(target: TargetView, feature: Feature) -> None:
     """Check that the actor can use a feature.
 
-    Raise ForbiddenError if it is turned off, and NotFoundError if only members can use it.
+    Raise ForbiddenError if the feature is turned off. Raise NotFoundError if only members can use
+    it, and the actor is not a member.
     """
     level = target.level_of(feature)
     if level is AccessLevel.DISABLED:
@@ -101,9 +103,10 @@ def check_feature(target: TargetView, feature: Feature) -> None:
 
 
 def check_not_personal(target: TargetView) -> None:
-    """Check that the target is not a personal namespace, which follows its owner's account.
+    """Check that the target is not a personal namespace.
 
-    Raise ForbiddenError if it is.
+    Personal namespaces are managed through the owner's account. Raise ForbiddenError if the target
+    is one.
     """
     if target.is_personal:
         message = f"{target.path} is a personal namespace, which can only contain projects."
@@ -113,7 +116,7 @@ def check_not_personal(target: TargetView) -> None:
 def check_not_archived(target: TargetView) -> None:
     """Check that a project is not archived.
 
-    Raise ForbiddenError if it is.
+    Raise ForbiddenError if the project is archived.
     """
     if target.is_archived:
         message = f"{target.path} is archived and cannot be changed. Unarchive it first."

@@ -1,11 +1,11 @@
-"""Features of a project that can be turned off, or limited to members."""
+"""Features of a project that can be turned off or limited to members."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class AccessLevel(StrEnum):
-    """The access level of a feature, within the limits of visibility and role."""
+    """The access level of a feature; the visibility of the project and roles also apply."""
 
     DISABLED = "disabled"
     PRIVATE = "private"
@@ -25,12 +25,11 @@ class Feature(StrEnum):
 
     @property
     def label(self) -> str:
-        """The name in a sentence."""
+        """The name of the feature in messages."""
         return "Monitoring" if self is Feature.MONITOR else self.replace("_", " ").capitalize()
 
 
-#: Features by the prefix of API resources (the first part of an operation's name) and blueprints of
-#: pages.
+#: Features by prefix of the names of API resources and page blueprints.
 _FEATURES_BY_PREFIX: Mapping[str, Feature] = {
     "alert": Feature.MONITOR,
     "test_alerts": Feature.MONITOR,

@@ -1,8 +1,8 @@
-"""Idempotent requests: a request is executed once, however often it is sent.
+"""Idempotent requests: a request that a client repeats is executed only once.
 
-Implements draft-ietf-httpapi-idempotency-key-header-07. A request is claimed in a transaction of
-its own. Its response is stored in the transaction of its changes, so that neither exists without
-the other.
+Implements draft-ietf-httpapi-idempotency-key-header-07. A request is claimed in a separate
+transaction. Its response and its changes are stored in the same transaction, so that neither
+exists without the other.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from domain.core.errors import ConflictError, InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
 from models import IdempotentRequest
 
-#: Time for which a response is repeated.
+#: Period in which a repeated request gets the stored response.
 RESPONSE_LIFETIME = timedelta(hours=24)
 #: Age at which an unfinished claim is abandoned; exceeds REQUEST_TIMEOUT_SECONDS.
 _CLAIM_TIMEOUT = timedelta(minutes=15)
@@ -28,7 +28,7 @@ class KeyedRequest:
     """A request with an idempotency key."""
 
     user_id: int
-    #: Name of the user with the application or token; each caller has its own keys.
+    #: Ids of the user, and of the application or token. Each caller has its own keys.
     caller: str
     key: str
     #: Method, URL and body, which must be the same when the key is repeated.
@@ -49,13 +49,13 @@ class StoredResponse:
 
 
 class ReusedKeyError(InvalidError):
-    """Error for a key that belongs to another request."""
+    """Error for an idempotency key that was already used for another request."""
 
 
 def claim_request(
     wanted: KeyedRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> StoredResponse | None:
-    """Claim a request and return None, or return the response if it was executed before.
+    """Claim a request and return None, or return the stored response of an earlier execution.
 
     Raise ConflictError while the request is in progress, and ReusedKeyError for another request
     with the same key. The caller commits.
@@ -103,7 +103,8 @@ def _get_stored_response(
         return StoredResponse(
             status=found.status, body=keyring.decrypt(found.response_ciphertext or "")
         )
-    except UndecipherableError as error:  # an older secret key was removed meanwhile
+    except UndecipherableError as error:
+        # The secret key was removed after the response was stored.
         message = "This request was completed, but its response can no longer be decrypted."
         raise ConflictError(message) from error
 
@@ -111,7 +112,7 @@ def _get_stored_response(
 def store_response(
     wanted: KeyedRequest, response: StoredResponse, *, session: Session, keyring: Keyring
 ) -> None:
-    """Store the response of a claimed request; the caller commits it with the changes."""
+    """Store the response to a claimed request; the caller commits it with the changes."""
     session.execute(
         update(IdempotentRequest)
         .where(IdempotentRequest.digest == wanted.digest)

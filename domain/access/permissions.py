@@ -1,8 +1,8 @@
 """The permission table: the scopes and roles that each action requires.
 
-Actions (`domain/access/actions.py`), and the decorators of pages and API operations, refer to its
-rows by name. The API description at /api/openapi.json, and the tests of all routes, roles, scopes
-and visibilities, use the same rows.
+Actions (`domain/access/actions.py`), and the decorators of pages and API operations, refer to rows
+of the table by name. The API description at /api/openapi.json, and the tests of all routes, roles,
+scopes and visibility levels, use the same rows.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from domain.access.scopes import SCOPES_BY_NAME
 
 
 class Target(Enum):
-    """The object that the URL of an operation names, and in which the role is required."""
+    """The object in the URL of an operation, in which the actor needs the required role."""
 
     INSTANCE = "the instance"
     PROJECT = "the project"
@@ -28,9 +28,9 @@ class Target(Enum):
 class Permission:
     """The requirements of an operation."""
 
-    #: Accepted scopes, of which the token needs one.
+    #: Accepted scopes. The token needs at least one of them.
     scopes: tuple[str, ...]
-    #: Minimum role in the target; None if any viewer may use the operation.
+    #: Minimum role in the target; None if every user who can see the target may use the operation.
     least: Role | None = None
     #: Ability of a custom role that permits the operation with a lower role.
     ability: Ability | None = None
@@ -38,10 +38,10 @@ class Permission:
     target: Target = Target.INSTANCE
     #: Minimum role in a group, if it differs from the minimum role in a project.
     in_group: Role | None = None
-    #: Minimum role in a private project, if any viewer of other projects may use the operation.
+    #: Minimum role in private projects, if the operation requires no role in other projects.
     in_private: Role | None = None
     is_for_administrators: bool = False
-    #: True if tokens of applications are rejected, since the result outlives their access.
+    #: True if tokens of applications are rejected, since the result would outlive their access.
     is_for_people: bool = False
     #: True if requests without a token are allowed, for public data.
     is_open: bool = False
@@ -54,7 +54,7 @@ class Permission:
 
     @property
     def text(self) -> str:
-        """The requirements in words."""
+        """A description of the requirements."""
         is_any = self.scopes == _ANY_SCOPE
         if is_any and self.is_open:
             return "no token"
@@ -75,7 +75,7 @@ _READ_USER = (*_READ, "read_user")
 _WRITE = ("api",)
 _READ_ALERTS = (*_READ, "read_alerts", "write_alerts")
 _WRITE_ALERTS = ("api", "write_alerts")
-#: All scopes, since any token may be used to read or revoke itself.
+#: All scopes. For example, any token may read or revoke itself.
 _ANY_SCOPE = tuple(SCOPES_BY_NAME)
 
 
@@ -90,7 +90,7 @@ _open_group = partial(_group, is_open=True)
 
 _VIEW_ALERTS = _project(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS)
 _MANAGE_ALERTS = _project(_WRITE_ALERTS, Role.DEVELOPER, Ability.ADMIN_ALERTS)
-#: Permissions for alerts of a project or a group.
+#: Permissions for alerts in a project or a group.
 _VIEW_NAMESPACE_ALERTS = replace(_VIEW_ALERTS, target=Target.NAMESPACE)
 _MANAGE_NAMESPACE_ALERTS = replace(_MANAGE_ALERTS, target=Target.NAMESPACE)
 _VIEW_INTEGRATIONS = _project(_READ, Role.MAINTAINER, Ability.ADMIN_INTEGRATIONS)
@@ -104,7 +104,7 @@ def _build_permission_rows(
     return dict.fromkeys((f"{room}.{verb}" for verb in verbs.split()), permission)
 
 
-#: Permissions by the name of the operation, which is its endpoint below `api_v4`.
+#: Permissions by name of the operation. The name is also its endpoint in the blueprint `api_v4`.
 PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("instance", "version metadata", _instance(_READ_USER)),
     "release_changes.index": _open(_ANY_SCOPE),
@@ -162,7 +162,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("alert_activity", "notes index occurrences", _VIEW_ALERTS),
     "alert_activity.create_note": _MANAGE_ALERTS,
     "alert_mutes.show": _VIEW_ALERTS,
-    # Includes developers, since users on call create silences at night.
+    # Developers may create silences, since on-call users need them at any time.
     **_build_permission_rows("silences", "index show preview", _VIEW_NAMESPACE_ALERTS),
     **_build_permission_rows("silences", "create edit delete", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows("maintenance_windows", "index show", _VIEW_NAMESPACE_ALERTS),
@@ -194,8 +194,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     "incidents.delete": _project(_WRITE, Role.OWNER),
     "incident_alerts.index": _VIEW_ALERTS,
     **_build_permission_rows("incident_alerts", "create delete", _MANAGE_ALERTS),
-    # Members with at least the Reporter role see internal comments. Only Maintainers can change the
-    # other users' comments.
+    # Members with at least the Reporter role see internal comments. Only Maintainers can change
+    # comments of other users.
     **_build_permission_rows("incident_notes", "index show", _VIEW_ALERTS),
     **_build_permission_rows("incident_notes", "create change delete", _MANAGE_ALERTS),
     **_build_permission_rows("incident_rules", "index show", _VIEW_ALERTS),
@@ -253,7 +253,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         "own_on_call", "show preview_cover show_calendar", _instance(_READ_ALERTS)
     ),
     "own_on_call.cover": _instance(_WRITE_ALERTS),
-    # The URL outlives the token that creates it.
+    # The calendar URL outlives the token that creates it, so a scope for alerts is not enough.
     **_build_permission_rows("own_on_call", "renew_calendar end_calendar", _instance(_WRITE)),
     # URLs may contain a secret, so a read scope is not enough.
     **_build_permission_rows("hooks", "index show", _project(_WRITE, Role.MAINTAINER)),
@@ -292,8 +292,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("member_roles", "create delete", _administrator(_WRITE)),
     "group_member_roles.index": _group(_READ, Role.OWNER),
     **_build_permission_rows("group_member_roles", "create delete", _group(_WRITE, Role.OWNER)),
-    # The responses only explain that runners have been removed. A runner that registers has no
-    # user's token, only the `token` in its body.
+    # The responses only explain that Gatebell no longer supports runners. A runner that registers
+    # has no access token of a user, only the `token` in the request body.
     "runners.register": _open(_ANY_SCOPE),
     **_build_permission_rows(
         "runners", "reset_token reset_project_token reset_group_token", _instance(_ANY_SCOPE)
@@ -371,7 +371,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
 }
 
-#: Actions that only pages and commands offer, and that are not operations of the API.
+#: Permissions of actions that are available on pages and as commands, but not in the API.
 NON_API_PERMISSIONS: Mapping[str, Permission] = {
     # The account of the signed-in user.
     "own_account.change": _instance(_WRITE),
@@ -387,13 +387,13 @@ NON_API_PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows(
         "applications", "register edit rotate end_secret end_removed remove", _instance(_WRITE)
     ),
-    # Accepted by the invited user, with the link in the message.
+    # The invited user accepts the invitation with the link in the message.
     "invitations.accept": _instance(_WRITE),
     "invitations.join": _open(_ANY_SCOPE),
     **_build_permission_rows("paging_queue", "try_now send_again", _administrator(_WRITE)),
     "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),
     "on_call_rotations.put": _namespace(_WRITE, Role.MAINTAINER),
-    # The URL of a user's own calendar, which shows only what the user may see.
+    # The URL of a user's own calendar, which contains only shifts that the user may see.
     **_build_permission_rows("on_call_calendars", "renew end", _VIEW_NAMESPACE_ALERTS),
     "former_paths.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "former_paths.release": _namespace(_WRITE, Role.OWNER, in_group=Role.OWNER),

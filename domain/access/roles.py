@@ -1,11 +1,11 @@
-"""Member roles in order, and the abilities that custom roles can add to them."""
+"""Member roles from lowest to highest, and the abilities that custom roles can add to them."""
 
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 
 
 class Role(IntEnum):
-    """A member's role; the value is the access level of the API."""
+    """A member's role; the value is the access level in the API."""
 
     GUEST = 10
     PLANNER = 15
@@ -21,9 +21,9 @@ class Role(IntEnum):
 
 
 def parse_role(word: str) -> Role:
-    """Return the role with this name (in any case) or number.
+    """Return the role with this name (case-insensitive) or number.
 
-    Raise ValueError if there is none.
+    Raise ValueError if there is no such role.
     """
     text = word.strip()
     for role in Role:
@@ -44,7 +44,7 @@ class Ability(StrEnum):
     ADMIN_INTEGRATIONS = "admin_integrations"
 
 
-#: Lowest roles that have an ability by default.
+#: Lowest role that has each ability by default.
 MINIMUM_ROLES = {
     Ability.READ_CODE: Role.REPORTER,
     Ability.READ_ENVIRONMENTS: Role.DEVELOPER,
@@ -53,7 +53,7 @@ MINIMUM_ROLES = {
     Ability.ADMIN_ENVIRONMENTS: Role.MAINTAINER,
     Ability.ADMIN_INTEGRATIONS: Role.MAINTAINER,
 }
-#: Abilities that include another one: objects cannot be changed without being seen.
+#: Abilities that include another ability, since users can only change objects that they can see.
 _INCLUDED_ABILITIES = {
     Ability.ADMIN_ALERTS: Ability.READ_ALERTS,
     Ability.ADMIN_ENVIRONMENTS: Ability.READ_ENVIRONMENTS,
@@ -67,5 +67,8 @@ def add_included_abilities(chosen: Iterable[Ability]) -> frozenset[Ability]:
 
 
 def parse_abilities(names: Iterable[str]) -> frozenset[Ability]:
-    """Return the abilities with these names; names of later releases are ignored."""
+    """Return the abilities with these names.
+
+    Unknown names are ignored, because a later release may have stored them.
+    """
     return frozenset(Ability(name) for name in names if name in set(Ability))

@@ -1,4 +1,4 @@
-"""Scopes, in the order in which they are shown and stored."""
+"""OAuth scopes, in the order in which they are displayed and stored."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,24 +7,24 @@ from enum import StrEnum
 
 
 class ScopeAccess(StrEnum):
-    """The amount of harm that an application can do with a scope."""
+    """The level of access that a scope grants."""
 
     READ = "read"
-    #: Can change one kind of object.
+    #: Changes to one kind of object.
     WRITE = "write"
-    #: Can do everything that the user can do.
+    #: All actions that the user is allowed to perform.
     FULL = "full"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """A scope with the texts of the consent page."""
+    """A scope, with its title and description for the consent page."""
 
     name: str
     title: str
     description: str
     access: ScopeAccess = ScopeAccess.READ
-    #: True if the scope was not granted before; some pages mark new scopes.
+    #: True if the user has not granted the scope before; some pages highlight new scopes.
     is_new: bool = False
     #: True if any application may request the scope without being registered for it.
     is_free: bool = False
@@ -140,7 +140,7 @@ SCOPES: tuple[Scope, ...] = (
     ),
 )
 
-#: Scope without which an administrator's token has the rights of an ordinary user.
+#: Scope that gives an administrator's token administrator rights.
 ADMIN_MODE = "admin_mode"
 #: Scope that lets the personal token of an administrator act as another user.
 SUDO = "sudo"
@@ -157,7 +157,7 @@ REGISTRABLE_SCOPES = tuple(
 NON_APPLICATION_SCOPES = frozenset(scope.name for scope in SCOPES if not scope.is_for_applications)
 #: Scopes that only tokens of administrators may have.
 ADMINISTRATOR_SCOPES = frozenset(scope.name for scope in SCOPES if scope.is_for_administrators)
-#: Supported scopes in the metadata.
+#: Scopes that the server metadata lists.
 PUBLISHED_SCOPES = tuple(
     scope.name
     for scope in SCOPES
@@ -167,10 +167,10 @@ _SCOPE_POSITIONS = {scope.name: position for position, scope in enumerate(SCOPES
 
 
 class UnknownScopeError(ValueError):
-    """Error for unknown scopes; the text names them."""
+    """Error for unknown scopes; the message lists them."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Store the names."""
+        """Build the message from the unknown names."""
         parts = {part for name in names for part in re.split("[,;+]", name) if part}
         #: Advice if known scopes are separated incorrectly; otherwise empty.
         self.hint = (
@@ -181,9 +181,10 @@ class UnknownScopeError(ValueError):
 
 
 def parse_scopes(text: str) -> tuple[str, ...]:
-    """Return the scopes of a space-separated list, each once, in the order of the table.
+    """Parse a space-separated list of scopes.
 
-    An empty list gives an empty tuple. Raise UnknownScopeError for unknown scopes.
+    Return the scopes without duplicates, in the order of `SCOPES`. Raise UnknownScopeError for
+    unknown scopes.
     """
     names = set(text.split())
     unknown = sorted(names - SCOPES_BY_NAME.keys())
@@ -199,7 +200,7 @@ def filter_grantable_scopes(scopes: str, *, may_administer: bool) -> str:
 
 
 def sort_scopes(names: Iterable[str]) -> tuple[str, ...]:
-    """Return known scopes in the order of the table."""
+    """Return known scopes in the order of `SCOPES`."""
     return tuple(sorted(set(names), key=_SCOPE_POSITIONS.__getitem__))
 
 

@@ -1,6 +1,6 @@
-"""Operations of administrators on accounts.
+"""Changes that administrators make to accounts.
 
-`domain/accounts/lifecycle/actions.py` records most of them in the audit log.
+`domain/accounts/lifecycle/actions.py` records most changes in the audit log.
 """
 
 from sqlalchemy import select
@@ -16,7 +16,7 @@ from domain.accounts.email_addresses import (
 )
 from domain.accounts.names import check_username
 from domain.accounts.passwords import PasswordRules, hash_password
-from domain.accounts.signing_in.sessions import close_all_sign_ins
+from domain.accounts.sign_in.sessions import close_all_sign_ins
 from domain.accounts.types import AccountChangeBody
 from domain.accounts.users import (
     ACTIVE,
@@ -47,7 +47,7 @@ from models import User
 from models.folding import fold
 
 LOCKED = "locked"
-#: Descriptions of the owners of machine accounts, and how to end them.
+#: Owners of machine accounts by kind of account, and how to delete such an account.
 _MACHINE_ACCOUNT_ADVICE = {
     BOT: "an access token. Revoke the token",
     SERVICE: "an application. Turn off the service account of the application",
@@ -79,7 +79,7 @@ def generate_password(username: str) -> str:
 def add_account(work: UnitOfWork, new: NewUser, rules: PasswordRules) -> UserView:
     """Create an account and record it in the audit log.
 
-    Raise InvalidError or ConflictError with the name of the field.
+    Raise InvalidError or ConflictError, with the name of the field, if a value is not accepted.
     """
     user = create_user(new, session=work.session, now=work.now, rules=rules)
     details: dict[str, object] = {"administrator": user.is_admin}
@@ -91,12 +91,13 @@ def add_account(work: UnitOfWork, new: NewUser, rules: PasswordRules) -> UserVie
 def change_account(work: UnitOfWork, user_id: int, wanted: AccountChangeBody) -> tuple[str, ...]:
     """Change an account, and return the names of the changed fields.
 
-    A new email address takes effect immediately. It has to be confirmed unless the administrator
-    vouches for it, and the former address is notified.
+    A new email address takes effect immediately. It must be confirmed unless the administrator
+    has confirmed it, and the previous address is notified.
 
-    Raise NotFoundError if it does not exist, and InvalidError for an invalid value. Raise
-    ConflictError for a bot, for the last administrator, and for one's own email address and role.
-    An address gives access to the account, so users change their own with their password.
+    Raise NotFoundError if the account does not exist, and InvalidError for an invalid value. Raise
+    ConflictError for bots and for the last administrator. Also raise it if administrators change
+    their own email address or role: an address gives access to the account, so users must enter
+    their password to change it.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_is_human_account(user)
@@ -155,8 +156,8 @@ def _build_name_taken_error(user_id: int, username: str, *, session: Session) ->
 def lock_account(work: UnitOfWork, user_id: int) -> bool:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
-    Return whether it was not locked before. Raise NotFoundError if it does not exist. Raise
-    ConflictError for the acting account itself and for the last administrator.
+    Return False if the account was already locked. Raise NotFoundError if it does not exist. Raise
+    ConflictError for the administrator's own account and for the last administrator.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_not_own_account(
@@ -172,8 +173,8 @@ def lock_account(work: UnitOfWork, user_id: int) -> bool:
 def unlock_account(work: UnitOfWork, user_id: int) -> None:
     """Unlock an account and reset its count of failed sign-in attempts.
 
-    Raise NotFoundError if it does not exist. Raise ConflictError for an account that is deactivated
-    or waits for approval.
+    Raise NotFoundError if the account does not exist. Raise ConflictError if it is deactivated or
+    pending approval.
     """
     user = _get_account_row(user_id, session=work.session)
     if user.state == PENDING:
@@ -187,9 +188,9 @@ def unlock_account(work: UnitOfWork, user_id: int) -> None:
 def deactivate_account(work: UnitOfWork, user_id: int) -> bool:
     """Deactivate an account until its owner signs in; its tokens stop working.
 
-    Return whether it was active. Raise NotFoundError if it does not exist. Raise ForbiddenError for
-    an account in another state. Raise ConflictError for the acting account itself, bots and the
-    last administrator.
+    Return whether the account was active. Raise NotFoundError if it does not exist. Raise
+    ForbiddenError if it is neither active nor deactivated. Raise ConflictError for the
+    administrator's own account, for bots and for the last administrator.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_is_human_account(user)
@@ -218,12 +219,13 @@ def _deactivate_account_row(user: User, *, session: Session) -> bool:
 def activate_account(work: UnitOfWork, user_id: int) -> bool:
     """Activate a deactivated account; return whether it was deactivated.
 
-    Raise NotFoundError if it does not exist. Raise ForbiddenError for an account in another state.
+    Raise NotFoundError if the account does not exist. Raise ForbiddenError if it is neither active
+    nor deactivated.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_is_active_or_deactivated(user)
     was_deactivated = user.state == DEACTIVATED
-    # The owner gets the full period of inactivity again.
+    # The period of inactivity starts again.
     user.state, user.idle_noticed_at = ACTIVE, None
     return was_deactivated
 
@@ -235,10 +237,10 @@ def _check_is_active_or_deactivated(user: User) -> None:
 
 
 def replace_password(work: UnitOfWork, user_id: int) -> str:
-    """Give an account a random password and return it; sign the account out everywhere.
+    """Set a random password for an account and return it; sign the account out everywhere.
 
-    The password has to be changed at the next sign-in. Raise NotFoundError if it does not exist.
-    Raise ConflictError for the acting account itself and for bots.
+    The user must change the password at the next sign-in. Raise NotFoundError if the account does
+    not exist. Raise ConflictError for the administrator's own account and for bots.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_not_own_account(work, user_id, "Change your own password in your settings.")
@@ -263,7 +265,8 @@ def _revoke_administrator(work: UnitOfWork, user: User) -> None:
 def check_account_erasable(work: UnitOfWork, user: UserView) -> None:
     """Check that an account may be erased.
 
-    Raise ConflictError for the acting account itself, a bot, or the last administrator.
+    Raise ConflictError for the administrator's own account, for bots and for the last
+    administrator.
     """
     message = "You cannot delete your own account. Ask another administrator."
     _check_not_own_account(work, user.id, message)
@@ -293,7 +296,7 @@ def list_administrator_addresses(*, session: Session) -> list[str]:
 def _check_other_administrator_exists(user_id: int, *, session: Session) -> None:
     """Check that another active administrator remains; concurrent calls are serialized.
 
-    Raise ConflictError if none does.
+    Raise ConflictError if this is the last active administrator.
     """
     administrators = session.scalars(
         select(User.id)

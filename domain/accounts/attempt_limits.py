@@ -14,7 +14,7 @@ from models import AttemptCount
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptLimit:
-    """Maximum number of attempts of one subject within a time window."""
+    """The maximum number of attempts by one subject within a time window."""
 
     subject: str
     attempts: int
@@ -24,10 +24,10 @@ class AttemptLimit:
 def claim_attempt(
     limit: AttemptLimit, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Count an attempt before it is checked.
+    """Count an attempt before checking it.
 
-    Counting first prevents parallel guesses from exceeding the limit. Raise TooManyAttemptsError
-    above the limit.
+    Counting first prevents concurrent guesses from exceeding the limit. Raise TooManyAttemptsError
+    if the limit is exceeded.
     """
     insert = insert_into(AttemptCount, session=session).values(
         subject=keyring.digest(limit.subject), count=1, window_ends_at=now + limit.window
@@ -37,7 +37,7 @@ def claim_attempt(
         index_elements=[AttemptCount.subject],
         set_={
             "count": case((is_over, 1), else_=AttemptCount.count + 1),
-            # A window that ends later was started by a clock that ran ahead.
+            # A later end means that the window was started while the clock ran ahead.
             "window_ends_at": case(
                 (
                     or_(is_over, AttemptCount.window_ends_at > now + limit.window),
@@ -62,10 +62,10 @@ def reset_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -
 
 
 def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
-    """Subtract one successful attempt from the counter and keep the failed attempts.
+    """Subtract one successful attempt from the counter; failed attempts remain counted.
 
-    This is for subjects that many people share, such as an IP address. A successful sign-in of one
-    user must not reset the count of another user who is guessing.
+    Use this function for subjects that many users share, such as an IP address: a successful
+    sign-in by one user must not reset the count of another user who guesses passwords.
     """
     session.execute(
         update(AttemptCount)
@@ -77,9 +77,9 @@ def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -
 def claim_single_use(
     what: str, *, lifetime: timedelta, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Claim a single-use value; return False if it was claimed before.
+    """Claim a single-use value; return False if it was already claimed.
 
-    The claim is kept for `lifetime`. After that, the value must have expired.
+    The claim is stored for `lifetime`; the value must expire within this period.
     """
     limit = AttemptLimit(subject=f"once {what}", attempts=1, window=lifetime)
     try:

@@ -46,7 +46,7 @@ from domain.core.types.base import ListPage
 from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
 from models.folding import build_search_text, fold
 
-#: Maximum number of search words. Further words are ignored.
+#: Maximum number of search words; additional words are ignored.
 _MAX_SEARCH_WORDS = 10
 
 
@@ -54,9 +54,9 @@ _MAX_SEARCH_WORDS = 10
 class AccountFilter:
     """The filter of an account list."""
 
-    #: Group of accounts: a key of ACCOUNT_GROUPS.
+    #: Key of the group of accounts in ACCOUNT_GROUPS.
     group: str = "people"
-    #: Search words. Each has to be in the user name, the name or the email address.
+    #: Search words; the user name, name or email address must contain each word.
     search: str = ""
 
 
@@ -66,14 +66,14 @@ class AccountCounts:
 
     people: int
     administrators: int
-    #: Number of accounts that wait for approval.
+    #: Number of accounts that are pending approval.
     pending: int
     deactivated: int
     locked: int
     bots: int
     #: Number of active administrators without a second factor.
     unguarded_administrators: int
-    #: Number of people whose email address was never confirmed.
+    #: Number of people whose email address is not confirmed.
     unconfirmed: int
 
 
@@ -206,7 +206,7 @@ def _find_identities(
 def list_public_users(
     query: UserQuery, part: PageRequest, *, session: Session, base_url: str
 ) -> ListPage[PublicUser]:
-    """Return a page of the people with an active account, for all users."""
+    """Return a page of people with active accounts, for users who are not administrators."""
     statement = select(User).where(
         _IS_PUBLIC, *_build_conditions(query), *_build_word_conditions(query.search, _PUBLIC_NAMES)
     )
@@ -233,11 +233,12 @@ def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicU
     return PublicUser(**_build_public_fields(session.get_one(User, user_id), base_url))
 
 
-#: Bots are not public, because a bot can have the name of a private project's token.
+#: Condition for public accounts. A bot can have the name of a private project's token, so bots are
+#: excluded.
 _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 
-#: Conditions by the field or property of UserQuery.
+#: Query conditions by field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold(wanted),
     "is_active": lambda wanted: _apply_flag(User.state == ACTIVE, wanted),
@@ -274,7 +275,7 @@ def _apply_flag(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[b
 def get_account_page(
     user_id: int, *, session: Session, now: datetime, base_url: str
 ) -> AccountPage:
-    """Return an account with the details of its page.
+    """Return an account with the details that its page shows.
 
     Raise NotFoundError if it does not exist or was erased.
     """
@@ -300,8 +301,8 @@ def count_accounts(*, session: Session) -> AccountCounts:
         "unguarded_administrators": unguarded,
         "unconfirmed": IS_UNCONFIRMED,
     }
-    # Count each condition in its own subquery: each has an index, while a single pass would read
-    # every account.
+    # Each condition is counted in a separate subquery, which uses an index. A single pass would
+    # read every account.
     counts = (
         select(func.count()).select_from(User).where(condition).scalar_subquery().label(name)
         for name, condition in conditions.items()

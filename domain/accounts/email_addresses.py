@@ -1,8 +1,8 @@
-"""Confirms email addresses by a single-use link, or by an administrator.
+"""Confirms email addresses, by a single-use link or by an administrator.
 
 A new address is stored in `email_confirmations` until a recipient who is signed in as the user
-confirms it. Until then, the account keeps its former address, which is notified. The user gets the
-same response whether or not another account has the address. Only its recipient learns that.
+confirms it. Until then, the account keeps its current address, which is notified. The response is
+the same if another account has the new address. Only the recipient is informed about that account.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_limits import claim_attempt
 from domain.accounts.message_limits import CONFIRMATION_LIMIT, LimitedMessage, count_message
-from domain.accounts.signing_in.actions import SignInLimits
+from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, normalize_email
 from domain.audit.events import EventKind
 from domain.core.database.rows import delete_rows, insert_into, update_rows
@@ -28,7 +28,7 @@ from models.folding import fold
 
 #: Lifetime of a confirmation link.
 CONFIRMATION_LINK_LIFETIME = timedelta(days=3)
-#: Time that an unconfirmed address is kept, so that an administrator can confirm it.
+#: Period in which an administrator can confirm an unconfirmed address.
 UNCONFIRMED_ADDRESS_LIFETIME = timedelta(days=30)
 _INVALID_LINK_MESSAGE = (
     "This link is not valid. It was already used or replaced by a newer link, has expired, or is "
@@ -39,9 +39,9 @@ _TAKEN_MESSAGE = "Another user has this email address."
 
 @dataclass(frozen=True, kw_only=True)
 class AccountMessageBuilder(MessageSettings):
-    """The sender details and signature of messages about addresses."""
+    """A builder of messages about accounts and their addresses."""
 
-    #: True if there is a mail server. Without one, no messages are queued, and administrators
+    #: True if a mail server is configured. If not, no messages are queued, and administrators
     #: confirm addresses.
     has_mail_server: bool
 
@@ -72,16 +72,16 @@ class UnconfirmedAddress:
 
     @property
     def link_ends_at(self) -> datetime:
-        """Return the time at which the link expires."""
+        """The time at which the link expires."""
         return self.asked_at + CONFIRMATION_LINK_LIFETIME
 
 
 def request_address_change(work: UnitOfWork, user_id: int, email: str) -> None:
     """Store a new address of a user until it is confirmed.
 
-    A link is sent to it, and the current address is notified. Raise InvalidError for a malformed
-    address. Raise TooManyAttemptsError for too many requests, because each of them sends messages
-    to an address of the user's choice.
+    A link is sent to the new address, and the current address is notified. Raise InvalidError for a
+    malformed address. Raise TooManyAttemptsError for too many requests, because each request sends
+    a message to an arbitrary address.
     """
     normal = normalize_email(email)
     _count_confirmation_message(work, user_id, normal)
@@ -157,10 +157,10 @@ def get_unconfirmed_address(
 
 @action("own_account.change")
 def confirm_address_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
-    """Confirm the email address of a link, which then stops working.
+    """Confirm the email address that a single-use link was sent to.
 
-    The former address is notified. Raise NotFoundError if the link is not valid. Raise
-    ConflictError if another user got the address in the meantime.
+    The previous address is notified. Raise NotFoundError if the link is not valid. Raise
+    ConflictError if another user has the address by now.
     """
     user_id, keyring = work.actor.id or 0, work.policy(Keyring)
     waiting = get_unconfirmed_address(
@@ -177,8 +177,8 @@ def confirm_address_as_administrator(
 ) -> UnconfirmedAddress:
     """Confirm an unconfirmed email address as an administrator.
 
-    Raise ConflictError if the address is no longer waiting for confirmation, or if another user got
-    it in the meantime.
+    Raise ConflictError if the address is no longer waiting for confirmation, or if another user has
+    it by now.
     """
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
     waiting = _find_address(mine, session=work.session)
@@ -190,7 +190,7 @@ def confirm_address_as_administrator(
 def confirm_current_address(work: UnitOfWork, user_id: int) -> bool:
     """Confirm an account's address as an administrator; return whether it was unconfirmed.
 
-    Raise ConflictError for a bot, and for an address that an older account has as well.
+    Raise ConflictError for a bot, and for an address that an older account also has.
     """
     user = work.session.get_one(User, user_id)
     if user.kind != HUMAN:
@@ -236,7 +236,7 @@ IS_UNCONFIRMED = (
 def delete_unconfirmed_address(user_id: int, *, session: Session, email: str | None = None) -> bool:
     """Discard the unconfirmed address of a user; return whether there was one.
 
-    If `email` is given, only this address is discarded.
+    If `email` is given, other addresses are not discarded.
     """
     mine = EmailConfirmation.user_id == user_id
     if email is not None:
@@ -255,7 +255,7 @@ def delete_unconfirmed_new_address(user_id: int, *, session: Session) -> None:
 
 
 def notify_former_address(work: UnitOfWork, user_id: int, former: str) -> None:
-    """Notify the former address of an account that it was replaced."""
+    """Notify the previous address of an account that it was replaced."""
     user = work.session.get_one(User, user_id)
     writer = _MessageWriter(user, work.policy(AccountMessageBuilder), work.now.isoformat())
     writer.queue(writer.build_change_message(former), session=work.session, now=work.now)
@@ -325,7 +325,7 @@ def _matches_link(
 
 
 def select_other_account(email: str, user_id: int) -> Select[int]:
-    """Return a query for another account, not `user_id`, that has this address."""
+    """Return a query for an account other than `user_id` that has this address."""
     same = or_(User.email_key == fold(email), func.lower(User.email) == email.lower())
     return select(User.id).where(same, User.id != user_id).limit(1)
 
@@ -347,14 +347,14 @@ def _format_message_key(user_id: int) -> str:
 
 @dataclass(frozen=True)
 class _MessageWriter:
-    """Messages about one change of a user's address.
+    """Builds and queues messages about one change of a user's address.
 
-    They mention the user by the user name, because a display name could contain arbitrary text.
+    The messages contain the user name, because a display name could contain arbitrary text.
     """
 
     user: User
     letterhead: AccountMessageBuilder
-    #: Secret of the link, or a text that distinguishes this change from others of the user.
+    #: Secret in the link, or a text that distinguishes the change from other changes of the user.
     token: str
 
     def build_link_message(self, email: str) -> NewEmail:
@@ -380,7 +380,7 @@ class _MessageWriter:
         )
 
     def build_request_message(self, email: str) -> NewEmail:
-        """Return the message to the current address about the requested new one."""
+        """Return the message that informs the current address about the requested new address."""
         return self._message(
             self.user.email,
             f"New email address for your account at {self.letterhead.instance_name}",
@@ -391,7 +391,7 @@ class _MessageWriter:
         )
 
     def build_change_message(self, former: str) -> NewEmail:
-        """Return the message to the former address that it was replaced."""
+        """Return the message that informs the previous address about the change."""
         return self._message(
             former,
             f"Your email address at {self.letterhead.instance_name} was changed",
@@ -400,7 +400,7 @@ class _MessageWriter:
         )
 
     def queue(self, *messages: NewEmail, session: Session, now: datetime) -> None:
-        """Queue messages, if there is a mail server."""
+        """Queue messages if a mail server is configured."""
         if self.letterhead.has_mail_server:
             queue_emails(messages, session=session, keyring=self.letterhead.keyring, now=now)
 

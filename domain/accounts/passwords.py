@@ -79,9 +79,9 @@ _WRONG_PASSWORD_RESULT = PasswordCheckResult(is_right=False, is_hash_outdated=Fa
 def check_password(password: str, password_hash: str | None, cost: HashCost) -> PasswordCheckResult:
     """Check a password against a hash.
 
-    Without a hash (unknown user, or an account without a password), the same work is done and the
-    result is negative. So the response time does not reveal which names exist. A password that
-    normalization changes is checked in both forms, because former versions did not normalize.
+    If there is no hash (unknown user, or an account without a password), the same work is done, so
+    the response time does not reveal which names exist. A password that normalization changes is
+    checked in both forms, because earlier versions did not normalize passwords.
     """
     if len(password) > MAX_PASSWORD_LENGTH:
         return _WRONG_PASSWORD_RESULT

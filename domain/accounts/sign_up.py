@@ -15,7 +15,7 @@ from domain.accounts.administration import add_account
 from domain.accounts.attempt_limits import claim_attempt, refund_attempt
 from domain.accounts.email_addresses import select_other_account
 from domain.accounts.passwords import PasswordRules
-from domain.accounts.signing_in.actions import SignInLimits
+from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import ACTIVE, NewUser, UserView, build_user_view
 from domain.core.database.locks import release_locks

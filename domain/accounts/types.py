@@ -165,7 +165,7 @@ class AccountPage(Account):
     password_changed_at: Time | None
     #: Number of live sign-ins.
     open_sign_ins: int
-    #: Email address that waits for confirmation. null if there is none.
+    #: Email address that is not confirmed yet; null if there is none.
     waiting_address: UnconfirmedAddress | None
 
 
@@ -322,7 +322,7 @@ class CurrentUser(Resource):
 
 
 class PersonalData(SecretResource):
-    """Everything that is stored about a person, by table, without secrets."""
+    """All stored data about a person except secrets, by table."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -80,12 +80,12 @@ class UserView:
     email_confirmed_at: datetime | None = None
     #: Time zone name in the IANA database.
     time_zone: str = "UTC"
-    #: Number of rows on a page of lists. None for the default of the instance.
+    #: Number of items on each page of a list; None for the default of the instance.
     page_size: int | None = None
 
 
 def build_user_view(user: User) -> UserView:
-    """Return the view of a row."""
+    """Return the view of an account row."""
     columns = get_column_values(user, UserView)
     return UserView(
         **columns,
@@ -101,7 +101,7 @@ class NewUser:
     username: str
     email: str
     name: str
-    #: Password. None for an account that signs in by other means.
+    #: Password; None for an account that signs in through a provider or with a passkey.
     password: str | None
     is_admin: bool = False
     must_change_password: bool = False
@@ -387,7 +387,7 @@ def _is_active_user(user: User | None) -> bool:
 
 
 def _can_authenticate(user: User | None) -> bool:
-    """Return whether the response to the correct password may differ from that to a wrong one."""
+    """Return whether a correct password may get another response than a wrong password."""
     return user is not None and user.state in {*_SIGN_IN_STATES, PENDING} and user.kind == HUMAN
 
 

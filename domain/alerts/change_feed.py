@@ -1,12 +1,12 @@
-"""Queue of alert changes for other parts of the service, in order for each alert.
+"""Queue of alert changes that other parts of the service handle, in order for each alert.
 
 A trigger stores each change in the transaction that makes it (migrations 0051 and 0059), so no
 change is lost. A change is deleted in the transaction that handles it, so no change is handled
-twice. Several workers can share a queue: each locks the changes that it takes, and the others skip
-them.
+twice. Several workers can share a queue: each worker locks the changes that it takes, and other
+workers skip locked changes.
 
-Changes of more urgent alerts come first. Projects take turns, so one project with many changes does
-not delay the others.
+Changes to more urgent alerts are handled first. Projects take turns, so one project with many
+changes does not delay the others.
 """
 
 from collections import Counter
@@ -35,8 +35,7 @@ from domain.core.types.base import Resource
 from domain.projects.policy_scope import ESCALATIONS_FOLLOWER
 from models import AlertChange, AlertFollower
 
-#: Pause after the first failure. It doubles with each further failure, up to
-#: MAX_CHANGE_RETRY_DELAY.
+#: Delay before the first retry. It doubles after each failure, up to MAX_CHANGE_RETRY_DELAY.
 _FIRST_RETRY_DELAY = timedelta(seconds=2)
 MAX_CHANGE_RETRY_DELAY = timedelta(minutes=5)
 _MAX_ERROR_LENGTH = 500
@@ -53,7 +52,7 @@ class Follower(StrEnum):
 
 
 def add_follower(project_id: int, follower: Follower, *, session: Session) -> None:
-    """Start to queue the changes of a project's alerts for a follower."""
+    """Start queueing changes to a project's alerts for a follower."""
     insert = insert_into(AlertFollower, session=session)
     row = {"project_id": project_id, "follower": follower.value}
     session.execute(insert.values(row).on_conflict_do_nothing())
@@ -62,7 +61,7 @@ def add_follower(project_id: int, follower: Follower, *, session: Session) -> No
 def remove_follower(project_id: int, follower: Follower, *, session: Session) -> None:
     """Stop queueing changes for a follower.
 
-    The follower still handles the changes that were made before.
+    The follower still handles changes that are already queued.
     """
     session.execute(
         delete(AlertFollower).where(
@@ -78,27 +77,27 @@ class ChangeKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     IGNORED = "ignored"
     RESOLVED = "resolved"
-    #: The alert's status is triggered again.
+    #: The status of the alert was set back to triggered.
     REOPENED = "reopened"
     #: A later report raised the severity of the alert.
     RAISED = "raised"
 
 
-#: Kinds of changes after which an alert is triggered.
+#: Kinds of changes that set the status of an alert to triggered.
 TRIGGERING_KINDS = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 
 
 class QueuedChange(Resource):
-    """A change of an alert that one follower has to handle.
+    """A change to an alert that one follower must handle.
 
-    The alert may have been deleted in the meantime.
+    The alert may have been deleted since the change.
     """
 
     id: int
     project_id: int
     alert_id: int
     kind: ChangeKind
-    #: Time of the change, from the clock of the database.
+    #: Time of the change, according to the database clock.
     created_at: datetime
     #: Number of failed attempts to handle the change.
     tries: int
@@ -106,7 +105,7 @@ class QueuedChange(Resource):
 
 @dataclass(frozen=True, slots=True)
 class _ChangeLane:
-    """The changes of one severity in one project."""
+    """The queued changes of one severity in one project."""
 
     severity: int
     project_id: int
@@ -119,7 +118,7 @@ class ProjectRoundRobin:
     last: dict[int, int] = field(default_factory=dict)
 
     def order_lanes(self, lanes: Sequence[_ChangeLane]) -> Sequence[_ChangeLane]:
-        """Return the most urgent lanes first, and rotate projects within each severity."""
+        """Return lanes sorted by severity, with projects rotated within each severity."""
         return sorted(
             lanes,
             key=lambda lane: (lane.severity, self._was_served_this_round(lane), lane.project_id),
@@ -128,7 +127,7 @@ class ProjectRoundRobin:
     def _was_served_this_round(self, lane: _ChangeLane) -> bool:
         return lane.project_id <= self.last.get(lane.severity, 0)
 
-    def took(self, lane: _ChangeLane) -> None:
+    def record_served_lane(self, lane: _ChangeLane) -> None:
         """Record that a lane was served."""
         self.last[lane.severity] = lane.project_id
 
@@ -161,19 +160,19 @@ def lock_due_changes(
         rows = _lock_lane_changes(follower, lane, share, session=session, now=now)
         taken += rows
         if rows:
-            turns.took(lane)
+            turns.record_served_lane(lane)
         if len(rows) == share:
             full.append((lane, rows[-1].id))
         if len(taken) == limit:
             break
-    for lane, last_id in full:  # Use the capacity that other projects left over.
+    for lane, last_id in full:  # Use the capacity that other projects left unused.
         rest = limit - len(taken)
         taken += _lock_lane_changes(follower, lane, rest, after=last_id, session=session, now=now)
     return [QueuedChange.model_validate(row) for row in taken]
 
 
 def _find_lanes(follower: Follower, *, session: Session) -> Sequence[_ChangeLane]:
-    """Return all lanes with waiting changes, using one index lookup for each."""
+    """Return all lanes with waiting changes, using one index lookup per lane."""
     ranks = values(column("severity", Integer)).data([(each.rank,) for each in Severity]).cte()
     waiting = select(func.min(AlertChange.project_id)).where(AlertChange.follower == follower.value)
     first = waiting.where(AlertChange.severity == ranks.c.severity).scalar_subquery()
@@ -232,9 +231,9 @@ class AlertChangeBacklog:
     """The changes of one alert that a follower has not handled yet."""
 
     kinds: frozenset[ChangeKind]
-    #: Time of the first of these changes, from the clock of the database.
+    #: Time of the earliest unhandled change, according to the database clock.
     since: datetime
-    #: Number of failed attempts to handle the first of these changes.
+    #: Number of failed attempts to handle the earliest change.
     tries: int
 
 
@@ -256,12 +255,12 @@ def find_change_backlog(
 def find_oldest_change_time(
     follower: Follower, project_ids: Collection[int], *, session: Session
 ) -> datetime | None:
-    """Return the time of the oldest waiting change in these projects, or None."""
+    """Return the time of the oldest waiting change in these projects, or None if there is none."""
     ranks = [each.rank for each in Severity]
     return session.scalar(
         select(func.min(AlertChange.created_at)).where(
             AlertChange.follower == follower.value,
-            # The index contains the severity before the project, so the query has to name all
+            # In the index, the severity precedes the project, so the query must list all
             # severities.
             AlertChange.severity.in_(ranks),
             AlertChange.project_id.in_(project_ids),
@@ -270,7 +269,7 @@ def find_oldest_change_time(
 
 
 def find_oldest_change_times(*, session: Session) -> Mapping[Follower, datetime]:
-    """Return the time of the oldest waiting change for each follower that has any."""
+    """Return the time of the oldest waiting change for each follower with waiting changes."""
     oldest = select(AlertChange.follower, func.min(AlertChange.created_at))
     rows = session.execute(oldest.group_by(AlertChange.follower)).all()
     return {Follower(name): since for name, since in rows}
@@ -281,7 +280,7 @@ def find_alerts_with_later_reopening(
 ) -> Collection[int]:
     """Return the IDs of alerts that have another reopening in the queue.
 
-    The reopenings among `changes` do not count.
+    Reopenings in `changes` are not counted.
     """
     rows = session.scalars(
         select(AlertChange.alert_id).where(

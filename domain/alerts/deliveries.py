@@ -1,4 +1,4 @@
-"""The delivery log of integrations: requests of senders with their outcomes and warnings."""
+"""Delivery log of integrations: requests from senders, with their outcomes and warnings."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from domain.alerts.reading.payload_fields import format_payload
 from domain.alerts.reading.severity import find_unknown_words
 from domain.core.database.paging import KeysetPage, KeysetRange
 from domain.core.errors import NotFoundError, QueryError
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 from domain.core.types.base import Resource, Time, describe_choices
 from models import Delivery as DeliveryRow
 from models import Integration, Project
@@ -25,10 +25,11 @@ from models import Integration, Project
 MIN_REJECTED_STATUS = 300
 #: Outcome of a delivery.
 DeliveryOutcome = Annotated[str, describe_choices("accepted", "refused")]
-#: Status codes of deliveries over the rate limit; see `receivers.OverLimitError`.
+#: Status codes of responses to deliveries over the rate limit; see `receivers.OverLimitError`.
 _RATE_LIMIT_STATUSES = (429, 503)
 _STATUS_CODE = re.compile(r"[0-9]{3}")
-#: Number of recent deliveries that are counted, so that the cost does not grow with the log.
+#: Maximum number of recent deliveries that a query reads, so that its cost does not grow with the
+#: log.
 MAX_RECENT_DELIVERIES = 1_000
 #: Number of recent deliveries whose warnings are searched for unknown severity words.
 _MAX_SEARCHED_DELIVERIES = 50
@@ -49,8 +50,10 @@ class Delivery(Resource):
     )
     status_code: int
     reason: str | None = Field(description="Reason why the delivery was rejected.")
-    size: int = Field(description="Size of the body as it was received, in bytes.")
-    sender: str = Field(description="IP address, or the user who sent a test alert.")
+    size: int = Field(description="Size of the received body, in bytes.")
+    sender: str = Field(
+        description="IP address of the sender, or name of the user who sent a test alert."
+    )
     created: int = Field(
         validation_alias="opened", description="Number of alerts that were opened."
     )
@@ -64,9 +67,9 @@ class Delivery(Resource):
     replayed_as: int | None = Field(
         description="Id of the delivery that was created when this rejected delivery was replayed."
     )
-    dropped: int = Field(description="Number of items that a rule of the mapping dropped.")
+    dropped: int = Field(description="Number of items that a mapping rule dropped.")
     is_test: bool
-    duration: int | None = Field(description="Duration of the processing, in microseconds.")
+    duration: int | None = Field(description="Processing time, in microseconds.")
     skipped: int = Field(
         description="Number of similar deliveries that were rejected and not stored."
     )
@@ -91,7 +94,7 @@ class StoredDelivery(Delivery):
 
 
 class DeliverySelection(LabeledEnum):
-    """A selection of deliveries, by its value in the URL."""
+    """A selection of deliveries. Its value is used in URLs."""
 
     ALL = "all", "All"
     ACCEPTED = "accepted", "Accepted"
@@ -103,8 +106,8 @@ class DeliverySelection(LabeledEnum):
 _SELECTION_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
     DeliverySelection.ACCEPTED: DeliveryRow.status_code < MIN_REJECTED_STATUS,
     DeliverySelection.REFUSED: DeliveryRow.status_code >= MIN_REJECTED_STATUS,
-    # This must be written exactly like the condition of the partial index. A bound parameter would
-    # prevent the planner from using the index.
+    # This condition must be written exactly like the condition of the partial index. A bound
+    # parameter would prevent the planner from using the index.
     DeliverySelection.WARNINGS: cast(DeliveryRow.parse_warnings, Text) != literal_column("'[]'"),
     DeliverySelection.TESTS: and_(DeliveryRow.is_test),
 }
@@ -112,7 +115,7 @@ _SELECTION_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryFilter:
-    """A filter on the deliveries of an integration. Without a status code, it matches any."""
+    """A filter for deliveries of an integration. The status code None matches all status codes."""
 
     integration_id: int
     show: DeliverySelection = DeliverySelection.ALL
@@ -121,7 +124,7 @@ class DeliveryFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class RejectionCounts:
-    """Numbers of rejected deliveries among the recent ones, by status code."""
+    """Numbers of recent rejected deliveries, by status code."""
 
     by_status: Mapping[int, int]
     #: Number of deliveries that were rejected by the rate limit.
@@ -130,7 +133,7 @@ class RejectionCounts:
 
 
 def parse_selection(text: str | None) -> DeliverySelection:
-    """Return the selection with this name, or all deliveries if it is empty.
+    """Return the selection with this name, or DeliverySelection.ALL if the name is empty.
 
     Raise QueryError if no selection has this name.
     """
@@ -143,7 +146,7 @@ def parse_selection(text: str | None) -> DeliverySelection:
 
 
 def parse_status_code(text: str | None) -> int | None:
-    """Return a status code that was given as three digits, or None if the text is empty.
+    """Parse a status code of three digits; return None if the text is empty.
 
     Raise QueryError if the text is not a status code.
     """
@@ -182,7 +185,7 @@ def _build_filtered_query(wanted: DeliveryFilter) -> Select[Any]:
 
 
 def count_rejections(integration_id: int, *, session: Session) -> RejectionCounts:
-    """Count the recent rejected deliveries, including deliveries that were only counted."""
+    """Count recent rejected deliveries, including deliveries that were counted but not stored."""
     recent = (
         select(DeliveryRow.status_code, DeliveryRow.skipped, DeliveryRow.received_at)
         .where(DeliveryRow.integration_id == integration_id)
@@ -231,7 +234,7 @@ def get_delivery_body(integration_id: int, delivery_id: int, *, session: Session
 
 
 def get_delivery_row(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryRow:
-    """Return the database row of a delivery, for the packages that build on this one.
+    """Return the database row of a delivery.
 
     Raise NotFoundError if the delivery is not stored.
     """
@@ -257,8 +260,8 @@ class RecentDelivery:
     #: ID of the integration, or None if it was deleted.
     integration_id: int | None
     integration_name: str | None
-    #: IP address of the client, name of a user, or name of the part of the service that reported
-    #: it.
+    #: IP address of the client, or the name of the user or the part of the service that sent the
+    #: delivery.
     sender: str
 
     @property
@@ -299,13 +302,13 @@ class ProblemCount:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryWarnings:
-    """The problems of recent deliveries, excluding test alerts."""
+    """Problems in recent deliveries, excluding test alerts."""
 
     #: Alerts that senders omitted from their webhooks (truncatedAlerts).
     left_out: ProblemCount
     #: Deliveries in the format of another integration type.
     misread: ProblemCount
-    #: Distinct severity words in the latest deliveries that could not be mapped to a severity.
+    #: Words that could not be mapped to a severity in the latest deliveries, each listed once.
     unknown_words: tuple[str, ...]
 
 
@@ -317,7 +320,7 @@ def _build_misdirected_condition() -> ColumnElement[bool]:
 
 
 def find_delivery_warnings(integration_id: int, *, session: Session) -> DeliveryWarnings:
-    """Return the problems of recent deliveries.
+    """Return the problems in recent deliveries.
 
     Only the last MAX_RECENT_DELIVERIES deliveries are read, so the cost does not grow with the log.
     """

@@ -1,7 +1,7 @@
 """The environments of a project, such as production or staging.
 
-Users can create environments. An alert that names an unknown environment creates it, too. A trigger
-inserts the environment in the transaction that stores the alert (migration 0051).
+Users can create environments. If an alert names an unknown environment, a trigger creates the
+environment in the transaction that stores the alert (migration 0051).
 """
 
 import re
@@ -24,14 +24,14 @@ from domain.projects.access import COUNT_LIMIT
 from models import Alert, Environment
 from models.folding import build_search_text, fold
 
-#: Minimum number of characters in a search. Shorter searches match too much and are slow.
+#: Minimum length of a search text, in characters. Shorter texts match too many names and are slow.
 MIN_ENVIRONMENT_SEARCH_LENGTH = 3
 MAX_ENVIRONMENT_NAME_LENGTH = 255
 _MAX_SLUG_LENGTH = 24
 _SUFFIX_LENGTH = 6
 _SUFFIX_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-#: Names that can be used in a URL path unchanged. Other names may be "..", or may start or end with
-#: spaces or slashes.
+#: Pattern of names that can be used unchanged in a URL path. It excludes names such as ".." and
+#: names that start or end with spaces or slashes.
 _PLAIN_NAME = re.compile(r"[^\W_][\w.-]*(?:/[^\W_][\w.-]*)*")
 _NUMBER_REFERENCE = re.compile(r"~([0-9]{1,18})")
 
@@ -43,7 +43,7 @@ class EnvironmentView:
     id: int
     name: str
     created_at: datetime
-    #: URL at which the environment runs, if it is known.
+    #: URL of the deployed environment, if it is known.
     external_url: str | None = None
     #: Number of open alerts. It is exact up to COUNT_LIMIT; a larger value is a lower bound.
     open_alerts: int = 0
@@ -51,7 +51,7 @@ class EnvironmentView:
 
     @property
     def state(self) -> str:
-        """State of the environment as the API returns it."""
+        """State of the environment, as returned by the API."""
         return "available" if self.stopped_at is None else "stopped"
 
     @property
@@ -67,14 +67,14 @@ class EnvironmentView:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentFilter:
-    """A filter on the environments of a project."""
+    """A filter for the environments of a project."""
 
     project_id: int
-    #: Exact name.
+    #: Exact name to match.
     name: str | None = None
-    #: Part of the name, matched case-insensitively.
+    #: Part of the name to match, ignoring case.
     search: str | None = None
-    #: State, available or stopped; None matches both.
+    #: State to match, available or stopped; None matches both.
     state: str | None = None
 
 
@@ -120,7 +120,7 @@ def _compute_slug_suffix(name: str) -> str:
 
 
 def build_environment_view(environment: Environment, open_alerts: int = 0) -> EnvironmentView:
-    """Convert a row of the database to a view."""
+    """Convert an environment's database row to a view."""
     return EnvironmentView(
         **get_column_values(environment, EnvironmentView), open_alerts=open_alerts
     )
@@ -142,7 +142,7 @@ def _build_conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
 
 
 def _build_query_with_open_alerts() -> Select[Any]:
-    """Return a query for environments with the number of their open alerts."""
+    """Return a query for environments that also counts their open alerts."""
     counts = [
         select(func.count())
         .select_from(
@@ -180,7 +180,7 @@ def list_environments(
 def list_environments_by_id(
     wanted: EnvironmentFilter, *, offset: int, limit: int, session: Session
 ) -> tuple[Sequence[EnvironmentView], int]:
-    """Return a part of the environments sorted by ID, and the total number."""
+    """Return a range of matching environments, sorted by ID, and the number of all matches."""
     conditions = _build_conditions(wanted)
     rows = session.scalars(
         select(Environment).where(*conditions).order_by(Environment.id).offset(offset).limit(limit)
@@ -209,7 +209,7 @@ def find_environment_reference(project_id: int, name: str, *, session: Session) 
 
 
 def get_environment(project_id: int, reference: str, *, session: Session) -> EnvironmentView:
-    """Return the environment with this name or `~` and ID.
+    """Return the environment with this name, or with the ID in a reference such as `~12`.
 
     Raise NotFoundError if the project has no such environment.
     """

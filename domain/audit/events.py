@@ -1,4 +1,4 @@
-"""Stores audit events in the transaction of the action that they describe."""
+"""Stores audit events in the same transaction as the action that they describe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -173,10 +173,10 @@ class EventActor:
 
 @dataclass(frozen=True, kw_only=True)
 class EventSource:
-    """The actor and the source of a request; `actor` is None for clients and commands."""
+    """The actor and origin of a request; `actor` is None for clients and commands."""
 
     actor: EventActor | None = None
-    #: Administrator who acts as the actor (`web/api/callers.py`).
+    #: Administrator who acts as the actor through sudo (`web/api/callers.py`).
     sudo_by: EventActor | None = None
     address: str | None = None
     user_agent: str | None = None
@@ -225,17 +225,17 @@ class Event:
     kind: EventKind
     #: Account that the event concerns; its owner may read the event.
     user_id: int | None = None
-    #: Object of the action, in words.
+    #: Name of the object of the action, such as the path of a project.
     subject: str = ""
     details: Mapping[str, object] | None = None
-    #: Actor, if it is not the user of the request, as in a sign-in.
+    #: Actor, if it differs from the actor of the request, for example during a sign-in.
     actor: EventActor | None = None
-    #: Project or group that the event concerns; by default it is looked up by the event's path.
+    #: Project or group that the event concerns; by default, it is looked up by the event's path.
     place: EventNamespace | None = None
 
 
 def store_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
-    """Add an event to the session, which is stored only if the transaction commits.
+    """Add an event to the session; it is stored when the transaction commits.
 
     A database trigger queues the event for every stream of the audit log. For kinds that are only
     streamed, use `domain.audit.streamed_events`.
@@ -248,7 +248,7 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
 
 
 def build_event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent:
-    """Return the row of an event, with texts truncated to the length of their columns."""
+    """Return the database row for an event, with strings truncated to fit their columns."""
     actor = event.actor or source.actor
     address, agent = source.address, source.user_agent
     return AuditEvent(
@@ -266,9 +266,9 @@ def build_event_row(event: Event, source: EventSource, *, now: datetime) -> Audi
 
 
 def assign_event_namespace(row: AuditEvent, event: Event, *, session: Session) -> None:
-    """Store the project or group of an event, since its path may later change its meaning.
+    """Set the project or group of an event, since its path may later belong to another one.
 
-    Raise ValueError if the event must have a project or group, but names none.
+    Raise ValueError if the event must have a project or group, but has neither.
     """
     if event.place is not None:
         row.project_id, row.group_id = event.place.project_id, event.place.group_id
@@ -294,5 +294,5 @@ def _build_sudo_details(source: EventSource) -> dict[str, object]:
 
 
 def _truncate_text(text: str, length: int) -> str:
-    """Return the text truncated to a column's length, without characters that cannot be stored."""
+    """Replace characters that cannot be stored, and truncate the text to a column's length."""
     return text.encode(errors="replace").decode().replace("\x00", "\ufffd")[:length]

@@ -26,7 +26,7 @@ from domain.core.types.base import get_column_values
 from models import AuditEvent, User
 from models.folding import fold
 
-#: Sign-in methods by their `amr` value (RFC 8176), without values that only indicate several.
+#: Sign-in methods by `amr` value (RFC 8176), except values that indicate several methods.
 _METHOD_LABELS = {
     "pwd": "password",
     "otp": "code",
@@ -53,9 +53,9 @@ _KINDS_NAMING_OWNER = (
     EventKind.ON_CALL_SWAP_CHANGED.value,
     EventKind.ON_CALL_CALENDAR_CHANGED.value,
 )
-#: Maximum number of displayed characters of long identifiers.
+#: Maximum number of characters shown for long identifiers.
 _MAX_DETAIL_LENGTHS = {"application_id": 12}
-#: Columns that a list of the API can be ordered by.
+#: Columns by which the API can order the list.
 _ORDER_COLUMNS = {"id": AuditEvent.id}
 #: Maximum number of events in memory at the same time.
 _BATCH_SIZE = 500
@@ -87,8 +87,9 @@ class EventFilter:
     """A filter of events; empty fields match all events."""
 
     kind: str = ""
-    #: User names, in any case.
+    #: User name of the actor (case-insensitive).
     actor: str = ""
+    #: User name of the account that the event concerns (case-insensitive).
     user: str = ""
     actor_id: int | None = None
     user_id: int | None = None
@@ -98,8 +99,9 @@ class EventFilter:
     target: str = ""
     #: IP address of the actor.
     address: str = ""
-    #: Inclusive start and exclusive end.
+    #: Start of the period, inclusive.
     since: datetime | None = None
+    #: End of the period, exclusive.
     until: datetime | None = None
 
 
@@ -107,7 +109,7 @@ class EventFilter:
 class EventView:
     """An event for display."""
 
-    #: Id; None for an event that is only streamed.
+    #: Id of the event; None if the event is only streamed.
     id: int | None
     created_at: datetime
     kind: str
@@ -126,18 +128,18 @@ class EventView:
 
     @property
     def title(self) -> str:
-        """The title of the kind."""
+        """The title of the event's kind."""
         return format_kind_title(self.kind)
 
     @property
     def heading(self) -> str:
-        """The display title, such as `Integration created` if a kind has several changes."""
+        """The title including the type of change, such as `Integration created`."""
         change = self.details.get("change")
         return f"{self.title.removesuffix(' changed')} {change}" if change else self.title
 
     @property
     def actor_in_words(self) -> str:
-        """The actor in words, including actors without an account."""
+        """The name of the actor, or a description of an actor without an account."""
         by = self.details.get("by")
         unknown = {"command": "an operator (command line)", "application": "the application"}
         # Incidents are also opened and closed by rules and alerts.
@@ -146,7 +148,7 @@ class EventView:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """The details as pairs of texts, without empty values."""
+        """The details as pairs of a name and a value, without empty values."""
         return tuple(
             (name.replace("_", " "), _format_detail(name, value)[: _MAX_DETAIL_LENGTHS.get(name)])
             for name, value in self.details.items()
@@ -154,8 +156,8 @@ class EventView:
         )
 
     @property
-    def _get_entity(self) -> tuple[str, int | None]:
-        """The account, project or group that the event concerns, or else the instance."""
+    def _entity(self) -> tuple[str, int | None]:
+        """The type and id of the entity that the event concerns; by default, the instance."""
         ids = {"User": self.user_id, "Project": self.project_id, "Group": self.group_id}
         return next(((kind, each) for kind, each in ids.items() if each), ("Instance", None))
 
@@ -167,7 +169,7 @@ class EventView:
 
     def convert_to_json_value(self) -> dict[str, object]:
         """Return the event as the API's audit event object."""
-        entity_type, entity_id = self._get_entity
+        entity_type, entity_id = self._entity
         return {
             "id": self.id,
             # Clients expect a number; no user has this id.
@@ -217,7 +219,7 @@ def _matches_target(target: str) -> ColumnElement[bool]:
     return or_(AuditEvent.subject == wanted, AuditEvent.kind.in_(_KINDS_NAMING_OWNER) & or_(*named))
 
 
-#: Conditions for the fields of a filter.
+#: Query conditions by field of the filter.
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "kind": lambda kind: AuditEvent.kind == kind,
     "actor": lambda name: AuditEvent.actor_id == _select_user_id(name),
@@ -262,7 +264,7 @@ def fetch_event_page(
 def list_events(
     wanted: EventFilter, part: PageRequest, *, session: Session
 ) -> PageResult[EventView]:
-    """Return a part of the audit log for the API, by page number or by key."""
+    """Return a page of the audit log for the API, with offset or keyset pagination."""
     found = fetch_list_page(_build_statement(wanted), _ORDER_COLUMNS, part, session=session)
     return PageResult(
         items=_build_views(found.items), total=found.total, next_cursor=found.next_cursor
@@ -270,9 +272,9 @@ def list_events(
 
 
 def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Session) -> EventView:
-    """Return an event that matches a filter.
+    """Return an event if it matches a filter.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if the event does not exist or does not match.
     """
     statement = _build_statement(wanted or EventFilter()).where(AuditEvent.id == event_id)
     row = session.execute(statement).first() if event_id <= MAX_ID else None
@@ -330,7 +332,7 @@ def _iterate_events(wanted: EventFilter, *, session: Session) -> Iterator[EventV
                 wanted, KeysetRange(size=_BATCH_SIZE, before=before), session=session
             )
         finally:
-            # Free the connection, so that a slow or disconnected client does not block it.
+            # Release the connection, so that a slow or disconnected client does not occupy it.
             session.close()
         yield from page.items
         if page.next_before is None:

@@ -1,8 +1,9 @@
 """Seals audit events in a hash chain, and verifies the chain.
 
-Each seal is a keyed hash that includes the previous seal. The worker seals events within a minute
-after they were written, so that writers do not wait for each other. Anyone with access to the
-database, but without the key, cannot change, add or remove an event or an inner seal undetected.
+Each seal is a keyed hash that includes the previous seal. The worker seals events within one minute
+of their creation, so that writers do not wait for each other. Without the key, a user with access
+to the database cannot change, add or remove a sealed event, or any seal except the newest, without
+detection.
 """
 
 import hmac
@@ -20,7 +21,8 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import random_hex
 from models import AuditEvent, AuditKey, AuditSeal
 
-#: Maximum number of events in a seal. They are of the same day, since they are pruned together.
+#: Maximum number of events in a seal. All of them are from the same day, since they are pruned
+#: together.
 _MAX_EVENTS_PER_SEAL = 500
 _KEY_ID = 1
 _BATCH_SIZE = 200
@@ -47,8 +49,8 @@ def seal_events(
 ) -> list[AuditSeal]:
     """Seal all unsealed events, and return the new seals.
 
-    `between` is called after each seal, and must commit. Only one of two concurrent calls seals
-    events.
+    `between` is called after each seal, and must commit. If two calls run concurrently, only one of
+    them seals events.
     """
     made: list[AuditSeal] = []
     while events := _list_unsealed_events(session):
@@ -91,7 +93,7 @@ def _create_seal(
     )
     seal.mac = compute_seal_mac(seal, previous=after.mac if after else b"", key=key)
     session.add(seal)
-    session.flush()  # Fails if another process has taken the number.
+    session.flush()  # Fails if another process has created a seal with this id.
     for event, digest in zip(events, digests, strict=True):
         event.seal_id, event.digest = seal.id, digest
     session.flush()
@@ -101,7 +103,7 @@ def _create_seal(
 def prune_events(
     *, session: Session, key: bytes, before: datetime, between: Callable[[], None]
 ) -> int:
-    """Delete the events of seals older than a time, and return the number of events.
+    """Delete the events in seals older than `before`, and return the number of events.
 
     A seal is kept, marked as pruned, until all earlier seals are old enough as well.
     """
@@ -117,7 +119,7 @@ def prune_events(
 
 
 def _delete_pruned_seals(session: Session) -> None:
-    """Delete pruned seals from the beginning of the chain, except the last of them."""
+    """Delete pruned seals from the beginning of the chain, except the last one."""
     session.flush()
     first_kept = (
         select(func.min(AuditSeal.id)).where(AuditSeal.pruned_mac.is_(None)).scalar_subquery()
@@ -128,13 +130,13 @@ def _delete_pruned_seals(session: Session) -> None:
 
 
 def store_erased_digest(event: AuditEvent, *, key: bytes) -> None:
-    """Store the digest of an event after an erasure of personal data, and keep the former one."""
+    """Store the new digest of an event whose personal data was erased, and keep the original."""
     if event.digest is not None:
         event.erased_digest = compute_event_digest(event, key=key, former=event.digest)
 
 
 def compute_event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") -> bytes:
-    """Return the keyed hash of an event; `former` is its digest before an erasure."""
+    """Return the keyed hash of an event; `former` is the digest before personal data was erased."""
     return _compute_mac(
         key,
         "event",
@@ -154,12 +156,12 @@ def compute_event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") 
 
 
 def combine_event_digests(digests: Sequence[bytes], *, key: bytes) -> bytes:
-    """Return the keyed hash of the digests of a seal's events, in the order of their ids."""
+    """Return the keyed hash of the digests of a seal's events, ordered by event id."""
     return _compute_mac(key, "events", [each.hex() for each in digests])
 
 
 def compute_seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
-    """Return the keyed hash of a seal and the previous one (empty for the first seal)."""
+    """Return the keyed hash of a seal; `previous` is the previous seal's hash, if any."""
     return _compute_mac(
         key,
         "seal",
@@ -184,14 +186,14 @@ def _compute_mac(key: bytes, *parts: object) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class SealHead:
-    """The number and the hash of a seal, as recorded outside the database: `12:9f3a…`."""
+    """The id and the hash of a seal, as recorded outside the database: `12:9f3a…`."""
 
     id: int
     mac: str
 
     @classmethod
     def of(cls, text: str) -> "SealHead":
-        """Return the head in a text.
+        """Parse the text form of a head, such as `12:9f3a…`.
 
         Raise ValueError if the text is malformed.
         """
@@ -201,7 +203,7 @@ class SealHead:
         return cls(id=int(number), mac=mac.lower())
 
     def __str__(self) -> str:
-        """Return the text form."""
+        """Return the text form, such as `12:9f3a…`."""
         return f"{self.id}:{self.mac}"
 
 
@@ -212,10 +214,11 @@ def build_seal_head(seal: AuditSeal) -> SealHead:
 
 @dataclass(frozen=True, kw_only=True)
 class SealVerification:
-    """The result of a verification."""
+    """The result of verifying the events and seals."""
 
-    #: Numbers of sealed and unsealed events.
+    #: Number of sealed events.
     sealed: int
+    #: Number of events that are not sealed yet.
     unsealed: int
     seals: int
     head: SealHead | None
@@ -228,7 +231,7 @@ def verify_seals(
 ) -> SealVerification:
     """Verify all events and seals; `recorded` must be one of the seals, or older than all of them.
 
-    Without a `recorded` head, the removal of the newest seals with their events is not detected.
+    Without a `recorded` head, the removal of the newest seals and their events is not detected.
     """
     faults: list[str] = []
     sealed = seals = 0

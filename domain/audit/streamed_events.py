@@ -16,7 +16,7 @@ def queue_streamed_event(
 ) -> None:
     """Queue an event for every stream; it is sent only if the transaction commits.
 
-    Without any streams, the call reads one table and writes nothing.
+    If there are no streams, the function reads one table and writes nothing.
     """
     streams = session.scalars(select(AuditStream.id).order_by(AuditStream.id)).all()
     if not streams:

@@ -1,4 +1,4 @@
-"""Audit events as API resources, and the parameters of their lists."""
+"""Audit events as API resources, and the query parameters of their lists."""
 
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal
@@ -38,23 +38,25 @@ _Name = Annotated[Text, Field(max_length=_MAX_NAME_LENGTH)]
 
 
 class AuditEventFilters(Query):
-    """A filter of events, which must match all given parameters."""
+    """A filter that matches events by all given parameters."""
 
     entity_type: Literal["User", "Project", "Group"] | None = Field(
         default=None,
-        description="Type of the entity that an event concerns. Events without an entity concern "
-        "the instance.",
+        description="Type of the entity that the event concerns. Events that concern the instance "
+        "have none of these types.",
     )
     entity_id: Id | None = Field(
         default=None,
-        description="Id of the entity that an event concerns. Without `entity_type`, the id of a "
-        "user.",
+        description="Id of the entity that the event concerns. If `entity_type` is omitted, this "
+        "is the id of a user.",
     )
     event_name: Annotated[str, AfterValidator(_check_kind)] = Field(
         default="", description="Kind of the event, such as `token.revoked`."
     )
-    author_id: Id | None = Field(default=None, description="Id of the account that acted.")
-    author: _Name = Field(default="", description="User name of the account that acted.")
+    author_id: Id | None = Field(
+        default=None, description="Id of the user who performed the action."
+    )
+    author: _Name = Field(default="", description="User name of the user who performed the action.")
     target: _Name = Field(
         default="",
         description="Subject of the event, such as the path of a project or the name of a token.",
@@ -69,7 +71,7 @@ class AuditEventFilters(Query):
 
     @property
     def wanted(self) -> EventFilter:
-        """The filter."""
+        """The filter for the audit log."""
         return EventFilter(
             kind=self.event_name,
             actor=self.author,
@@ -89,7 +91,7 @@ class AuditEventQuery(AuditEventFilters, PagedQuery, GitLabQuery):
 
 
 class NamespaceAuditEventQuery(PagedQuery, GitLabQuery):
-    """A list of events of a project or a group, newest first."""
+    """A list of events in a project or a group, newest first."""
 
     created_after: RequestTimeOrDay | None = Field(
         default=None, description="Start of the period, inclusive."
@@ -112,5 +114,5 @@ class AuditEvent(Resource):
 
     @classmethod
     def of(cls, view: EventView) -> "AuditEvent":
-        """Return the resource of an event."""
+        """Build the API resource from an event."""
         return cls.model_validate({**view.convert_to_json_value(), "created_at": view.created_at})

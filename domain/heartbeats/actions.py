@@ -103,7 +103,7 @@ def list_pings(
 def list_pings_page(
     work: UnitOfWork, project: ProjectView, heartbeat_id: int, part: KeysetRange
 ) -> KeysetPage[HeartbeatPing]:
-    """Return a page of the log of a heartbeat.
+    """Return a page of a heartbeat's ping log.
 
     Raise NotFoundError if the project has no such heartbeat.
     """
@@ -120,7 +120,7 @@ def create_heartbeat(work: UnitOfWork, project: ProjectView, new: NewHeartbeat) 
 
     Raise InvalidError if a value is not valid or the project has too many heartbeats.
     """
-    # The lock makes concurrent requests count each other's heartbeats.
+    # The lock serializes concurrent requests, so that their heartbeats are counted.
     lock = select(Project.id).where(Project.id == project.id).with_for_update(key_share=True)
     work.session.execute(lock)
     count = select(func.count()).where(HeartbeatRow.project_id == project.id)
@@ -162,7 +162,7 @@ def change_heartbeat(
 def pause_heartbeat(work: UnitOfWork, project: ProjectView, heartbeat_id: int) -> Heartbeat:
     """Pause a heartbeat and resolve its open alert.
 
-    Pings are only logged while the heartbeat is paused.
+    While a heartbeat is paused, pings are only logged.
 
     Raise NotFoundError if the project has no such heartbeat.
     """
@@ -193,7 +193,7 @@ def resume_heartbeat(work: UnitOfWork, project: ProjectView, heartbeat_id: int) 
 def delete_heartbeat(work: UnitOfWork, project: ProjectView, heartbeat_id: int) -> Heartbeat:
     """Delete a heartbeat and its log, and resolve its open alert.
 
-    The alerts of the heartbeat are kept.
+    The alerts of the heartbeat are not deleted.
 
     Return the deleted heartbeat. Raise NotFoundError if the project has no such heartbeat.
     """
@@ -223,7 +223,7 @@ def show_url(work: UnitOfWork, project: ProjectView, heartbeat_id: int) -> Heart
 def get_heartbeat_address(
     work: UnitOfWork, project: ProjectView, heartbeat_id: int
 ) -> HeartbeatAddress:
-    """Return the URL of a heartbeat for its page.
+    """Return the URL of a heartbeat for its web page.
 
     Raise NotFoundError if the project has no such heartbeat.
     """
@@ -236,7 +236,7 @@ def reset_url(
 ) -> HeartbeatUrl:
     """Replace the URL of a heartbeat.
 
-    The old URL can stay valid for some time.
+    The old URL can stay valid for a grace period.
 
     Raise InvalidError or NotFoundError.
     """
@@ -248,7 +248,7 @@ def reset_url(
     row.previous_key_digest = row.key_digest if is_kept else None
     row.previous_key_expires_at = work.now + reset.previous_for if is_kept else None
     _generate_key(work, row)
-    work.session.flush()  # Fails here if the key is not unique.
+    work.session.flush()  # The flush fails if the key is not unique.
     until = row.previous_key_expires_at
     _record_change(
         work, project, row, "url_reset", previous_url_expires_at=until and until.isoformat()
@@ -277,7 +277,7 @@ def _build_pings_query(heartbeat_id: int) -> Select[*tuple[Any, ...]]:
 def _find_open_alerts(
     work: UnitOfWork, project: ProjectView, rows: Sequence[Row[*tuple[Any, ...]]]
 ) -> Mapping[bytes, int]:
-    """Return the numbers of open alerts of heartbeats, by their fingerprints."""
+    """Return the numbers of open heartbeat alerts, by fingerprint."""
     wanted = [compute_heartbeat_fingerprint(row.id) for row in rows if row.has_alert]
     if not wanted:
         return {}
@@ -335,7 +335,7 @@ def _build_not_found_error() -> NotFoundError:
 
 
 def _set_values(row: HeartbeatRow, given: Mapping[str, Any], present: Mapping[str, Any]) -> None:
-    """Set the given values.
+    """Set the given values of a heartbeat.
 
     Raise InvalidError for a schedule that cannot be met.
     """
@@ -369,13 +369,13 @@ def _generate_key(work: UnitOfWork, row: HeartbeatRow) -> str:
 
 def _build_address(work: UnitOfWork, row: HeartbeatRow) -> HeartbeatAddress:
     until = row.previous_key_expires_at
-    is_live = row.previous_key_digest is not None and until is not None and until > work.now
+    is_valid = row.previous_key_digest is not None and until is not None and until > work.now
     secret = work.policy(Keyring).decrypt(row.key_ciphertext)
     return HeartbeatAddress(
         id=row.id,
         url=_build_url(work, secret),
         secret=secret,
-        previous_url_expires_at=until if is_live else None,
+        previous_url_expires_at=until if is_valid else None,
     )
 
 

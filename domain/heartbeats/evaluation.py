@@ -1,9 +1,9 @@
 """Evaluates heartbeats that are due, and opens or resolves their alerts.
 
-The background worker does so every second. A request with a ping that changes the state does so
-immediately. Both lock the row first, so that an alert is opened only once and concurrent pings are
-taken into account. Workers skip locked rows. A ping waits for the lock, so that its response
-follows the change.
+The background worker evaluates due heartbeats every second. A ping that changes the state of a
+heartbeat causes an immediate evaluation. The worker and the ping both lock the heartbeat's row
+first, so that an alert is opened only once and concurrent pings are taken into account. Workers
+skip locked rows. Pings wait for the lock, so that their responses follow the change.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,9 @@ from domain.heartbeats.states import (
 from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 
-#: Sender of the deliveries of heartbeats.
+#: Sender of deliveries for heartbeats.
 DELIVERY_SENDER = "heartbeat"
-#: Maximum length of the last body in the description of an alert, in characters.
+#: Maximum length of the last ping's body in the description of an alert, in characters.
 _MAX_EXCERPT_LENGTH = 500
 _PARSER_SETTINGS = ParserSettings(nesting_limit=10, automatic_fingerprint=True)
 
@@ -55,7 +55,7 @@ _TITLES_BY_PROBLEM = {
     HeartbeatProblem.FAILED: "Heartbeat failed: {}",
     HeartbeatProblem.UNFINISHED: "Heartbeat did not finish: {}",
 }
-#: Pause before a heartbeat is evaluated again if its project does not accept alerts.
+#: Delay before a heartbeat is evaluated again if its project does not accept alerts.
 _CLOSED_PROJECT_DELAY = timedelta(minutes=1)
 #: Sender of the log entries that the service itself adds.
 LOG_SENDER = "Gatebell"
@@ -122,16 +122,16 @@ DUE_HEARTBEAT_QUERY = (
 )
 _UNLOCKED_HEARTBEAT_QUERY = DUE_HEARTBEAT_QUERY.with_for_update(of=Heartbeat, skip_locked=True)
 
-_DUE_HEARTBEATS = (
+_DUE_HEARTBEATS_QUERY = (
     select(Heartbeat.id)
     .join(Project, Project.id == Heartbeat.project_id)
     .where(Heartbeat.due_ms <= convert_to_milliseconds(NOW), Project.deleted_at.is_(None))
 )
-_LONGEST_OVERDUE_HEARTBEATS = _DUE_HEARTBEATS.order_by(Heartbeat.due_ms).limit(bindparam("most"))
+_LONGEST_OVERDUE_QUERY = _DUE_HEARTBEATS_QUERY.order_by(Heartbeat.due_ms).limit(bindparam("most"))
 #: Condition that is true if any heartbeat is due for evaluation.
-HEARTBEATS_ARE_DUE = _DUE_HEARTBEATS.exists()
+HEARTBEATS_ARE_DUE = _DUE_HEARTBEATS_QUERY.exists()
 
-_LAST_BODY = (
+_LAST_BODY_QUERY = (
     select(HeartbeatPing.body)
     .where(HeartbeatPing.heartbeat_id == bindparam("heartbeat_id"))
     .order_by(HeartbeatPing.id.desc())
@@ -140,7 +140,7 @@ _LAST_BODY = (
 
 #: Query for the last alert of a heartbeat. With `+ 0`, the planner can only use the indexes that
 #: begin with the fingerprint (migration 0051).
-_LAST_ALERT = (
+_LAST_ALERT_QUERY = (
     select(Alert.status, Alert.ended_at)
     .where(
         Alert.project_id + 0 == bindparam("project_id"),
@@ -183,9 +183,7 @@ def find_due_heartbeats(
     *, connection: StatementConnection, now: datetime, most: int
 ) -> Sequence[int]:
     """Return the IDs of heartbeats that are due for evaluation, longest overdue first."""
-    found = connection.look_up(
-        _LONGEST_OVERDUE_HEARTBEATS, {**compute_parameters(now), "most": most}
-    )
+    found = connection.look_up(_LONGEST_OVERDUE_QUERY, {**compute_parameters(now), "most": most})
     return [row[0] for row in found]
 
 
@@ -194,7 +192,8 @@ def evaluate_heartbeat(
 ) -> HeartbeatDecision | None:
     """Evaluate a heartbeat if it is due, and open or resolve its alert, in one transaction.
 
-    Return None if it is not due. If another process has locked the heartbeat, wait for it.
+    Return None if the heartbeat is not due. If another process has locked the heartbeat, wait for
+    the lock.
     """
     return connection.transact(
         lambda: _evaluate_locked_heartbeat(
@@ -232,29 +231,29 @@ def _evaluate_locked_heartbeat(
     if row is None:
         return None
     found = DueHeartbeat._make(row)
-    decision = _decide_and_store(found, connection=connection, now=now)
+    decision = _decide_state(found, connection=connection, now=now)
     if decision.action is AlertAction.OPEN and not found.takes_alerts:
         postpone_evaluation(heartbeat_id, connection=connection, until=now + _CLOSED_PROJECT_DELAY)
         return None
     if decision.action is not AlertAction.NOTHING:
         log = b""
         if decision.problem is HeartbeatProblem.FAILED:
-            row = connection.first(_LAST_BODY, {"heartbeat_id": found.id})
+            row = connection.first(_LAST_BODY_QUERY, {"heartbeat_id": found.id})
             log = (row and row[0]) or b""
         parsed, delivery = _build_report(found, decision, log, now)
         store_alerts_in_transaction(parsed, delivery, connection=connection)
     connection.all(_STORE_DECISION, _build_decision_values(found, decision))
-    if decision.unheard is not None:
-        _restart_schedule(found, decision.unheard, connection=connection, now=now)
+    if decision.interruption is not None:
+        _restart_schedule(found, decision.interruption, connection=connection, now=now)
     return decision
 
 
-def _decide_and_store(
+def _decide_state(
     found: DueHeartbeat, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision:
     facts = build_heartbeat_facts(found)
     if facts.is_failure_reported:
-        return _make_decision_while_down(found, facts, connection=connection, now=now)
+        return _decide_state_while_down(found, facts, connection=connection, now=now)
     decision = decide_heartbeat_state(facts, now)
     if facts.state is HeartbeatState.DOWN or decision.state is not HeartbeatState.DOWN:
         return decision
@@ -265,15 +264,15 @@ def _decide_and_store(
     )
 
 
-def _make_decision_while_down(
+def _decide_state_while_down(
     found: DueHeartbeat, facts: HeartbeatFacts, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision:
-    """Decide about a heartbeat that is down and whose alert may have been resolved."""
+    """Decide the state of a heartbeat that is down and whose alert may have been resolved."""
     parameters = {
         "project_id": found.project_id,
         "fingerprint": compute_heartbeat_fingerprint(found.id),
     }
-    row = connection.first(_LAST_ALERT, parameters)
+    row = connection.first(_LAST_ALERT_QUERY, parameters)
     if row is not None and row[0] != RESOLVED:
         return decide_heartbeat_state(facts, now)
     # If the alert was deleted, it counts as resolved since the heartbeat went down.
@@ -289,7 +288,7 @@ def _restart_schedule(
     connection: StatementConnection,
     now: datetime,
 ) -> None:
-    """Restart the schedule at the end of an interruption of the receivers, and log this."""
+    """Restart the schedule at the end of an interruption of the receivers, and log the restart."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
     connection.all(_RESTART_SCHEDULE, {"heartbeat_id": found.id, "new_counted_from": ended_at})
     schedule = build_schedule(found)
@@ -297,7 +296,7 @@ def _restart_schedule(
         began_at=format_message_time(began_at),
         ended_at=format_message_time(ended_at),
         expected_at=format_message_time(schedule.get_expected_time(ended_at)),
-        late=schedule.latest,
+        late=schedule.grace_text,
     ).encode()
     entry = {
         "heartbeat_id": found.id,
@@ -317,9 +316,9 @@ def _build_report(
 ) -> tuple[ParsedBody, InboundDelivery]:
     """Return the report that opens or resolves the alert of a heartbeat, and its delivery.
 
-    `log` is the beginning of the body of the last ping if that ping reported a failure.
+    `log` is the stored body of the last ping if that ping reported a failure.
     """
-    body = orjson.dumps(_build_content(found, decision, log, now))
+    body = orjson.dumps(_build_report_content(found, decision, log, now))
     delivery = InboundDelivery(
         project_id=found.project_id,
         integration_id=None,
@@ -333,7 +332,7 @@ def _build_report(
     return OWN_FORMAT.read(body, now=now, reading=_PARSER_SETTINGS), delivery
 
 
-def _build_content(
+def _build_report_content(
     found: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
 ) -> dict[str, object]:
     content: dict[str, object] = {
@@ -379,10 +378,10 @@ def _describe_problem(found: DueHeartbeat, decision: HeartbeatDecision, now: dat
             else f"The job ended with exit status {status}."
         )
     if decision.problem is HeartbeatProblem.UNFINISHED:
-        late = f"The job started, but did not end within the grace time of {schedule.latest}."
+        late = f"The job started, but did not end within the grace time of {schedule.grace_text}."
         return f"{late} {heard}"
     expected = _format_time(schedule.subtract_grace(decision.since or now))
-    return f"A ping was expected by {expected}, with a grace time of {schedule.latest}. {heard}"
+    return f"A ping was expected by {expected}, with a grace time of {schedule.grace_text}. {heard}"
 
 
 def _format_time(moment: datetime) -> str:
@@ -395,7 +394,7 @@ def _shorten_log(log: bytes) -> str:
 
 
 def build_heartbeat_facts(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
-    """Return the facts for a decision from a row with the columns of heartbeats."""
+    """Return the facts for a decision, from a row with the columns of a heartbeat."""
     return HeartbeatFacts(
         schedule=build_schedule(found),
         state=HeartbeatState(found.state),
@@ -417,7 +416,7 @@ def _is_caused_by_failure(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
 
 
 def build_schedule(found: DueHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> HeartbeatSchedule:
-    """Return the schedule in a row with the columns of heartbeats."""
+    """Return the schedule in a row with the columns of a heartbeat."""
     return HeartbeatSchedule(**get_column_values(found, HeartbeatSchedule))
 
 

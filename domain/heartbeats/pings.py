@@ -1,8 +1,8 @@
 """Stores pings, with one statement on Postgres, and two statements in a transaction on SQLite.
 
 Storing a ping only records its values and the time of the next evaluation of the heartbeat.
-`domain/heartbeats/evaluation.py` decides about its alert. Pings are recorded even if no worker is
-running.
+`domain/heartbeats/evaluation.py` decides about the heartbeat's alert. Pings are recorded even if no
+worker is running.
 """
 
 from collections.abc import Mapping
@@ -52,14 +52,14 @@ class Ping:
     method: str
     sender: str
     user_agent: str
-    #: Number of bytes that were read, and the part of them that is stored.
+    #: Number of bytes that were read. `body` contains the stored part of these bytes.
     size: int
     body: bytes = field(repr=False)
     received_at: datetime
 
 
 class StoredPing(NamedTuple):
-    """The heartbeat of a ping, and the time of its next evaluation."""
+    """The heartbeat of a ping, and the time of the heartbeat's next evaluation."""
 
     heartbeat_id: int
     last_duration_ms: int | None
@@ -74,12 +74,12 @@ _EXIT_STATUS = bindparam("exit_status", type_=SmallInteger())
 
 _IS_PAUSED = Heartbeat.state == HeartbeatState.PAUSED.value
 _IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_distinct_from(_RID)
-#: Condition that the ping ends the current run. A ping without a run ID ends any run.
+#: Condition that is true if the ping ends the current run. A ping without a run ID ends any run.
 _ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
 _IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
 _MILLISECONDS_PER_SECOND = literal(1000, BigInteger())
 _EVERY, _GRACE = type_coerce(Heartbeat.every, Integer()), type_coerce(Heartbeat.grace, Integer())
-#: Time until the next ping is overdue for an interval, in milliseconds. It is NULL for cron.
+#: Time after which the next ping is overdue, in milliseconds. It is NULL for cron expressions.
 OVERDUE_AFTER_MS = (_EVERY + _GRACE) * _MILLISECONDS_PER_SECOND
 _NEXT_DUE_MS = _NOW_MS + OVERDUE_AFTER_MS
 _RUN_DEADLINE_MS = _NOW_MS + _GRACE * _MILLISECONDS_PER_SECOND
@@ -147,7 +147,7 @@ _FAIL_VALUES: Mapping[str, Any] = {
 
 
 def _build_record_statement(kind: PingKind, values: Mapping[str, Any]) -> Update:
-    """Return the statement that records a ping of a kind for the heartbeat with the key."""
+    """Return the statement that records a ping of a kind for the heartbeat with a given key."""
     heard = {} if kind is PingKind.LOG else {"last_ping_at": _NOW, "last_ping_kind": kind.value}
     digest = bindparam("digest", type_=LargeBinary())
     is_previous = and_(

@@ -7,7 +7,7 @@ from domain.heartbeats.states import HeartbeatSchedule
 
 @dataclass(frozen=True, kw_only=True)
 class PingSnippet:
-    """A text to paste. The title describes where."""
+    """A text to paste. The title describes where to paste it."""
 
     title: str
     text: str

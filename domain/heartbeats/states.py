@@ -19,9 +19,10 @@ MAX_SCHEDULE_DURATION = timedelta(days=366)
 MAX_CRON_LENGTH = 100
 _CRON_FIELD_COUNT = 5
 _REFERENCE_TIME = datetime(2024, 1, 1, tzinfo=UTC)
-#: Interval between checks whether an interruption of the receivers has ended.
+#: Interval between checks for the end of an interruption in which no pings could be received.
 _RECHECK_INTERVAL = timedelta(seconds=10)
-#: Minimum time before a manually resolved alert is opened again, for very short intervals.
+#: Minimum delay before a manually resolved alert is opened again, for heartbeats with very short
+#: intervals.
 _MIN_REOPEN_DELAY = timedelta(minutes=1)
 
 
@@ -43,10 +44,20 @@ class HeartbeatSchedule:
         """Validate the values."""
         if (self.every is None) == (self.cron is None):
             raise InvalidError("Use either an interval or a cron expression.", field="every")
-        _check_duration(self.grace, timedelta(0), "grace", "The grace time must be from 0 s")
+        _check_duration(
+            self.grace,
+            timedelta(0),
+            "grace",
+            "The grace time must be a whole number of seconds from 0 s",
+        )
         _check_time_zone(self.time_zone)
         if self.every is not None:
-            _check_duration(self.every, MIN_INTERVAL, "every", "The interval must be from 1 s")
+            _check_duration(
+                self.every,
+                MIN_INTERVAL,
+                "every",
+                "The interval must be a whole number of seconds from 1 s",
+            )
         if self.cron is not None:
             _check_cron(self.cron)
 
@@ -57,7 +68,7 @@ class HeartbeatSchedule:
         return _get_next_cron_time(self.cron or "", self.time_zone, moment)
 
     def get_due_time(self, moment: datetime) -> datetime:
-        """Return the time until which a ping may arrive after a ping at `moment`."""
+        """Return the latest time at which the ping after a ping at `moment` may arrive."""
         return self.get_expected_time(moment) + self.grace
 
     def subtract_grace(self, moment: datetime) -> datetime:
@@ -65,20 +76,18 @@ class HeartbeatSchedule:
         return moment - self.grace
 
     def get_run_deadline(self, started_at: datetime) -> datetime | None:
-        """Return the time until which a run may take, or None if there is no grace time."""
+        """Return the time by which a run must end, or None if there is no grace time."""
         return started_at + self.grace if self.grace else None
 
     @property
-    def latest(self) -> str:
-        """Grace time as a text for people."""
+    def grace_text(self) -> str:
+        """Grace time as text for display."""
         return format_duration(self.grace)
 
 
 def _check_duration(length: timedelta, least: timedelta, field: str, words: str) -> None:
     if not least <= length <= MAX_SCHEDULE_DURATION or length.microseconds:
-        raise InvalidError(
-            f"{words} to {MAX_SCHEDULE_DURATION.days} days, in whole seconds.", field=field
-        )
+        raise InvalidError(f"{words} to {MAX_SCHEDULE_DURATION.days} days.", field=field)
 
 
 def _check_time_zone(name: str) -> None:
@@ -108,7 +117,7 @@ def _check_cron(expression: str) -> None:
 
 
 def _get_next_cron_time(expression: str, time_zone: str, moment: datetime) -> datetime:
-    """Return the next matching time. Clock changes are handled like in Debian's cron."""
+    """Return the next matching time. Clock changes are handled as in Debian's cron."""
     return next(CronSim(expression, moment.astimezone(ZoneInfo(time_zone)))).astimezone(UTC)
 
 
@@ -139,7 +148,7 @@ class HeartbeatProblem(StrEnum):
 
     MISSED = "missed"
     FAILED = "failed"
-    #: Start of a run without an end within the grace time.
+    #: A run started, but did not end within the grace time.
     UNFINISHED = "unfinished"
 
 
@@ -176,17 +185,17 @@ class HeartbeatDecision:
     #: Time of the next evaluation, or None if nothing can become due.
     due_at: datetime | None
     problem: HeartbeatProblem | None = None
-    #: Time since which the heartbeat is down, or None if it is not.
+    #: Time since which the heartbeat has been down, or None if it is not down.
     since: datetime | None = None
-    #: Interruption during which the missing pings could not arrive. The schedule restarts at its
-    #: end, and the current run is discarded.
-    unheard: UnreachablePeriod | None = None
+    #: Interruption during which the missing pings could not arrive. The schedule restarts at the
+    #: end of the interruption, and the current run is discarded.
+    interruption: UnreachablePeriod | None = None
 
 
 def decide_heartbeat_state(
     facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod] = ()
 ) -> HeartbeatDecision:
-    """Decide about a heartbeat that is due for evaluation.
+    """Decide the state of a heartbeat that is due for evaluation, and the action for its alert.
 
     `unreachable` contains the interruptions during which no ping could arrive, in order.
     """
@@ -207,7 +216,7 @@ def decide_heartbeat_state(
 def _decide_state_while_down(
     facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod]
 ) -> HeartbeatDecision:
-    """Decide about a heartbeat that is down. A failure is reported immediately.
+    """Decide the state of a heartbeat that is down. A failure is reported immediately.
 
     If a user resolved the alert and the job still sends no ping, the alert is opened again.
     """
@@ -224,7 +233,7 @@ def _decide_state_while_down(
     if any(each.ended_at is None for each in unreachable):
         return replace(waiting, due_at=now + _RECHECK_INTERVAL)
     ends = [each.ended_at for each in unreachable if each.ended_at is not None]
-    # A time in the future was set by a wrong clock.
+    # Limit the time to `now`, since a wrong clock may have set a time in the future.
     again_at = _get_reopen_time(facts, min(max([facts.alert_ended_at, *ends]), now))
     if again_at > now:
         return replace(waiting, due_at=again_at)
@@ -261,7 +270,7 @@ def _decide_state_after_interruption(
         return _build_decision_without_problem(facts, due_at=now + _RECHECK_INTERVAL)
     again = replace(facts, counted_from=unheard.ended_at, started_at=None)
     decision = decide_heartbeat_state(again, now, unreachable)
-    return replace(decision, unheard=decision.unheard or unheard)
+    return replace(decision, interruption=decision.interruption or unheard)
 
 
 _EARLIEST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -285,7 +294,7 @@ def _build_decision_without_problem(
 
 
 def get_next_due_time(facts: HeartbeatFacts) -> tuple[datetime | None, HeartbeatProblem]:
-    """Return the time at which an alert is due unless a ping arrives, and its problem."""
+    """Return the time at which an alert is due unless a ping arrives, and the reason for it."""
     missed = unfinished = None
     if facts.state is HeartbeatState.UP and facts.counted_from is not None:
         missed = facts.schedule.get_due_time(facts.counted_from)

@@ -1,4 +1,4 @@
-"""Resources and request bodies of heartbeats and their pings."""
+"""Resources and request bodies for heartbeats and their pings."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -79,7 +79,7 @@ class NewHeartbeat(Body):
     name: Annotated[Name, Field(max_length=MAX_HEARTBEAT_NAME_LENGTH)]
     every: _GivenDuration | None = Field(
         default=None,
-        description="Interval between pings: a number of seconds, or a text such as `5m`. From 1 "
+        description="Interval between pings: a number of seconds, or a string such as `5m`. From 1 "
         "second to 366 days.",
     )
     cron: Annotated[Text, Field(max_length=MAX_CRON_LENGTH)] = Field(
@@ -89,7 +89,7 @@ class NewHeartbeat(Body):
     time_zone: Text = Field(default="UTC", description="Time zone of the cron expression.")
     grace: _GivenDuration = Field(
         default=timedelta(minutes=1),
-        description="Grace time: a number of seconds, or a text such as `1m`. Up to 366 days.",
+        description="Grace time: a number of seconds, or a string such as `1m`. Up to 366 days.",
         json_schema_extra={"default": 60},
     )
     description: Annotated[Text, Field(max_length=MAX_HEARTBEAT_DESCRIPTION_LENGTH)] = ""
@@ -103,12 +103,12 @@ class HeartbeatChange(NewHeartbeat):
 
 
 class UrlReset(Body):
-    """Overlap in which the old URL of a heartbeat stays valid."""
+    """Grace period for the old URL of a heartbeat."""
 
     previous_for: Annotated[Overlap, _DURATION_SCHEMA] = Field(
         default=timedelta(0),
-        description="Time for which the old URL stays valid: a number of seconds, or a text such "
-        "as `1d`. At most 30 days.",
+        description="Time for which the old URL stays valid: a number of seconds, or a string "
+        "such as `1d`. At most 30 days.",
         json_schema_extra={"default": 0},
     )
 

@@ -1,1 +1,1 @@
-"""Incidents: problems that people work on, opened manually or by rules for alerts."""
+"""Incidents: problems that users work on, which are opened manually or by rules for alerts."""

@@ -143,7 +143,8 @@ def list_incident_alerts(
 def create_incident(work: UnitOfWork, project: ProjectView, new: NewIncident) -> Incident:
     """Open an incident, optionally with alerts.
 
-    Raise InvalidError, NotFoundError, or ConflictError if another open incident contains an alert.
+    Raise InvalidError, NotFoundError, or ConflictError if another open incident contains one of the
+    alerts.
     """
     url = f"{work.settings.base_url}/{project.path}/-/alerts"
     row = open_incident(
@@ -201,7 +202,7 @@ def page_responders(
     """Page users about an open incident, by default its assignees.
 
     Raise NotFoundError, ConflictError if the incident is closed, or InvalidError if a user cannot
-    be paged now.
+    currently be paged.
     """
     row = lock_incident(project.id, iid, session=work.session)
     incident = _build_resource(work, project, row)
@@ -238,9 +239,9 @@ def link_alerts(
 ) -> Incident:
     """Link alerts to an incident.
 
-    Alerts that are already linked do not change.
+    Alerts that are already linked are not changed.
 
-    Raise NotFoundError, or ConflictError if another open incident contains an alert.
+    Raise NotFoundError, or ConflictError if another open incident contains one of the alerts.
     """
     row = lock_incident(project.id, iid, session=work.session)
     alerts = lock_alerts_to_link(project.id, body.alerts, session=work.session)
@@ -269,7 +270,7 @@ def link_alerts(
 def unlink_alert(work: UnitOfWork, project: ProjectView, iid: int, alert_iid: int) -> Incident:
     """Unlink an alert from an incident.
 
-    Raise NotFoundError if there is no such incident or the alert is not linked to it.
+    Raise NotFoundError if there is no such incident, or if the alert is not linked to it.
     """
     row = lock_incident(project.id, iid, session=work.session)
     (alert,) = lock_alerts_to_link(project.id, [alert_iid], session=work.session)
@@ -283,7 +284,7 @@ def unlink_alert(work: UnitOfWork, project: ProjectView, iid: int, alert_iid: in
     row.alerts -= 1
     _add_alerts_entry(work, row, EntryKind.UNLINKED, [alert])
     if row.status in OPEN_STATUSES:
-        # Hold the fingerprints of the remaining alerts again.
+        # Reclaim the fingerprints of the remaining alerts.
         release_fingerprints([row.id], session=work.session)
         reclaim_fingerprints(row, session=work.session)
     incident = _build_resource(work, project, row)
@@ -303,7 +304,7 @@ def _add_alerts_entry(
 def _resolve_assignees(
     work: UnitOfWork, body: NewIncident | IncidentChange
 ) -> Sequence[str] | None:
-    """Return the names of the users to assign, or None to keep the assignees."""
+    """Return the user names of the new assignees, or None to make no change."""
     if body.assignee_ids is None:
         names = body.assignees
         return names and [name for name in names if name != listing.NO_ASSIGNEE]

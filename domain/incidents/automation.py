@@ -1,8 +1,9 @@
-"""Applies changes of alerts to incidents: rules open them, alerts join them, recoveries close them.
+"""Applies alert changes to incidents: rules open, alerts join, and recoveries close incidents.
 
-The background worker passes up to a few hundred changes of one transaction. Before any change to
-the incidents of a project, its counter is locked. Two workers with alerts of the same fingerprint
-run one after the other, and the second finds the incident of the first.
+The background worker passes up to a few hundred changes per transaction. The incident counter of a
+project is locked before the project's incidents are changed. Therefore, two workers that process
+alerts with the same fingerprint run one after the other, and the second worker finds the incident
+that the first worker opened.
 """
 
 from collections import defaultdict
@@ -59,7 +60,7 @@ _MAX_WAITING_ALERTS_PER_BATCH = 200
 
 
 def store_waiting_alerts(project_id: int, alert_ids: Collection[int], *, session: Session) -> None:
-    """Store alerts that wait for the end of a silence. Alerts that already wait are kept."""
+    """Store alerts that wait for the end of a silence. Alerts that already wait are not changed."""
     if alert_ids:
         rows = [{"project_id": project_id, "alert_id": each} for each in sorted(alert_ids)]
         statement = insert_into(IncidentWaiting, session=session).on_conflict_do_nothing()
@@ -67,7 +68,7 @@ def store_waiting_alerts(project_id: int, alert_ids: Collection[int], *, session
 
 
 def delete_waiting_alerts(alert_ids: Collection[int], *, session: Session) -> None:
-    """Delete waiting alerts that opened an incident, are resolved, or match no rule any more."""
+    """Delete waiting alerts that opened an incident, are resolved, or no longer match a rule."""
     if alert_ids:
         session.execute(delete_rows(IncidentWaiting).where(IncidentWaiting.alert_id.in_(alert_ids)))
 
@@ -103,7 +104,7 @@ def find_waiting_alerts(
     return [(row.id, row.status in OPEN_ALERTS) for row in rows]
 
 
-#: Changes after which an alert may open an incident. Acknowledging it has no effect.
+#: Kinds of changes after which an alert may open an incident. Acknowledgements have no effect.
 _FIRING_KINDS = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED, ChangeKind.RAISED})
 _RECOVERY_KINDS = frozenset({ChangeKind.RESOLVED, ChangeKind.IGNORED})
 
@@ -115,13 +116,14 @@ class IncidentContext:
     session: Session
     now: datetime
     reading: ParserSettings
-    #: Function that returns the URL of an alert's page for the path of its project and its number.
+    #: Function that returns the URL of an alert's web page, given the project path and the alert
+    #: number.
     alert_url: Callable[[str, int], str]
     paging: PagingSettings
 
 
 def apply_alert_changes(changes: Sequence[QueuedChange], context: IncidentContext) -> None:
-    """Open, extend and close incidents when alerts change. The caller commits."""
+    """Open, extend and close incidents when alerts change. The caller must commit."""
     by_project: dict[int, list[QueuedChange]] = defaultdict(list)
     for change in changes:
         by_project[change.project_id].append(change)
@@ -130,13 +132,14 @@ def apply_alert_changes(changes: Sequence[QueuedChange], context: IncidentContex
         .where(Project.id.in_(by_project), Project.deleted_at.is_(None))
         .order_by(Project.id)
     ).all()
-    # All projects are locked in this order before recipients of pages, to prevent deadlocks between
-    # workers.
+    # To prevent deadlocks between workers, all projects are locked in the order of their IDs,
+    # before any recipients of pages are locked.
     for project_id, _ in projects:
         lock_incidents(project_id, session=context.session)
     opened: list[OpenedIncident] = []
     for project_id, path in projects:
-        opened += _LockedProjectIncidents(project_id, path, context).follow(by_project[project_id])
+        incidents = _LockedProjectIncidents(project_id, path, context)
+        opened += incidents.process_changes(by_project[project_id])
     _page_responders(opened, context)
 
 
@@ -149,7 +152,7 @@ def open_incidents_for_waiting_alerts(
 ) -> None:
     """Open incidents for alerts that waited for the end of a silence or maintenance window.
 
-    `between` commits after each batch.
+    `between` is called after each batch, and must commit.
     """
     for project_id, path in find_waiting_projects(session=context.session):
         last: int | None = 0
@@ -162,7 +165,7 @@ def open_incidents_for_waiting_alerts(
 
 
 class _LockedProjectIncidents:
-    """The incidents of a project that is locked."""
+    """The incidents of a locked project."""
 
     def __init__(self, project_id: int, path: str, context: IncidentContext) -> None:
         self.id = project_id
@@ -171,15 +174,15 @@ class _LockedProjectIncidents:
         self.session = context.session
         self.opened: list[OpenedIncident] = []
 
-    def follow(self, changes: Sequence[QueuedChange]) -> Sequence[OpenedIncident]:
-        """Process changes in order, grouping similar ones, and return the opened incidents."""
+    def process_changes(self, changes: Sequence[QueuedChange]) -> Sequence[OpenedIncident]:
+        """Process changes in order, in groups of similar changes. Return the opened incidents."""
         known = [change for change in changes if change.kind in _FIRING_KINDS | _RECOVERY_KINDS]
         self._lock_alerts([change.alert_id for change in known])
         for is_firing, some in groupby(known, lambda change: change.kind in _FIRING_KINDS):
             if is_firing:
                 self._process_firing_changes(list(some))
             else:
-                self._close([change.alert_id for change in some])
+                self._close_incidents([change.alert_id for change in some])
         return self.opened
 
     def process_waiting_alerts(self, *, after: int) -> int | None:
@@ -193,47 +196,49 @@ class _LockedProjectIncidents:
         delete_waiting_alerts(
             [alert_id for alert_id, is_open in found if not is_open], session=self.session
         )
-        self._fire([alert_id for alert_id, is_open in found if is_open], raised=())
+        self._process_firing_alerts([alert_id for alert_id, is_open in found if is_open], raised=())
         return found[-1][0]
 
     def _lock_alerts(self, alert_ids: Sequence[int]) -> None:
-        """Lock the alerts to link, in the same order as changes of status."""
+        """Lock the alerts to link, in the same order as status changes."""
         ids = select(Alert.id).where(Alert.id.in_(alert_ids)).order_by(Alert.id)
         self.session.execute(ids.with_for_update(read=True, key_share=True)).all()
 
-    def _close(self, alert_ids: Sequence[int]) -> None:
+    def _close_incidents(self, alert_ids: Sequence[int]) -> None:
         closed = close_recovered_incidents(
             self.id, alert_ids, session=self.session, now=self.context.now
         )
         for incident in closed:
             details = {"status": "resolved", "by": "alerts"}
-            self._record(EventKind.INCIDENT_CHANGED, incident, details)
+            self._record_event(EventKind.INCIDENT_CHANGED, incident, details)
 
-    def _record(self, kind: EventKind, incident: Incident, details: Mapping[str, object]) -> None:
+    def _record_event(
+        self, kind: EventKind, incident: Incident, details: Mapping[str, object]
+    ) -> None:
         about = {"project": self.path, "iid": incident.iid, **details}
         event = Event(kind=kind, subject=incident.title, details=about)
         store_event(event, EventSource(), session=self.session, now=self.context.now)
 
     def _process_firing_changes(self, changes: Sequence[QueuedChange]) -> None:
         raised = {change.alert_id for change in changes if change.kind is ChangeKind.RAISED}
-        self._fire([change.alert_id for change in changes], raised=raised)
+        self._process_firing_alerts([change.alert_id for change in changes], raised=raised)
 
-    def _fire(self, alert_ids: Sequence[int], *, raised: Collection[int]) -> None:
+    def _process_firing_alerts(self, alert_ids: Sequence[int], *, raised: Collection[int]) -> None:
         firing = self._find_firing_alerts(alert_ids, raised)
         fingerprints = {each.alert.fingerprint for each in firing} - {None}
         holders = find_incidents_by_fingerprint(
             self.id, [each for each in fingerprints if each is not None], session=self.session
         )
         rules = {each.rule.id for each in firing if each.rule is not None}
-        states = {rule_id: self._state(rule_id) for rule_id in rules}
+        states = {rule_id: self._get_rule_state(rule_id) for rule_id in rules}
         planned = plan_incidents(firing, holders, states)
-        self._open(planned.openings)
-        self._join(planned.joinings)
+        self._open_incidents(planned.openings)
+        self._add_alerts_to_incidents(planned.joinings)
 
     def _find_firing_alerts(
         self, alert_ids: Sequence[int], raised: Collection[int]
     ) -> list[FiringAlert]:
-        """Return the data of alerts in their order, without deleted ones."""
+        """Return the data of alerts in the given order, without deleted alerts."""
         rows = self.session.execute(
             select(Alert.id, Alert.iid, Alert.fingerprint, Alert.severity).where(
                 Alert.id.in_(alert_ids)
@@ -259,10 +264,9 @@ class _LockedProjectIncidents:
     def _find_rules(
         self, alert_ids: Sequence[int]
     ) -> tuple[Mapping[int, ActiveRule], Collection[int]]:
-        """Return the first matching rule for each alert, and the alerts that wait.
+        """Return the first matching rule for each alert, and the IDs of waiting alerts.
 
-        Alerts wait if they are silenced and no rule that they match opens incidents for silenced
-        alerts.
+        Silenced alerts wait unless they match a rule that opens incidents for silenced alerts.
         """
         rules = find_active_rules(self.id, session=self.session)
         if not rules or not alert_ids:
@@ -278,7 +282,7 @@ class _LockedProjectIncidents:
         waiting = dict(_find_matching_rules(rules, muted)).keys() - opening
         return {**dict(_find_matching_rules(rules, audible)), **opening}, waiting
 
-    def _state(self, rule_id: int) -> RuleState:
+    def _get_rule_state(self, rule_id: int) -> RuleState:
         rows = self.session.execute(
             select(Incident.id, Incident.status, Incident.created_at)
             .where(Incident.rule_id == rule_id)
@@ -289,7 +293,7 @@ class _LockedProjectIncidents:
         is_open = bool(recent) and recent[0].status in OPEN_STATUSES
         return RuleState(count=len(recent), newest=recent[0].id if is_open else None)
 
-    def _open(self, openings: Sequence[PlannedIncident]) -> None:
+    def _open_incidents(self, openings: Sequence[PlannedIncident]) -> None:
         opened = open_incidents_by_rules(
             self.id,
             openings,
@@ -303,16 +307,16 @@ class _LockedProjectIncidents:
         for incident, opening in zip(opened, openings, strict=True):
             alerts = [alert.iid for alert in opening.alerts[:MAX_LISTED_ALERTS]]
             details = {"alerts": alerts, "by": "rule", "rule": opening.rule.name}
-            self._record(EventKind.INCIDENT_CREATED, incident, details)
+            self._record_event(EventKind.INCIDENT_CREATED, incident, details)
             place = Namespace(project_id=self.id, path=self.path)
             self.opened.append(OpenedIncident(incident=incident, rule=opening.rule, project=place))
 
-    def _join(self, joinings: Mapping[int, PlannedJoin]) -> None:
+    def _add_alerts_to_incidents(self, joinings: Mapping[int, PlannedJoin]) -> None:
         if not joinings:
             return
         session, now = self.session, self.context.now
         links = {
-            incident_id: [*joining.again, *joining.over_limit]
+            incident_id: [*joining.alerts_with_held_fingerprint, *joining.over_limit]
             for incident_id, joining in joinings.items()
         }
         store_links(links, session=session)
@@ -344,7 +348,10 @@ def _find_matching_rules(
 
 
 def _build_join_entries(incident_id: int, joining: PlannedJoin) -> Iterator[NewTimelineEntry]:
-    for alerts, more in ((joining.again, {}), (joining.over_limit, {"rule": joining.rule_name})):
+    for alerts, more in (
+        (joining.alerts_with_held_fingerprint, {}),
+        (joining.over_limit, {"rule": joining.rule_name}),
+    ):
         if alerts:
             details = {**build_alert_details([alert.iid for alert in alerts]), **more}
             yield NewTimelineEntry(incident_id=incident_id, kind=EntryKind.JOINED, details=details)

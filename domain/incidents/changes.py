@@ -1,4 +1,4 @@
-"""Changes of an incident's texts, severity, assignees and status, which also affects its alerts."""
+"""Changes the texts, severity, assignees and status of incidents, and the status of alerts."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -56,10 +56,10 @@ def change_incident_status(
     session: Session,
     now: datetime,
 ) -> None:
-    """Change the status of a locked incident and of the alerts that follow it.
+    """Change the status of a locked incident and of its alerts.
 
-    Acknowledging an incident acknowledges its triggered alerts. Closing it resolves its open
-    alerts, but not ignored ones. Reopening it does not change its alerts.
+    Acknowledging an incident acknowledges its triggered alerts. Closing an incident resolves its
+    open alerts, but not its ignored alerts. Reopening an incident does not change its alerts.
     """
     if incident.status == status:
         return
@@ -112,7 +112,7 @@ def close_recovered_incidents(
     """Close incidents that are configured to close when all of their alerts are resolved.
 
     `alert_ids` are alerts that were resolved or ignored. Ignored alerts do not keep an incident
-    open. The caller has locked the incidents of the project.
+    open. The caller must have locked the incidents of the project.
     """
     rows = session.scalars(
         select(Incident)
@@ -165,7 +165,7 @@ def edit_incident(
     session: Session,
     now: datetime,
 ) -> None:
-    """Change the texts and the severity of a locked incident, and record this in its timeline."""
+    """Change the texts and severity of a locked incident, and add entries to its timeline."""
     entries = list(_apply_changes(incident, change))
     add_timeline_entries(entries, by=by, session=session, now=now)
     if entries:
@@ -176,7 +176,7 @@ def edit_incident(
 def release_pages_if_critical(
     incident: Incident, entries: Sequence[NewTimelineEntry], *, session: Session, now: datetime
 ) -> None:
-    """Send pages that quiet hours held back, if an incident has become critical."""
+    """Send pages that were delayed by quiet hours, if an incident has become critical."""
     was_changed = any(each.kind is EntryKind.SEVERITY for each in entries)
     if was_changed and incident.urgency == MAX_URGENCY:
         session.flush()
@@ -215,14 +215,14 @@ def _apply_changes(incident: Incident, change: IncidentChange) -> Iterator[NewTi
 
 
 def change_incident_severity(incident: Incident, urgency: int) -> NewTimelineEntry:
-    """Change the severity of an incident, and return a timeline entry for it."""
+    """Change the severity of an incident, and return a timeline entry for the change."""
     old, incident.urgency = incident.urgency, urgency
     details = {"old": convert_to_severity(old).value, "new": convert_to_severity(urgency).value}
     return NewTimelineEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
 
 
 def get_assignee_usernames(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the names of users to assign, without the ID 0, which unassigns all users.
+    """Return the names of users to assign. The ID 0, which stands for no assignee, is omitted.
 
     Raise InvalidError if an ID is unknown.
     """
@@ -238,7 +238,7 @@ def set_assignees(
     session: Session,
     now: datetime,
 ) -> None:
-    """Assign an incident to exactly these users.
+    """Assign an incident to exactly the given users.
 
     Users who are already assigned stay assigned even if they have lost their role. Raise
     InvalidError if a new user cannot be assigned.

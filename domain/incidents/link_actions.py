@@ -1,4 +1,4 @@
-"""Acknowledges incidents, and the alerts in the same message, from the link in a message."""
+"""Acknowledges the incidents and alerts in a message through the link in the message."""
 
 from sqlalchemy import select
 
@@ -19,7 +19,7 @@ from models import Incident
 
 
 def acknowledge_by_link(work: UnitOfWork, link: AcknowledgementLink, chosen: LinkSelection) -> int:
-    """Acknowledge the chosen items of a link that are still triggered, and return their number.
+    """Acknowledge the selected items of a link that are still triggered, and return their number.
 
     Raise ForbiddenError or InvalidError like `find_selected_subjects`.
     """

@@ -21,7 +21,7 @@ _MAX_ROWS_PER_STATEMENT = 500
 
 
 class LinkedAlert(NamedTuple):
-    """The data of an alert that links need."""
+    """The data of an alert that is needed to link it."""
 
     id: int
     iid: int
@@ -33,8 +33,8 @@ def lock_alerts_to_link(
 ) -> list[LinkedAlert]:
     """Return alerts sorted by ID, locked until the end of the transaction.
 
-    With the lock, no later change of these alerts is missed. Raise NotFoundError for an unknown
-    number, and InvalidError for more than MAX_ALERTS_PER_LINK numbers.
+    The lock ensures that no later change to these alerts is missed. Raise NotFoundError for an
+    unknown number, and InvalidError for more than MAX_ALERTS_PER_LINK numbers.
     """
     if len(set(iids)) > MAX_ALERTS_PER_LINK:
         message = f"At most {MAX_ALERTS_PER_LINK} alerts can be linked in one request."
@@ -58,7 +58,7 @@ def lock_alerts_to_link(
 def find_open_incidents_of_alerts(
     alert_ids: Iterable[int], *, session: Session
 ) -> Mapping[int, Incident]:
-    """Return the open incident of each alert that has one."""
+    """Return the open incident of each alert that belongs to an open incident."""
     rows = session.execute(
         select(IncidentAlert.alert_id, Incident)
         .join(Incident, Incident.id == IncidentAlert.incident_id)
@@ -94,7 +94,7 @@ AlertsByIncident = Mapping[int, Sequence[LinkedAlert]]
 
 
 def store_links(links: AlertsByIncident, *, session: Session) -> None:
-    """Link alerts to incidents by the IDs of the incidents. The caller updates the counts."""
+    """Link alerts to incidents, by incident ID. The caller must update the alert counts."""
     rows = [
         {"incident_id": incident_id, "alert_id": alert.id}
         for incident_id, alerts in links.items()
@@ -105,9 +105,9 @@ def store_links(links: AlertsByIncident, *, session: Session) -> None:
 
 
 def claim_fingerprints(links: AlertsByIncident, project_id: int, *, session: Session) -> None:
-    """Store the fingerprints of alerts for open incidents, and follow changes of alerts.
+    """Store the fingerprints of alerts for open incidents, and follow changes to alerts.
 
-    A fingerprint that another open incident holds is not reassigned.
+    Fingerprints that another open incident holds are not reassigned.
     """
     held = {
         alert.fingerprint: incident_id

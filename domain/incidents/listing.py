@@ -44,7 +44,7 @@ TABS: dict[str, tuple[str, ...]] = {
     "resolved": ("resolved",),
     "all": STATUSES,
 }
-#: Assignee of unassigned incidents. User names cannot have this value.
+#: Value that stands for no assignee. It is not a valid user name.
 NO_ASSIGNEE = "-"
 _ID_KEY = SortKey("id", IncidentRow.id.expression)
 SORT_ORDERS = {
@@ -55,7 +55,7 @@ SORT_ORDERS = {
         SortOrder(
             "severity",
             "Severity",
-            (SortKey("urgency", IncidentRow.urgency.expression, largest=MAX_URGENCY), _ID_KEY),
+            (SortKey("urgency", IncidentRow.urgency.expression, max_value=MAX_URGENCY), _ID_KEY),
         ),
     )
 }
@@ -69,7 +69,7 @@ _INCIDENT_SEARCH_INDEX = SearchIndex(
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentFilter:
-    """A filter on the incidents of a project. None and empty values match any incident."""
+    """A filter for the incidents of a project. None and empty values match any incident."""
 
     project_id: int
     statuses: tuple[str, ...] = STATUSES
@@ -79,15 +79,15 @@ class IncidentFilter:
     assignee: str | None = None
     #: Number of an alert that is linked to the incident.
     alert: int | None = None
-    #: Incidents that match `search`. It is set by `resolve_incident_filter`.
+    #: Incidents that match `search`, as set by `resolve_incident_filter`.
     matches: SearchResult | None = None
-    #: IDs of the incidents of the assignee or alert, unless there are too many. It is set by
-    #: `resolve_incident_filter`.
+    #: IDs of the assignee's or alert's incidents, as set by `resolve_incident_filter`. It is None
+    #: if there are too many incidents.
     ids: tuple[int, ...] | None = None
 
     @property
     def is_narrow(self) -> bool:
-        """True if the filter uses more than the status."""
+        """True if the filter has conditions other than the status."""
         return bool(self.search or self.severity or self.assignee or self.alert is not None)
 
 
@@ -99,7 +99,7 @@ class IncidentSlice(ListSlice):
 
 
 def resolve_incident_filter(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
-    """Return the filter with its search and names resolved, so that this happens only once."""
+    """Look up the search, assignee and alert of a filter, and return a filter with the results."""
     if wanted.ids is None:
         wanted = replace(wanted, ids=_find_named_ids(wanted, session=session))
     if not wanted.search or wanted.matches is not None:
@@ -114,7 +114,7 @@ def resolve_incident_filter(wanted: IncidentFilter, *, session: Session) -> Inci
 def _find_named_ids(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
     """Return the IDs of an assignee's or alert's incidents, or None if there are too many.
 
-    Without statistics, the planner would otherwise read all incidents of the project.
+    The list of IDs prevents a planner without statistics from reading all incidents of the project.
     """
     if wanted.alert is not None:
         found = _build_alert_query(wanted.project_id, wanted.alert)
@@ -142,13 +142,13 @@ def list_incidents(
         .join(first, first.c.key_id == IncidentRow.id)
         .order_by(*build_order_by(columns, order=part.order, backwards=part.is_backwards))
     ).all()
-    return part.page_of([(row[0], part.order.values_of(row)) for row in rows])
+    return part.build_page([(row[0], part.order.get_sort_values(row)) for row in rows])
 
 
 def _build_branches(
     wanted: IncidentFilter, part: IncidentSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Yield a query with enough rows for the page for each status, or one for all statuses."""
+    """Yield one query for each status, or one for all statuses, with enough rows for the page."""
     keys = part.order.keys
     found = select(*(key.column.label(f"key_{key.name}") for key in keys))
     found = part.limit_query([key.column for key in keys], found.where(*_build_conditions(wanted)))
@@ -163,10 +163,10 @@ def _build_branches(
 
 def _build_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     is_listed = wanted.ids is not None or (
-        wanted.matches is not None and not wanted.matches.are_many
+        wanted.matches is not None and not wanted.matches.has_too_many_matches
     )
-    # Without statistics, the planner would otherwise scan all incidents of the project instead of
-    # those in the list of IDs.
+    # Without `+ 0`, a planner without statistics would scan all incidents of the project instead of
+    # the incidents in the list of IDs.
     project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
     yield project == wanted.project_id
     if wanted.severity is not None:
@@ -205,13 +205,13 @@ def _build_alert_query(project_id: int, iid: int) -> Select[int]:
 
 
 def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, int]:
-    """Return the number of incidents for every status.
+    """Return the number of incidents, by status.
 
     A number above COUNT_LIMIT is a lower bound. The result is empty if too many incidents match the
     search.
     """
     wanted = resolve_incident_filter(wanted, session=session)
-    if wanted.matches is not None and wanted.matches.are_many:
+    if wanted.matches is not None and wanted.matches.has_too_many_matches:
         return {}
     conditions = list(_build_conditions(wanted))
     # Without an order, Postgres may scan the table.
@@ -247,7 +247,7 @@ def find_incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[Inci
 def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
     """Lock the incidents of a project until the end of the transaction, and return their counter.
 
-    To prevent deadlocks, every change of an incident takes this lock before any lock on alerts.
+    To prevent deadlocks, every change to an incident takes this lock before any lock on alerts.
     """
     insert = insert_into(IncidentCounter, session=session)
     row = {"project_id": project_id, "last_iid": 0}
@@ -270,7 +270,7 @@ def lock_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow
 
 
 def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
-    """Return the ID of an incident's row.
+    """Return the database ID of an incident.
 
     Raise NotFoundError if there is no such incident.
     """
@@ -283,7 +283,7 @@ def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
 
 
 def get_incident_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
-    """Return the row of an incident.
+    """Return the database row of an incident.
 
     Raise NotFoundError if there is no such incident.
     """
@@ -304,7 +304,7 @@ def _build_not_found_error(iid: int) -> NotFoundError:
 def build_incident_resources(
     rows: Sequence[IncidentRow], *, url: str, session: Session
 ) -> list[Incident]:
-    """Convert rows of incidents to resources, with a fixed number of queries.
+    """Convert the database rows of incidents to resources, with a fixed number of queries.
 
     `url` is the URL of the list, without a trailing slash.
     """

@@ -1,4 +1,4 @@
-"""Actions on comments on incidents, which are written in Markdown.
+"""Actions on incident comments, which are written in Markdown.
 
 As in GitLab, internal comments are visible to members with the Reporter role or higher. Members
 with a lower role cannot see them, even if a custom role lets them see incidents.
@@ -58,7 +58,7 @@ def list_notes(
 
 @read_action("incident_notes.show")
 def show_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> IncidentNote:
-    """Show an entry of the timeline.
+    """Show an entry in the timeline of an incident.
 
     Raise NotFoundError if there is no such entry.
     """
@@ -91,9 +91,9 @@ def create_note(
 def change_note(
     work: UnitOfWork, project: ProjectView, iid: int, note_id: int, change: IncidentNoteChange
 ) -> IncidentNote:
-    """Change a comment.
+    """Change a comment on an incident.
 
-    Before release 18.0, `internal` can change as well.
+    Before release 18.0, `internal` can also be changed.
 
     Raise InvalidError, NotFoundError or ForbiddenError.
     """
@@ -112,7 +112,7 @@ def change_note(
 
 @action("incident_notes.delete")
 def delete_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> None:
-    """Delete a comment.
+    """Delete a comment on an incident.
 
     Raise NotFoundError or ForbiddenError.
     """
@@ -146,7 +146,7 @@ def _get_changeable_comment(
     """
     row = _get_note(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:
-        raise ForbiddenError("Only comments can be changed, not other entries of the timeline.")
+        raise ForbiddenError("Only comments can be changed, not other entries in the timeline.")
     if row.user_id != work.actor.id and not project.can_maintain:
         raise ForbiddenError("You need the Maintainer role to change other users' comments.")
     return row

@@ -1,6 +1,6 @@
-"""Opens incidents that users request, and incidents of rules.
+"""Opens incidents at the request of users or rules.
 
-Omitted fields are composed from the first alert, as in GitLab. Plain text of a sender is escaped
+Omitted fields are composed from the first alert, as in GitLab. Plain text from a sender is escaped
 for Markdown. The annotation platform_incident_markdown contains Markdown, and is appended
 unchanged.
 """
@@ -67,8 +67,8 @@ class AlertReport:
     hosts: tuple[str, ...]
     query: str | None
     started_at: datetime
-    #: Markdown of the sender. It is only available for some formats, and while the payload is
-    #: stored.
+    #: Markdown from the sender. It is only available for some formats, and only while the payload
+    #: is stored.
     markdown: str | None
 
 
@@ -127,15 +127,15 @@ def _find_markdown_description(
     return found
 
 
-#: Title of alerts whose sender provides none.
+#: Title of alerts for which the sender provides no title.
 _DEFAULT_ALERT_TITLE = "New: Alert"
-#: Characters that start emphasis, code, links, HTML and escapes. An underscore only does so at the
-#: edge of a word.
+#: Pattern of characters that start emphasis, code, links, HTML and escapes. An underscore starts
+#: emphasis only at the edge of a word.
 _INLINE_SYNTAX = re.compile(
     r"[`*\[]|\\(?=[!-/:-@\[-`{-~]|$)|<(?=[A-Za-z/!?])|&(?=#?\w+;)|~(?=~)|(?<!\w)_|_(?!\w)",
     re.MULTILINE,
 )
-#: Characters that start a heading, quotation, list or rule at the beginning of a line.
+#: Pattern of characters that start a heading, quotation, list or rule at the beginning of a line.
 _BLOCK_SYNTAX = re.compile(r"^(\s*)(\d+(?=[.)])|[#>+=-])", re.MULTILINE)
 _BACKTICKS = re.compile("`+")
 _LINE_BREAK = "  \n"
@@ -143,7 +143,7 @@ _HORIZONTAL_RULE = "\n\n---\n\n"
 
 
 def compose_incident_title(report: AlertReport, iid: int) -> str:
-    """Return the title of the incident with this number."""
+    """Return the title of a new incident with the given number."""
     return f"New: Incident {iid}" if report.title == _DEFAULT_ALERT_TITLE else report.title
 
 
@@ -173,7 +173,7 @@ def _compose_lines(report: AlertReport, alert_url: str) -> Iterator[str]:
 
 
 def _format_time(moment: datetime) -> str:
-    """Return a time in the format of GitLab, such as `12 September 2019, 6:00AM (UTC)`."""
+    """Return a time in GitLab's format, such as `12 September 2019, 6:00AM (UTC)`."""
     utc = moment.astimezone(UTC)
     return f"{utc.day} {utc:%B} {utc.year}, {utc.hour % 12 or 12}:{utc:%M%p} (UTC)"
 
@@ -200,7 +200,7 @@ def _format_code_span(text: str) -> str:
     return f"{fence}{padding}{inner}{padding}{fence}"
 
 
-#: Function that returns the URL of an alert's page for its number.
+#: Function that returns the URL of an alert's web page, given the alert number.
 AlertUrlBuilder = Callable[[int], str]
 
 
@@ -223,8 +223,8 @@ def open_incident(
 ) -> Incident:
     """Open an incident.
 
-    Raise InvalidError, NotFoundError, or ConflictError if an open incident already contains an
-    alert.
+    Raise InvalidError, NotFoundError, or ConflictError if an open incident already contains one of
+    the alerts.
     """
     counter = lock_incidents(project.id, session=session)
     alerts = lock_alerts_to_link(project.id, new.alerts, session=session)
@@ -256,7 +256,7 @@ def _store_incident(
 ) -> None:
     row.alerts = len(alerts)
     session.add(row)
-    session.flush()  # Assigns the ID.
+    session.flush()  # The flush assigns the ID.
     if alerts:
         store_links({row.id: alerts}, session=session)
         claim_fingerprints({row.id: alerts}, row.project_id, session=session)
@@ -312,7 +312,7 @@ def open_incidents_by_rules(
 ) -> list[Incident]:
     """Store the incidents that rules open, with a fixed number of statements.
 
-    The caller has locked the incidents of the project.
+    The caller must have locked the incidents of the project.
     """
     if not openings:
         return []
@@ -325,7 +325,7 @@ def open_incidents_by_rules(
     ]
     counter.last_iid += len(openings)
     session.add_all(rows)
-    session.flush()  # Assigns the IDs.
+    session.flush()  # The flush assigns the IDs.
     links: dict[int, Sequence[LinkedAlert]] = {
         row.id: opening.alerts for row, opening in zip(rows, openings, strict=True)
     }

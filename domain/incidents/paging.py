@@ -1,4 +1,4 @@
-"""Pages people about incidents. Their notification rules select the contacts, as for alerts."""
+"""Pages users about incidents. The users' notification rules select the contacts, as for alerts."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -28,19 +28,19 @@ def page_users_about_incident(
 ) -> Sequence[str]:
     """Page users about an incident, and return their names.
 
-    If a user cannot be paged now, raise InvalidError with the reason and send no pages.
+    If a user cannot currently be paged, raise InvalidError with the reason and send no pages.
     """
     is_critical = incident.urgency == MAX_URGENCY
     people = check_reachable(names, project, work, field="users", is_critical=is_critical)
     session, now = work.session, work.now
     pages = build_incident_pages(incident, people, by=by, rule=None, session=session, now=now)
-    session.flush()  # The pages read the severity of the incident.
+    session.flush()  # Queueing the pages reads the stored severity.
     queue_pages(pages, session=session, now=now)
     return sorted(people.values())
 
 
 def has_just_paged(incident_id: int, names: Collection[str], *, work: UnitOfWork) -> bool:
-    """Return whether the user has just paged these people about an incident with the same form."""
+    """Return whether the user has just paged the same users about an incident."""
     entries = work.session.scalars(
         select(IncidentNote.text).where(
             *(IncidentNote.incident_id == incident_id, IncidentNote.user_id == work.actor.id),
@@ -99,7 +99,7 @@ def find_incident_page_reasons(
     channel_id: int | None,
     session: Session,
 ) -> Mapping[int, PageReason]:
-    """Return the user or rule that last paged a person, by incident. Channels are not paged."""
+    """Return the user or rule that last paged a user, by incident. Channels are never paged."""
     name = session.scalar(select(User.username).where(User.id == user_id))
     rows = session.scalars(
         select(IncidentNote)

@@ -1,4 +1,4 @@
-"""Responders that rules assign to incidents and page: users, and users on call in schedules.
+"""Responders for incidents that rules open: users, and users on call in schedules.
 
 The timeline shows responders who cannot be reached, and gaps in schedules. Escalations of the
 alerts continue independently. If no responder is paged, maintainers are notified.
@@ -68,7 +68,7 @@ class OpenedIncident:
 def find_responder_targets(
     rule_ids: Collection[int | None], *, session: Session
 ) -> Mapping[int, tuple[Target, ...]]:
-    """Return the ordered responders of rules, by the ID of the rule.
+    """Return the ordered responders of rules, by rule ID.
 
     Rules without responders are omitted.
     """
@@ -87,7 +87,7 @@ def find_responder_targets(
 def find_responders_on_call(
     rule_ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[EscalationTarget]]:
-    """Return the responders of rules with their names."""
+    """Return the responders of rules with their names, by rule ID."""
     targets = find_responder_targets(rule_ids, session=session)
     names = find_target_names({each for some in targets.values() for each in some}, session=session)
     return {
@@ -112,11 +112,11 @@ def store_responders(rule_id: int, targets: Sequence[Target], *, session: Sessio
 def assign_and_page_responders(
     opened: Sequence[OpenedIncident], policy: PagingSettings, *, session: Session, now: datetime
 ) -> None:
-    """Assign and page the responders of rules for the incidents that these rules opened.
+    """Assign and page the responders of rules for the incidents that the rules opened.
 
-    Incidents that have been resolved in the meantime are skipped. If no page is sent for an
-    incident, maintainers are notified. To prevent deadlocks between workers, all pages are queued
-    together, in a fixed order of their recipients.
+    Incidents that have already been resolved are skipped. If no page is sent for an incident,
+    maintainers are notified. To prevent deadlocks between workers, all pages are queued together,
+    in a fixed order of recipients.
     """
     targets = find_responder_targets({each.rule.id for each in opened}, session=session)
     calls = [
@@ -137,12 +137,12 @@ def assign_and_page_responders(
     uncalled: list[OpenedIncident] = []
     for each, step in calls:
         place, is_critical = each.key
-        reached = recipients.of(place, step, is_critical=is_critical)
+        reached = recipients.find_step_recipients(place, step, is_critical=is_critical)
         _assign_responders(each, reached, able[place], session=session, now=now)
         pages += _build_pages(each, reached, recipients.names, session=session, now=now)
         if not reached.user_ids:
             uncalled.append(each)
-    session.flush()  # The pages read the severities of the incidents.
+    session.flush()  # Queueing the pages reads the stored severities.
     queue_pages(pages, session=session, now=now)
     notify_of_paging_failure(uncalled, NO_RESPONDER_REACHED, policy, session=session, now=now)
 
@@ -198,7 +198,7 @@ def _build_pages(
 ) -> Sequence[NewPage]:
     """Return the pages for an incident.
 
-    The timeline records who is paged, who is not, and why.
+    The timeline records which users are paged, and why other users are not paged.
     """
     incident, rule = opened.incident, opened.rule.name
     people = {each: names[Target(TargetKind.USER, each)] for each in reached.user_ids}

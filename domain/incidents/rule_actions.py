@@ -41,7 +41,7 @@ MAX_INCIDENT_RULES = 50
 def list_rules(
     work: UnitOfWork, project: ProjectView, query: IncidentRuleQuery
 ) -> ListPage[IncidentRule]:
-    """List the incident rules in the order in which they are applied."""
+    """List the incident rules of a project in the order in which they are applied."""
     found = fetch_list_page(
         _build_rules_query(project), {"id": RuleRow.id}, query.part, session=work.session
     )
@@ -101,7 +101,7 @@ def change_rule(
 ) -> IncidentRule:
     """Change an incident rule.
 
-    Incidents that the rule opened do not change.
+    Incidents that the rule has opened are not changed.
 
     Raise InvalidError, NotFoundError, or ConflictError if another rule has the same name.
     """
@@ -160,12 +160,12 @@ def _resolve_responders(
 ) -> Sequence[Target]:
     """Return the responders of a rule.
 
-    Current responders are always accepted, so that a rule can still be changed after one of them
-    has left. Raise InvalidError if a new responder cannot be paged in this project.
+    Current responders are always accepted, so that a rule can still be changed after a responder
+    has left the project. Raise InvalidError if a new responder cannot be paged in this project.
     """
-    wanted = given.called
+    wanted = given.responder_targets
     if wanted:
-        # Prevents schedules from being deleted, and users from leaving, in the meantime.
+        # The lock prevents schedules from being deleted, and users from leaving, during the change.
         lock_policies_and_routes(project, session=work.session)
     new = [each for each in wanted if each not in present]
     today = work.now.date()
@@ -196,11 +196,11 @@ def _store_rule(
     called: Sequence[Target] | None,
     kind: EventKind,
 ) -> None:
-    """Store and record a rule if it has changed. If `called` is None, its responders are kept."""
+    """Store and record a changed rule. If `called` is None, its responders are not changed."""
     name = _validate_name(wanted.name)
     values = {
         "name": name,
-        "conditions": wanted.conditions().to_json(),
+        "conditions": wanted.build_conditions().to_json(),
         "closes_when_resolved": wanted.close_when_resolved,
         "opens_when_silenced": wanted.open_when_silenced,
         "quiets_alerts": wanted.quiet_alerts,
@@ -219,7 +219,7 @@ def _store_rule(
     except IntegrityError as error:
         message = f'An incident rule named "{name}" already exists.'
         raise ConflictError(message, field="name") from error
-    # Changes of alerts are followed as long as a rule can open incidents.
+    # Changes to alerts are followed as long as a rule can open incidents.
     add_follower(project.id, Follower.INCIDENTS, session=work.session)
     remove_follower_if_unneeded(project.id, session=work.session)
     if calls_others:

@@ -5,8 +5,8 @@ active rules from the database.
 
 As in GitLab, each alert opens its own incident, with two exceptions. If an open incident holds the
 fingerprint of an alert, the alert joins this incident. If a rule has opened STORM_SIZE incidents
-within STORM_TIME, further alerts join its newest incident until that incident is closed. Therefore,
-the list of incidents stays readable during an alert storm.
+within STORM_TIME, further alerts join the rule's newest incident until that incident is closed.
+Therefore, the list of incidents stays readable during an alert storm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ class ActiveRule:
     id: int
     name: str
     conditions: AlertConditions
-    #: True if incidents of the rule are closed when all of their alerts are resolved.
+    #: True if the rule's incidents are closed when all of their alerts are resolved.
     closes_when_resolved: bool
-    #: True if open alerts of acknowledged incidents of the rule do not page.
+    #: True if no pages are sent for open alerts of the rule's acknowledged incidents.
     quiets_alerts: bool
     #: True if the rule also opens incidents for silenced alerts and during maintenance windows.
     opens_when_silenced: bool
@@ -74,13 +74,13 @@ class RuleState:
     """The incidents that a rule has opened within STORM_TIME."""
 
     count: int = 0
-    #: Newest incident if it is open: its ID, or an incident that will be opened.
+    #: ID of the newest incident if it is open, or an incident that will be opened.
     newest: "int | PlannedIncident | None" = None
 
 
 @dataclass(eq=False)
 class PlannedIncident:
-    """An incident to open by a rule, with its alerts. The first alert determines its title."""
+    """An incident that a rule opens, with its alerts. The first alert determines the title."""
 
     rule: ActiveRule
     alerts: list[LinkedAlert]
@@ -92,8 +92,8 @@ class PlannedJoin:
     """Alerts that join an open incident."""
 
     #: Alerts with a fingerprint that the incident holds.
-    again: list[LinkedAlert] = field(default_factory=list)
-    #: Alerts that exceed the limit of a rule with the name `rule_name`.
+    alerts_with_held_fingerprint: list[LinkedAlert] = field(default_factory=list)
+    #: Alerts that exceed the limit of the rule `rule_name`.
     over_limit: list[LinkedAlert] = field(default_factory=list)
     rule_name: str = ""
     #: Highest urgency of alerts that exceed the limit, or of linked alerts whose severity was
@@ -106,7 +106,7 @@ class IncidentPlan:
     """The incidents to open, and the alerts that join existing incidents."""
 
     openings: list[PlannedIncident] = field(default_factory=list)
-    #: Alerts that join, by the ID of the incident.
+    #: Alerts that join incidents, by incident ID.
     joinings: dict[int, PlannedJoin] = field(default_factory=dict)
 
     def get_or_create_planned_join(self, incident_id: int) -> PlannedJoin:
@@ -117,10 +117,10 @@ class IncidentPlan:
 def plan_incidents(
     alerts: Sequence[FiringAlert], holders: Mapping[bytes, int], states: Mapping[int, RuleState]
 ) -> IncidentPlan:
-    """Decide about firing alerts in order.
+    """Plan the incidents for firing alerts, in order.
 
     `holders` contains the open incident for each fingerprint. `states` contains the state of each
-    rule by its ID; the states are updated.
+    rule, by rule ID; the states are updated.
     """
     planned = IncidentPlan()
     held: dict[bytes, int | PlannedIncident] = dict(holders)
@@ -146,7 +146,7 @@ def _join_incident(
     if isinstance(holder, PlannedIncident):
         holder.alerts.append(each.alert)
     else:
-        planned.get_or_create_planned_join(holder).again.append(each.alert)
+        planned.get_or_create_planned_join(holder).alerts_with_held_fingerprint.append(each.alert)
     return holder
 
 

@@ -1,4 +1,4 @@
-"""The timeline of an incident: comments of users, and changes of the incident."""
+"""The timeline of an incident: user comments, and changes to the incident."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from domain.core.types.base import Resource
 from domain.incidents.types import EntryFilter, EntryKind, IncidentPerson
 from models import IncidentNote
 
-#: Maximum number of alerts that an entry lists. Further alerts are only counted.
+#: Maximum number of alerts that an entry lists. Additional alerts are only counted.
 MAX_ALERTS_PER_ENTRY = 20
 
 
@@ -62,7 +62,7 @@ class TimelineEntry(Resource):
 
     @property
     def is_comment(self) -> bool:
-        """True if the entry is a comment of a user."""
+        """True if the entry is a comment by a user."""
         return self.kind is EntryKind.NOTE
 
     @property
@@ -85,8 +85,8 @@ def build_alert_details(numbers: Sequence[int]) -> dict[str, Any]:
 def add_timeline_entries(
     entries: Iterable[NewTimelineEntry], *, by: EventActor | None, session: Session, now: datetime
 ) -> None:
-    """Store entries. Without an actor, they belong to the service itself."""
-    rows = [_build_values(entry, by, now) for entry in entries]
+    """Store entries. If `by` is None, they are attributed to the service itself."""
+    rows = [_build_note_values(entry, by, now) for entry in entries]
     if rows:
         session.execute(insert(IncidentNote), rows)
 
@@ -94,14 +94,16 @@ def add_timeline_entries(
 def add_timeline_entry(
     entry: NewTimelineEntry, *, by: EventActor | None, session: Session, now: datetime
 ) -> IncidentNote:
-    """Store an entry, and return its row for modules of this package."""
-    row = IncidentNote(**_build_values(entry, by, now))
+    """Store an entry, and return its row, which only modules of this package may use."""
+    row = IncidentNote(**_build_note_values(entry, by, now))
     session.add(row)
-    session.flush()  # Assigns the ID.
+    session.flush()  # The flush assigns the ID.
     return row
 
 
-def _build_values(entry: NewTimelineEntry, by: EventActor | None, now: datetime) -> dict[str, Any]:
+def _build_note_values(
+    entry: NewTimelineEntry, by: EventActor | None, now: datetime
+) -> dict[str, Any]:
     return {
         "incident_id": entry.incident_id,
         "user_id": by.id if by else None,

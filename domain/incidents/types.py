@@ -40,9 +40,10 @@ MAX_INCIDENT_COMMENT_LENGTH = 10_000
 #: Maximum number of alerts that a request can link.
 MAX_ALERTS_PER_LINK = 200
 _SEVERITIES = tuple(Severity)
-#: Urgency of the severity critical.
+#: Urgency that corresponds to the severity critical.
 MAX_URGENCY = len(_SEVERITIES) - 1
-#: Maximum number of linked alerts that an incident lists. Its count includes all of them.
+#: Maximum number of linked alerts that an incident lists. The count of an incident includes all
+#: linked alerts.
 MAX_LISTED_ALERTS = 100
 MAX_INCIDENT_RULE_NAME_LENGTH = 255
 _MAX_NAME_LENGTH = 255
@@ -73,10 +74,10 @@ def convert_to_severity(urgency: int) -> Severity:
 class EntryKind(StrEnum):
     """The kind of a timeline entry."""
 
-    #: Comment of a user.
+    #: Comment by a user.
     NOTE = "note"
     OPENED = "opened"
-    #: New alerts that joined because of their fingerprint, or because a rule opened too many
+    #: New alerts that were added because of their fingerprint, or because a rule opened too many
     #: incidents.
     JOINED = "joined"
     #: Alerts that a user linked or unlinked.
@@ -84,26 +85,26 @@ class EntryKind(StrEnum):
     UNLINKED = "unlinked"
     STATUS = "status"
     SEVERITY = "severity"
-    #: Assignment of the user whose name is the text.
+    #: Assignment of a user. The text is the user name.
     ASSIGNED = "assigned"
     UNASSIGNED = "unassigned"
-    #: Page by a user or a rule. The text is the user name, and the details contain the key of the
-    #: page.
+    #: Page that a user or a rule requested. The text is the name of the paged user, and the details
+    #: contain the key of the page.
     PAGED = "paged"
     #: Reason why the user was not paged or not reached, as a sentence without its subject.
     PAGE = "page"
-    #: Responders that a rule did not page because of a gap, with the reasons.
+    #: Reasons why a rule did not page all of its responders, such as a gap in a schedule.
     UNPAGED = "unpaged"
     TITLE = "title"
     DESCRIPTION = "description"
-    #: Change of whether the incident is closed when its alerts are resolved.
+    #: Change of the setting that closes the incident when its alerts are resolved.
     CLOSING = "closing"
-    #: Change of whether alerts of the acknowledged incident do not page.
+    #: Change of the setting that stops pages for alerts while the incident is acknowledged.
     QUIET = "quiet"
 
 
 class EntryFilter(StrEnum):
-    """A filter on the entries of a timeline."""
+    """A filter for the entries in a timeline."""
 
     ALL = "all_notes"
     COMMENTS = "only_comments"
@@ -111,9 +112,9 @@ class EntryFilter(StrEnum):
 
 
 def validate_incident_title(text: str) -> str:
-    """Return a title on one line.
+    """Return a title as one line.
 
-    Raise InvalidError if it is not valid.
+    Raise InvalidError if the title is empty or too long.
     """
     title = " ".join(replace_unstorable_characters(text).split())
     if not title or len(title) > MAX_INCIDENT_TITLE_LENGTH:
@@ -126,7 +127,7 @@ def validate_incident_title(text: str) -> str:
 def validate_incident_description(text: str) -> str:
     """Return a description, which may be empty.
 
-    Raise InvalidError if it is too long.
+    Raise InvalidError if the text is too long.
     """
     return validate_lines(text, "description", MAX_INCIDENT_DESCRIPTION_LENGTH)
 
@@ -134,7 +135,7 @@ def validate_incident_description(text: str) -> str:
 def validate_comment(text: str) -> str:
     """Return a comment.
 
-    Raise InvalidError if it is empty or too long.
+    Raise InvalidError if the comment is empty or too long.
     """
     note = validate_lines(text, "body", MAX_INCIDENT_COMMENT_LENGTH)
     if not note:
@@ -145,7 +146,7 @@ def validate_comment(text: str) -> str:
 def validate_lines(text: str, field: str, longest: int) -> str:
     """Return a multi-line text, which may be empty.
 
-    Raise InvalidError if it is too long.
+    Raise InvalidError if the text is too long.
     """
     lines = replace_unstorable_characters(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:
@@ -182,16 +183,17 @@ class IncidentQuery(KeysetQuery):
     )
     search: _Search = Field(
         default="",
-        description="Words, or beginnings of words, in the title or description. All of them must "
-        "occur.",
+        description="Words or word prefixes that the title or description must contain.",
     )
     sort: Literal["created", "oldest", "severity"] = "created"
     order_by: Literal["created_at"] = Field(
-        default="created_at", description="Accepted for compatibility, without effect. Use `sort`."
+        default="created_at", description="Accepted for compatibility, but ignored. Use `sort`."
     )
 
 
-_QUIET_ALERTS_DESCRIPTION = "True if the open alerts of the incident do not page anyone while"
+_QUIET_ALERTS_DESCRIPTION = (
+    "True if no pages are sent for the open alerts while the incident is acknowledged."
+)
 
 
 class _IncidentFields(Body):
@@ -222,7 +224,7 @@ class _IncidentFields(Body):
     quiet_alerts: Annotated[
         bool | None,
         Option("--quiet-alerts/--page-alerts"),
-        Field(description=f"{_QUIET_ALERTS_DESCRIPTION} it is acknowledged."),
+        Field(description=_QUIET_ALERTS_DESCRIPTION),
     ] = None
     page_assignees: Annotated[
         bool,
@@ -242,7 +244,7 @@ class NewIncident(_IncidentFields):
 
 
 class IncidentChange(_IncidentFields):
-    """Changes to an incident. Omitted fields are kept."""
+    """Changes to an incident. Omitted fields are not changed."""
 
     status: Literal["triggered", "acknowledged", "resolved"] | None = Field(
         default=None,
@@ -254,7 +256,7 @@ class IncidentChange(_IncidentFields):
 class IncidentPerson(Resource):
     """A user who opened an incident, commented on it or is assigned to it."""
 
-    id: int | None = Field(description="Null if the account was deleted.")
+    id: int | None = Field(description="User id. Null if the account was deleted.")
     username: str
 
 
@@ -262,7 +264,7 @@ class Incident(Resource):
     """An incident."""
 
     id: int
-    iid: int = Field(description="Number of the incident within the project.")
+    iid: int = Field(description="Number of the incident in the project.")
     project_id: int
     title: str
     description: str = Field(description="Description in Markdown.")
@@ -274,7 +276,7 @@ class Incident(Resource):
     )
     alerts_count: int
     close_when_resolved: bool
-    quiet_alerts: bool = Field(description=f"{_QUIET_ALERTS_DESCRIPTION} it is acknowledged.")
+    quiet_alerts: bool = Field(description=_QUIET_ALERTS_DESCRIPTION)
     rule_id: int | None = Field(description="Id of the rule that opened the incident.")
     author: IncidentPerson | None = Field(
         description="User who opened the incident. Null if a rule or command opened it."
@@ -297,7 +299,7 @@ class IncidentPageBody(Body):
     users: Annotated[
         Words,
         Option("--user"),
-        Field(description="User names. The default is the assignees of the incident."),
+        Field(description="User names. Defaults to the assignees of the incident."),
     ] = ()
 
 
@@ -328,11 +330,11 @@ class _NoteFields(Body):
         default=None,
         description="True to show the comment only to members with the Reporter role or higher.",
     )
-    confidential: bool | None = Field(default=None, description="Former name of `internal`.")
+    confidential: bool | None = Field(default=None, description="Deprecated alias of `internal`.")
 
     @property
     def is_internal(self) -> bool | None:
-        """True if the comment is internal, by either name of the field. None if it is omitted."""
+        """Value of `internal` or of its alias `confidential`. None if both are omitted."""
         return self.confidential if self.internal is None else self.internal
 
 
@@ -343,13 +345,13 @@ class NewIncidentNote(_NoteFields):
 
 
 class IncidentNoteChange(_NoteFields):
-    """Changes to a comment. Omitted fields are kept."""
+    """Changes to a comment. Omitted fields are not changed."""
 
     body: Text | None = Field(default=None, description="Text of the comment in Markdown.")
 
 
 class IncidentNote(Resource):
-    """An entry of the timeline of an incident."""
+    """An entry in the timeline of an incident."""
 
     id: int
     kind: EntryKind
@@ -357,9 +359,9 @@ class IncidentNote(Resource):
     author: IncidentPerson | None = Field(
         description="User who created the entry. Null if a rule or command created it."
     )
-    system: bool = Field(description="True if the entry describes a change of the incident.")
+    system: bool = Field(description="True if the entry describes a change to the incident.")
     internal: bool
-    confidential: bool = Field(description="Former name of `internal`.")
+    confidential: bool = Field(description="Deprecated alias of `internal`.")
     noteable_type: Literal["Incident"] = "Incident"
     noteable_id: int
     noteable_iid: int
@@ -380,7 +382,7 @@ class NewIncidentRule(ConditionsBody):
         bool,
         Option("--close-when-resolved/--close-by-hand"),
         Field(
-            description="True to close incidents of the rule when all of their alerts are resolved."
+            description="True to close the rule's incidents when all of their alerts are resolved."
         ),
     ] = False
     open_when_silenced: Annotated[
@@ -388,23 +390,20 @@ class NewIncidentRule(ConditionsBody):
         Option("--open-when-silenced/--skip-silenced"),
         Field(
             description="True to open incidents for alerts that are silenced or in a maintenance "
-            "window. Otherwise, the rule opens them when the silence or window ends."
+            "window. Otherwise, the rule opens the incidents when the silence or window ends."
         ),
     ] = False
     quiet_alerts: Annotated[
         bool,
         Option("--quiet-alerts/--page-alerts"),
-        Field(
-            description="True if open alerts of its incidents do not page anyone while the "
-            "incident is acknowledged."
-        ),
+        Field(description="True if no pages are sent for open alerts of acknowledged incidents."),
     ] = False
     responders: Annotated[
         tuple[GivenTarget | Text, ...],
         Option("--responder"),
         Field(
             max_length=MAX_TARGETS,
-            description="Users and schedules that the rule assigns to its incidents and pages, as "
+            description="Users and schedules to assign to the rule's incidents and to page, as "
             "objects or as strings such as `user:alice` and `schedule:Primary`.",
         ),
     ] = ()
@@ -413,10 +412,10 @@ class NewIncidentRule(ConditionsBody):
     ] = True
 
     @property
-    def called(self) -> list[AnyTarget]:
+    def responder_targets(self) -> list[AnyTarget]:
         """Responders as targets.
 
-        Raise InvalidError if one of them is not valid.
+        Raise InvalidError if a responder is not valid.
         """
         found = [
             parse_target(each, "responders") if isinstance(each, str) else each.target
@@ -432,7 +431,7 @@ class NewIncidentRule(ConditionsBody):
 
 @make_fields_optional
 class IncidentRuleChange(NewIncidentRule):
-    """Changes to a rule. Omitted fields are kept."""
+    """Changes to a rule. Omitted fields are not changed."""
 
 
 class IncidentRule(ConditionsResource):
@@ -443,14 +442,13 @@ class IncidentRule(ConditionsResource):
     close_when_resolved: bool
     open_when_silenced: bool = Field(
         description="True to open incidents for alerts that are silenced or in a maintenance "
-        "window. Otherwise, the rule opens them when the silence or window ends."
+        "window. Otherwise, the rule opens the incidents when the silence or window ends."
     )
     quiet_alerts: bool = Field(
-        description="True if open alerts of its incidents do not page anyone while the incident is "
-        "acknowledged."
+        description="True if no pages are sent for open alerts of acknowledged incidents."
     )
     responders: list[EscalationTarget] = Field(
-        description="Users and schedules that the rule assigns to its incidents and pages."
+        description="Users and schedules that are assigned to the rule's incidents and paged."
     )
     active: bool = Field(description="True if the rule opens incidents.")
     created_at: Time
@@ -458,5 +456,5 @@ class IncidentRule(ConditionsResource):
 
     @property
     def responder_words(self) -> list[str]:
-        """Responders of the rule as texts."""
+        """Responders of the rule as strings."""
         return [format_target(TargetKind(each.type), each.name) for each in self.responders]

@@ -147,7 +147,7 @@ class CheckedRequest:
             )
 
     def _has_signed_in_for_request(self, approval: Approval) -> bool:
-        """Return whether the user has signed in since the request was first made.
+        """Return whether the user has signed in since the client first sent the request.
 
         A user who signed in for the request has chosen the account as well. The sign-in and the
         request may have been recorded by hosts with different clocks. A sign-in that replaced the

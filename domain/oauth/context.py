@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from sqlalchemy.orm import Session
 
 from domain.accounts.factors.requirement import SecondFactorRule
-from domain.accounts.signing_in.actions import SignInLimits
-from domain.accounts.signing_in.sessions import RequestSource
+from domain.accounts.sign_in.actions import SignInLimits
+from domain.accounts.sign_in.sessions import RequestSource
 from domain.audit.events import Event, EventActor, EventKind, EventSource, store_event
 from domain.core.database.statements import RunStatement, StatementConnection
 from domain.core.keyring import Keyring
@@ -24,7 +24,7 @@ class DevicePolicy:
     code_lifetime: timedelta
     #: Initial number of seconds between two polls.
     poll_interval: int
-    #: Maximum wrong user codes in the window: per user, per IP address, and for all users.
+    #: Maximum number of wrong user codes in the window: per user, per IP address, and in total.
     guesses_per_user: int
     guesses_per_address: int
     guesses_in_all: int
@@ -71,7 +71,7 @@ class OAuthPolicy:
     #: Lifetime of authorization codes, at most 10 minutes (RFC 6749 section 4.1.2).
     code_lifetime: timedelta
     require_https_redirect_uris: bool
-    #: Time within which a used refresh token returns the same new pair again; zero disables it.
+    #: Replay window, in which a repeated refresh request returns the same pair; zero disables it.
     refresh_replay: timedelta
     devices: DevicePolicy
     passwords: PasswordPolicy

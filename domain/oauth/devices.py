@@ -82,7 +82,7 @@ def _is_separator(character: str) -> bool:
 
 
 class UnknownUserCodeError(InvalidError):
-    """Error for a code without an open request for this user."""
+    """Error for a user code that does not belong to a request that this user can open."""
 
     def __init__(self) -> None:
         """Set the same message for unknown, expired, decided and otherwise opened codes."""

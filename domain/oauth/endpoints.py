@@ -46,7 +46,7 @@ from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.tokens import get_token_type, revoke_authorization, revoke_token_pair
 from models import AccessToken, Application, Authorization
 
-#: The only response for tokens that are not live or belong to another client (section 2.2).
+#: The only response for tokens that are not active or belong to another client (section 2.2).
 INACTIVE_TOKEN = {"active": False}
 
 
@@ -71,7 +71,7 @@ class IntrospectionEndpoint(
             raise ClientAuthenticationError(was_basic="Authorization" in request.headers)
 
     def check(self, asked: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
-        """Return the token if it is live and belongs to the client.
+        """Return the token if it is active and belongs to the client.
 
         An unknown token is not an error.
         """
@@ -134,8 +134,8 @@ def _to_epoch_seconds(moment: datetime) -> int:
 def build_token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
     """Return the token info object; `expires_in` is the remaining lifetime in seconds.
 
-    A personal, project or group access token has no application, and may not expire. `scopes` and
-    `expires_in_seconds` are former names that older clients still use.
+    A personal, project or group access token has no application, and may have no expiry. `scopes`
+    and `expires_in_seconds` are deprecated names that older clients still use.
     """
     left = bearer.get_seconds_left(now)
     return {
@@ -162,7 +162,7 @@ class LogoutStep(Enum):
 class LogoutRequest:
     """A validated logout request."""
 
-    #: User of a valid id_token_hint, or None without one.
+    #: User in a valid id_token_hint; None if the request has no valid hint.
     user_id: int | None
     application_name: str | None
     #: Redirect URI registered by the application.

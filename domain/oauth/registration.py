@@ -62,7 +62,7 @@ _SERVER_MEMBERS = (
     "client_secret_expires_at",
     "client_id_issued_at",
 )
-#: Settings that are not client metadata; changes by the client leave them as the owner set them.
+#: Settings that are not client metadata; the client cannot change these settings.
 _OWNER_SETTINGS = (
     "require_pkce",
     "refresh_for_devices",
@@ -232,7 +232,7 @@ _PARSERS: Mapping[str, Callable[[str, object], Any]] = {
     "software_id": _parse_text,
     "software_version": _parse_text,
     "jwks": _parse_jwks,
-    # Back-Channel Logout section 2.2: all our logout tokens contain a session id.
+    # Back-Channel Logout section 2.2: every logout token of this server contains a session id.
     "backchannel_logout_uri": _parse_https_url,
     "backchannel_logout_session_required": _parse_bool,
     # RFC 9449 section 5.2 and RFC 9126 section 6.
@@ -246,7 +246,8 @@ def register_client(
 ) -> OAuthResponse:
     """Register a client, and return its information response (RFC 7591 section 3.2.1).
 
-    `registrar_id` is the user whose token was sent. Without one, the client is instance-wide.
+    `registrar_id` is the user whose token was sent. If no token was sent, the client is
+    instance-wide.
     """
     wanted = _parse_body(body, context)
     token = context.keyring.issue(CredentialType.REGISTRATION)

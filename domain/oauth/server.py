@@ -1,4 +1,4 @@
-"""The authorization server: Authlib's server with our storage, phases and error responses."""
+"""The authorization server: Authlib's server with custom storage, phases and error responses."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,8 +1,8 @@
 """Issuing, redeeming and revoking pairs of access and refresh tokens.
 
-For a short time (the replay window), a used refresh token returns the same new pair again. Only
-hashes are stored, so the pair cannot be looked up. Instead it is derived from the instance's secret
-key and the refresh token. When the client repeats the request, the same pair is derived again.
+If a client repeats a refresh request within a short time (the replay window), it gets the same new
+pair. Only hashes are stored, so the pair cannot be looked up. Instead, it is derived from the
+instance's secret key and the refresh token.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ from models import AccessToken, Application, Authorization, DeviceAuthorization
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """The grant that a new token pair is issued for."""
+    """The grant for which a new token pair is issued."""
 
     user_id: int
     #: None for a password grant without a client.
@@ -61,9 +61,9 @@ class Grant:
     key_thumbprint: str | None
     #: True if a refresh token is issued with the access token.
     is_renewable: bool = True
-    #: Details of the sign-in. Without them, no ID token is issued for any scopes.
+    #: Details of the sign-in; no ID token is issued without these details.
     authentication: GrantAuthentication | None = None
-    #: Copied from the pair that this pair replaces.
+    #: Value copied from the pair that this pair replaces.
     keeps_admin_mode: bool = False
     #: True if the pair is the result of a token exchange.
     is_exchanged: bool = False
@@ -198,7 +198,7 @@ def build_id_token_member(grant: Grant, access_token: str, context: OAuthContext
 
 
 def revoke_token_pair(token_id: int, *, session: Session, now: datetime) -> bool:
-    """Revoke a pair, and return whether it was live.
+    """Revoke a pair, and return whether it was still valid.
 
     Only one of several concurrent callers gets True.
     """
@@ -238,7 +238,7 @@ def create_authorization(
 def revoke_authorization(authorization_id: int, *, session: Session, now: datetime) -> bool:
     """Revoke a grant and all tokens derived from it (RFC 9700 section 4.14.2).
 
-    Return whether a pair was live. Only one of several concurrent callers gets True.
+    Return whether a pair was still valid. Only one of several concurrent callers gets True.
     """
     session.execute(
         update_rows(Authorization)
@@ -309,7 +309,7 @@ def _update_live_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]
 
 
 def build_consume_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
-    """Return the UPDATE that replaces a pair; it returns a row if the pair was live."""
+    """Return the UPDATE that replaces a pair; it returns a row if the pair was still valid."""
     return _update_live_pair(token_id, grant_id).values(revoked_at=_NOW, refreshed_at=_NOW)
 
 
@@ -384,7 +384,7 @@ class RedemptionLookup:
         conditions: Callable[[Any], Sequence[ColumnElement[bool]]],
         **columns: str,
     ) -> None:
-        """Store what to consume, and the names of the columns that the new pair inherits."""
+        """Store the statement that consumes the credential, and the inherited columns."""
 
         def write(met: CTE) -> CTE:
             spent = consume(lambda name: select_single_value(met, name)).cte("spent")
@@ -401,7 +401,7 @@ class RedemptionLookup:
 
 
 def use_subject_token(token_id: int, authorization_id: int, context: OAuthContext) -> bool:
-    """Lock the subject token of an exchange, and return whether it is live.
+    """Lock the subject token of an exchange, and return whether it is active.
 
     The lock is held by the session's transaction. The exchange does not consume the token, but
     updates the time of its last use.
@@ -446,7 +446,7 @@ def redeem_credential(
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshReplay:
-    """The pair that a refresh token was redeemed for, and the row of that pair."""
+    """The pair that was issued for a refresh token, and its database row."""
 
     pair: TokenPair
     token: AccessToken
@@ -466,7 +466,7 @@ def derive_replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPa
 def find_refresh_replay(
     refresh_token: str, refreshed_at: datetime | None, context: OAuthContext
 ) -> RefreshReplay | None:
-    """Return the pair that this token was redeemed for, if the response may be sent again.
+    """Return the pair that was issued for this refresh token, if the response may be repeated.
 
     The response may be repeated within the replay window while the new pair is neither refreshed
     nor revoked. A client that uses the new refresh token has received it. A later request with the

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from http import HTTPStatus
 
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 from domain.releases.conditions import Condition
 from domain.releases.version import Release, parse_release
 

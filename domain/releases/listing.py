@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import groupby
 
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 from domain.releases.changes import CallPattern, Change, Interface, ReleaseChangeKind
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release

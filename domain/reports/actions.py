@@ -13,10 +13,10 @@ from domain.incidents.types import validate_lines
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
 from domain.projects.owners import build_owner_match_condition
 from domain.projects.views import ProjectOrGroup, ProjectView
-from domain.reports import writing
-from domain.reports.drafts import build_draft, find_shift_to_hand_off
-from domain.reports.handover_notes import build_note, find_latest_notes, select_notes
-from domain.reports.reading import build_on_call_report, read_all_pages
+from domain.reports import report_formats as writing
+from domain.reports.handoff_drafts import build_draft, find_shift_to_hand_off
+from domain.reports.handoff_notes import build_note, find_latest_notes, select_notes
+from domain.reports.report_builder import build_on_call_report, read_all_pages
 from domain.reports.scope import find_report_scope
 from domain.reports.types import (
     MAX_HANDOFF_NOTE_LENGTH,
@@ -32,21 +32,21 @@ from models import OnCallHandoverNote, OnCallSchedule
 
 @read_action("on_call_reports.show")
 def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) -> Report:
-    """Show the on-call report of a period.
+    """Show the on-call report for a period.
 
-    The report contains pages, response times, nights and noisy rules. The report of a group covers
-    all projects below it.
+    The report contains pages, response times, nights with pages, and noisy rules. The report for a
+    group covers all projects in the group and its subgroups.
 
     Raise InvalidError for an invalid period or time zone.
     """
     return build_on_call_report(
-        work, holder, query.within(work.now), normalize_zone_name(query.time_zone)
+        work, holder, query.build_period(work.now), normalize_zone_name(query.time_zone)
     )
 
 
 @read_action("on_call_reports.show")
 def list_reported_projects(work: UnitOfWork, holder: ProjectOrGroup) -> Mapping[str, ProjectView]:
-    """List the projects of a report by their paths."""
+    """List the projects that a report covers, by path."""
     return {each.path: each for each in find_report_scope(work, holder).projects.values()}
 
 
@@ -54,13 +54,14 @@ def list_reported_projects(work: UnitOfWork, holder: ProjectOrGroup) -> Mapping[
 def export_report(
     work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery, kind: str
 ) -> Iterator[str]:
-    """Return the report as text: `md` contains everything, `csv` all pages.
+    """Return the report as text: `md` contains the whole report, and `csv` contains all pages.
 
-    The pages are read while they are sent. Raise InvalidError for an invalid period or time zone.
+    The pages are read while the response is sent. Raise InvalidError for an invalid period or time
+    zone.
     """
     if kind == "md":
         return writing.format_report(show_report(work, holder, query))
-    pages = read_all_pages(work, holder, query.within(work.now))
+    pages = read_all_pages(work, holder, query.build_period(work.now))
     return writing.format_pages_as_csv(pages, of_group=holder.is_group)
 
 
@@ -124,7 +125,7 @@ def create_handoff_note(
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # This assigns the id.
+    work.session.flush()  # The flush assigns the ID.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
     return _get_note(work, holder, schedule.id, row.id)
@@ -136,16 +137,16 @@ def delete_handoff_note(
 ) -> HandoverNote:
     """Delete a handoff note.
 
-    Maintainers can delete all notes, other users only their own. The response contains the deleted
-    note.
+    Maintainers can delete all notes; other users can delete only their own notes. The response
+    contains the deleted note.
 
-    Raise NotFoundError if it does not exist, and ForbiddenError for another user's note.
+    Raise NotFoundError if the note does not exist, and ForbiddenError for another user's note.
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     gone = _get_note(work, holder, schedule.id, note_id)
     row = work.session.get_one(OnCallHandoverNote, note_id)
     if row.user_id != work.actor.id and not holder.can_maintain:
-        message = "You need the Maintainer role to delete notes of other users."
+        message = "You need the Maintainer role to delete other users' notes."
         raise ForbiddenError(message)
     work.session.delete(row)
     details = {holder.namespace.resource_type: holder.path, "note_id": note_id}

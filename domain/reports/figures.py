@@ -1,7 +1,7 @@
 """Computes the figures of reports, without access to the database.
 
 Alerts and pages are counted one by one and then discarded. Only two durations of each alert are
-kept.
+stored.
 """
 
 import math
@@ -24,7 +24,7 @@ from domain.reports.types import (
     ResponseTimes,
 )
 
-#: Hours at which the night starts and ends, in the time zone of the user.
+#: Hours at which the night starts and ends, in the user's time zone.
 _NIGHT_START_HOUR, _NIGHT_END_HOUR = 22, 7
 _DAY = timedelta(days=1)
 _ACKNOWLEDGED = "acknowledged"
@@ -65,7 +65,7 @@ def _find_automatic_end(alert: CountedAlert) -> datetime | None:
 
 
 def is_self_resolved(alert: CountedAlert, within: timedelta) -> bool:
-    """Return whether an alert ended within a time before any user changed its status."""
+    """Return whether an alert ended within a given time, before any user changed its status."""
     if alert.status != RESOLVED or alert.ended_at is None or list_user_changes(alert):
         return False
     return alert.ended_at - alert.started_at <= within
@@ -77,13 +77,13 @@ def _create_durations() -> "array[float]":
 
 @dataclass
 class _ResponseDurations:
-    """Response times of the alerts of a severity in seconds."""
+    """Response times of alerts with the same severity, in seconds."""
 
     alerts: int = 0
     acknowledged: "array[float]" = field(default_factory=_create_durations)
     resolved: "array[float]" = field(default_factory=_create_durations)
 
-    def times(self, severity: str | None) -> ResponseTimes:
+    def compute_times(self, severity: str | None) -> ResponseTimes:
         """Return the medians and 90th percentiles."""
         return ResponseTimes(
             severity=severity,
@@ -98,12 +98,12 @@ class _ResponseDurations:
 
 
 class ReportFigures:
-    """The figures counted so far."""
+    """Counters for the figures of a report."""
 
     def __init__(self, time_zone: str) -> None:
         """Initialize all figures with zero; `time_zone` determines the hours of the day."""
         self._zone = get_zone(time_zone)
-        self._lengths: dict[str, _ResponseDurations] = defaultdict(_ResponseDurations)
+        self._durations_by_severity: dict[str, _ResponseDurations] = defaultdict(_ResponseDurations)
         self._acknowledged = Counter[str]()
         self._pages = Counter[str]()
         self._nights: dict[str, set[date]] = defaultdict(set)
@@ -115,7 +115,7 @@ class ReportFigures:
 
     def count_alert(self, alert: CountedAlert) -> None:
         """Count an alert that started in the period."""
-        lengths = self._lengths[alert.severity]
+        lengths = self._durations_by_severity[alert.severity]
         lengths.alerts += 1
         first = next((e for e in list_user_changes(alert) if e.status == _ACKNOWLEDGED), None)
         if first is not None:
@@ -141,12 +141,12 @@ class ReportFigures:
             if (night := _find_night(page)) is not None:
                 self._nights[page.user].add(night)
 
-    def totals(self) -> ReportTotals:
+    def build_totals(self) -> ReportTotals:
         """Return the totals of the report."""
         ended, unanswered = self._answers[AnswerKind.ENDED], self._answers[AnswerKind.NONE]
         paged = self._answers.total()
         return ReportTotals(
-            alerts=sum(each.alerts for each in self._lengths.values()),
+            alerts=sum(each.alerts for each in self._durations_by_severity.values()),
             acknowledged=self._acknowledged.total(),
             pages=self._all_pages,
             people=len(self._user_ids),
@@ -157,19 +157,22 @@ class ReportFigures:
             unanswered=unanswered,
         )
 
-    def times(self) -> list[ResponseTimes]:
-        """Return the response times of all alerts, and by severity."""
-        words = [word.value for word in SEVERITIES if word.value in self._lengths]
+    def build_response_times(self) -> list[ResponseTimes]:
+        """Return the response times for all alerts, and for each severity."""
+        words = [word.value for word in SEVERITIES if word.value in self._durations_by_severity]
         together = _ResponseDurations()
         for word in words:
-            lengths = self._lengths[word]
+            lengths = self._durations_by_severity[word]
             together.alerts += lengths.alerts
             together.acknowledged += lengths.acknowledged
             together.resolved += lengths.resolved
-        return [together.times(None), *(self._lengths[word].times(word) for word in words)]
+        return [
+            together.compute_times(None),
+            *(self._durations_by_severity[word].compute_times(word) for word in words),
+        ]
 
-    def people(self) -> list[PersonFigures]:
-        """Return the figures of each user, the most paged first."""
+    def build_user_figures(self) -> list[PersonFigures]:
+        """Return the figures of each user, most paged users first."""
         figures = [
             PersonFigures(
                 user=name,
@@ -182,13 +185,13 @@ class ReportFigures:
         ]
         return sorted(figures, key=lambda each: (-each.pages, -each.acknowledged, each.user))
 
-    def hours(self) -> list[int]:
+    def count_pages_by_hour(self) -> list[int]:
         """Return the numbers of pages to users by hour of the day."""
         return [self._hours[hour] for hour in range(24)]
 
 
 def _find_night(page: CountedPage) -> date | None:
-    """Return the day on which the night of a page started, or None outside of nights."""
+    """Return the date on which the night of a page started, or None if it was not at night."""
     if page.accepted_at is None or page.time_zone is None:
         return None
     local = convert_to_local(page.accepted_at, get_zone(page.time_zone))
@@ -202,7 +205,7 @@ def _count_seconds(length: timedelta) -> int:
 
 
 def _compute_duration(begin: datetime, end: datetime) -> float:
-    """Return a duration in seconds; it is not negative even if the clock of a sender is ahead."""
+    """Return a duration in seconds, or 0 if it would be negative because a clock is ahead."""
     return max((end - begin).total_seconds(), 0.0)
 
 
@@ -211,6 +214,6 @@ def _compute_median(lengths: Sequence[float]) -> float | None:
 
 
 def compute_percentile(lengths: Iterable[float], percent: int) -> float | None:
-    """Return a percentile of the values by the nearest-rank method, or None without values."""
+    """Return a percentile of the values by the nearest-rank method, or None if empty."""
     ordered = sorted(lengths)
     return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None

@@ -18,6 +18,7 @@ from domain.incidents.timeline import TimelineEntry, format_timeline_entry, list
 from domain.incidents.types import EntryKind, Incident, validate_lines
 from domain.paging.escalations.steps import TargetKind, format_target
 from domain.projects.views import ProjectView
+from domain.reports.report_formats import format_duration_cell, format_plain_line
 from domain.reports.rows import find_status_entries
 from domain.reports.types import (
     MAX_DOCUMENT_LENGTH,
@@ -25,11 +26,10 @@ from domain.reports.types import (
     IncidentDocument,
     IncidentDocumentChange,
 )
-from domain.reports.writing import format_duration_cell, format_plain_line
 from models import Alert, Contact, EscalationPage, IncidentAlert, User
 from models import IncidentDocument as DocumentRow
 
-#: Maximum number of each of alerts, pages and timeline entries in the template.
+#: Maximum numbers of alerts, of pages, and of timeline entries in the template.
 _MAX_ITEMS = 200
 _TimelineLine = tuple[datetime, str]
 #: Headings of questions for the team, with placeholders for the answers.
@@ -44,7 +44,7 @@ _QUESTIONS = (
 def show_document(
     work: UnitOfWork, project: ProjectView, iid: int, query: DocumentQuery
 ) -> IncidentDocument:
-    """Show the post-incident document, or a filled-in template.
+    """Show the post-incident document of an incident, or a filled-in template.
 
     Raise NotFoundError if the incident does not exist.
     """
@@ -66,10 +66,10 @@ def export_document(work: UnitOfWork, project: ProjectView, iid: int) -> str:
 def change_document(
     work: UnitOfWork, project: ProjectView, iid: int, change: IncidentDocumentChange
 ) -> IncidentDocument:
-    """Save the post-incident document.
+    """Save the post-incident document of an incident.
 
     Raise InvalidError for an invalid text, and NotFoundError if the incident does not exist. Raise
-    ConflictError if another user changed it in the meantime.
+    ConflictError if the document has changed since the given revision.
     """
     text = validate_lines(change.text, "text", MAX_DOCUMENT_LENGTH)
     incident = lock_incident(project.id, iid, session=work.session)
@@ -133,12 +133,17 @@ class _IncidentHistory:
         ).all()
         self._iids = {alert.id: alert.iid for alert in self.alerts}
 
-    def timeline(self) -> list[_TimelineLine]:
-        """Return the events of the incident in order of time."""
-        lines = [*self._entries(), *self._openings(), *self._pages(), *self._answers()]
+    def build_timeline(self) -> list[_TimelineLine]:
+        """Return the events of the incident in chronological order."""
+        lines = [
+            *self._list_entry_lines(),
+            *self._list_alert_lines(),
+            *self._list_page_lines(),
+            *self._list_answer_lines(),
+        ]
         return sorted(lines, key=lambda line: line[0])
 
-    def _entries(self) -> Iterator[_TimelineLine]:
+    def _list_entry_lines(self) -> Iterator[_TimelineLine]:
         # Readers of the document may lack access to internal comments.
         part = KeysetRange(size=_MAX_ITEMS, before=None)
         found = list_timeline_entries(
@@ -151,7 +156,7 @@ class _IncidentHistory:
         for each in found.items:
             yield each.created_at, _format_entry(each)
 
-    def _openings(self) -> Iterator[_TimelineLine]:
+    def _list_alert_lines(self) -> Iterator[_TimelineLine]:
         for alert in self.alerts:
             severity = SEVERITIES[alert.severity].value
             yield (
@@ -161,7 +166,7 @@ class _IncidentHistory:
             if alert.ended_at is not None:
                 yield alert.ended_at, f"Alert #{alert.iid} ended"
 
-    def _pages(self) -> Iterator[_TimelineLine]:
+    def _list_page_lines(self) -> Iterator[_TimelineLine]:
         page = EscalationPage
         found = (
             select(page.alert_id, page.paged_at, page.step, User.username, Contact.label)
@@ -177,7 +182,7 @@ class _IncidentHistory:
             iid = self._iids[row.alert_id]
             yield row.paged_at, f"Step {row.step} paged {name} for alert #{iid}"
 
-    def _answers(self) -> Iterator[_TimelineLine]:
+    def _list_answer_lines(self) -> Iterator[_TimelineLine]:
         ids = select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == self._incident_id)
         for alert_id, entries in find_status_entries(ids, session=self._session).items():
             for each in entries:
@@ -195,8 +200,8 @@ def _format_entry(entry: TimelineEntry) -> str:
     return f"{by} wrote: {said}" if entry.is_comment else f"{by} {said}"
 
 
-def _format_sections(incident: Incident, told: _IncidentHistory) -> Iterator[str]:
-    timeline = told.timeline()
+def _format_sections(incident: Incident, history: _IncidentHistory) -> Iterator[str]:
+    timeline = history.build_timeline()
     yield from (f"# {format_plain_line(incident.title)}", "", "## Summary", "")
     yield f"- Incident: [#{incident.iid}]({incident.web_url}), {incident.severity.value}"
     yield f"- Opened: {format_message_time(incident.created_at)}"
@@ -213,12 +218,12 @@ def _format_sections(incident: Incident, told: _IncidentHistory) -> Iterator[str
     yield f"- Assignees: {people or 'none'}"
     yield from ("", "What happened? Answer in two sentences.", "", "## Impact", "")
     yield from ("Who was affected, how, and for how long?", "", "Alerts:", "")
-    for alert in told.alerts:
+    for alert in history.alerts:
         yield (
             f"- #{alert.iid} {format_plain_line(alert.title)} ({SEVERITIES[alert.severity].value})"
         )
-    if incident.alerts_count > len(told.alerts):
-        yield f"- and {incident.alerts_count - len(told.alerts):,} more"
+    if incident.alerts_count > len(history.alerts):
+        yield f"- and {incident.alerts_count - len(history.alerts):,} more"
     yield from ("", "## Timeline", "")
     yield from (f"- {format_message_time(at)}: {what}" for at, what in timeline)
     for title, question_ in _QUESTIONS:

@@ -8,7 +8,7 @@ from domain.reports.figures import is_self_resolved, list_user_changes
 from domain.reports.rows import CountedAlert, RankedRule
 from domain.reports.types import NoisyRule, ProposalKind
 
-#: Minimum number of opened alerts of a noisy rule.
+#: Minimum number of alerts that a noisy rule has opened.
 MIN_OPENINGS = 3
 MAX_RULES = 10
 #: Maximum duration of an alert that needed no attention.
@@ -17,21 +17,21 @@ _MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minut
 
 
 def format_title_matcher(title: str) -> str:
-    """Return the matchers for alerts with a title."""
+    """Return the matchers for alerts with a given title."""
     return format_matchers([Matcher("title", MatcherOperator.EQUAL, title)])
 
 
 class _RuleCounts:
-    """The counts of a rule."""
+    """Counts of the alerts of a rule."""
 
     def __init__(self) -> None:
         self.openings = self.alone = self.answered = 0
-        #: Number of alerts that opened soon after the previous one, which was still open.
+        #: Number of alerts that opened soon after the previous alert, which was still open.
         self.together = 0
         self._before: CountedAlert | None = None
 
-    def count(self, alert: CountedAlert) -> None:
-        """Count the next alert in order of its start."""
+    def count_alert(self, alert: CountedAlert) -> None:
+        """Count the next alert, in the order of start times."""
         before, self._before = self._before, alert
         self.openings += 1
         self.alone += is_self_resolved(alert, MAX_UNATTENDED_DURATION)
@@ -41,19 +41,19 @@ class _RuleCounts:
 
 
 class NoisyRules:
-    """The counts of the rules with the most pages."""
+    """Counts for the rules with the most pages."""
 
     def __init__(self, ranked: Sequence[RankedRule]) -> None:
         """Store the rules, noisiest first."""
         self._counted = {(each.project_id, each.title): (each, _RuleCounts()) for each in ranked}
 
     def count_alert(self, alert: CountedAlert) -> None:
-        """Count an alert that started in the period; alerts must be in order of time."""
+        """Count an alert that started in the period. Alerts must be in chronological order."""
         if found := self._counted.get((alert.project_id, alert.title)):
-            found[1].count(alert)
+            found[1].count_alert(alert)
 
-    def rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
-        """Return the rules with a proposal for each; `paths` maps project ids to paths."""
+    def build_noisy_rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
+        """Return the rules with a proposal for each. `paths` maps project IDs to paths."""
         return [
             _build_rule(rule, counted, paths[rule.project_id])
             for rule, counted in self._counted.values()

@@ -1,9 +1,10 @@
-"""Reads the data of reports: alerts, pages and answers of projects in a period.
+"""Reads the data for reports: the alerts, pages and answers of projects in a period.
 
-Alerts are found by the index on their start, pages by the index on project and time, and the rest
-by ids. So the cost grows with the period, but not with other stored data. Rows are read in batches,
-so that memory does not grow during an alert storm. A storm has hundreds of thousands of alerts.
-Therefore, each counted item is a single row with as few columns and objects as possible.
+Alerts are found by the index on their start, pages by the index on project and time, and all other
+data by ID. Therefore, the cost grows with the length of the period, but not with the amount of
+other data. Rows are read in batches, so that memory usage does not grow after an alert storm. A
+storm can contain hundreds of thousands of alerts. Therefore, each counted item is a single row with
+as few columns and objects as possible.
 """
 
 from array import array
@@ -53,7 +54,7 @@ from models import (
     User,
 )
 
-#: Maximum number of ids in a list. With many more, PostgreSQL scans tables.
+#: Maximum number of IDs in a query. With many more IDs, PostgreSQL would scan whole tables.
 BATCH_SIZE = 250
 #: Maximum number of rows in memory at the same time.
 _MAX_ROWS_IN_MEMORY = 2_000
@@ -67,12 +68,12 @@ class StatusEntry:
     at: datetime
     #: User name of the author. Empty for the command line.
     by: str
-    #: True if the service changed the status because the sender was silent.
+    #: True if the service changed the status because the sender stopped reporting the alert.
     is_by_itself: bool
 
 
 class CountedAlert(NamedTuple):
-    """An alert, or an incident with the same facts, as counted in reports."""
+    """An alert, or an incident in the same form, as counted in reports."""
 
     id: int
     project_id: int
@@ -84,7 +85,7 @@ class CountedAlert(NamedTuple):
     started_at: datetime
     ended_at: datetime | None
     recovery_received_at: datetime | None
-    #: Status changes in their order.
+    #: Status changes, in chronological order.
     entries: Sequence[StatusEntry]
     is_incident: bool = False
 
@@ -93,7 +94,7 @@ class CountedPage(NamedTuple):
     """A page to a user or channel, as counted in reports."""
 
     at: datetime
-    #: Id of the channel. None for a user.
+    #: ID of the channel, or None for a user.
     channel_id: int | None
     user_id: int | None
     user: str | None
@@ -112,16 +113,16 @@ class ListedPage:
     round: int
     step: int
     user: str | None
-    #: Id of the channel. None for a user.
+    #: ID of the channel, or None for a user.
     channel_id: int | None
-    #: Label of the channel. None if it was deleted.
+    #: Label of the channel, or None if the channel was deleted.
     channel: str | None
     state: PageState | None
     accepted_at: datetime | None
     batch_id: int | None
     policy: str | None
     route: str | None
-    #: User or rule that paged about an incident.
+    #: User or rule that requested a page about an incident.
     asked_by: str | None = None
 
 
@@ -130,22 +131,23 @@ class RankedRule(NamedTuple):
 
     project_id: int
     title: str
-    #: Number of different alerts. Alerts that are never grouped count separately.
+    #: Number of distinct fingerprints. Alerts without a fingerprint are counted individually.
     fingerprints: int
-    #: Number of pages for all alerts with the title, including alerts that started before.
+    #: Number of pages for all alerts with the title, including alerts that started before the
+    #: period.
     pages: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportFilter:
-    """The scope of a report: the ids of projects, and a period."""
+    """The scope of a report: the IDs of projects, and a period."""
 
     project_ids: Collection[int]
     within: Period
 
     @property
     def started(self) -> ColumnElement[bool]:
-        """Return the condition for alerts that started in the period."""
+        """Condition for alerts that started in the period."""
         return and_(
             Alert.project_id.in_(self.project_ids),
             Alert.started_at >= self.within.start,
@@ -154,7 +156,7 @@ class ReportFilter:
 
     @property
     def paged(self) -> ColumnElement[bool]:
-        """Return the condition for pages in the period, joined with their alerts."""
+        """Condition for pages in the period, joined with their alerts."""
         pages = EscalationPage
         return and_(
             Alert.project_id.in_(self.project_ids),
@@ -166,7 +168,7 @@ class ReportFilter:
 
     @property
     def paged_incidents(self) -> ColumnElement[bool]:
-        """Return the condition for pages in the period, joined with their incidents."""
+        """Condition for pages in the period, joined with their incidents."""
         return and_(
             Incident.project_id.in_(self.project_ids),
             Page.kind == PageKind.FIRING.value,
@@ -176,7 +178,7 @@ class ReportFilter:
         )
 
 
-#: Columns of CountedAlert except the last fields, in the same order.
+#: Columns for the fields of CountedAlert, in the same order, except `entries` and `is_incident`.
 _ALERT_COLUMNS = (
     *(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.severity, Alert.status),
     *(Alert.created_at, Alert.started_at, Alert.ended_at, Alert.recovery_received_at),
@@ -194,7 +196,7 @@ _IS_INCIDENT_PAGE = Incident.id == Page.incident_id
 
 
 def read_alerts(wanted: ReportFilter, *, session: Session) -> Iterator[CountedAlert]:
-    """Yield the alerts that started in the period, in order."""
+    """Yield the alerts that started in the period, in order of start time."""
     found = _join_status_entries(select(*_ALERT_COLUMNS), session=session).where(wanted.started)
     in_order = found.order_by(Alert.started_at, Alert.id, _ENTRY_ID)
     return (
@@ -263,7 +265,7 @@ def read_pages(wanted: ReportFilter, *, session: Session) -> Iterator[CountedPag
 
 
 def read_last_pages(wanted: ReportFilter, most: int, *, session: Session) -> list[ListedPage]:
-    """Return the last pages in the period, in order of time."""
+    """Return the last pages in the period, in chronological order."""
     both = _select_page_numbers(wanted)
     newest = select(both.number).order_by(both.at.desc(), both.number.desc()).limit(most)
     numbers = session.scalars(newest).all()[::-1]
@@ -272,9 +274,9 @@ def read_last_pages(wanted: ReportFilter, most: int, *, session: Session) -> lis
 
 
 def find_page_numbers(wanted: ReportFilter, *, session: Session) -> Sequence[int]:
-    """Return the numbers of all pages in the period, in order of time, with eight bytes for each.
+    """Return the numbers of all pages in the period, in chronological order, as a compact array.
 
-    A page about an incident has its negated id as its number.
+    The number of a page about an incident is the negated ID of the page.
     """
     both = _select_page_numbers(wanted)
     found = _read_in_batches(select(both.number).order_by(both.at, both.number), session=session)
@@ -294,7 +296,7 @@ def _select_page_numbers(wanted: ReportFilter) -> Any:
 
 
 def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[ListedPage]:
-    """Return pages by their numbers, in order of time."""
+    """Return pages by their numbers, in chronological order."""
     of_alerts = _select_pages().where(EscalationPage.id.in_([each for each in numbers if each > 0]))
     found = [*_read_alert_pages(of_alerts, session=session)]
     found += _read_incident_pages([-each for each in numbers if each < 0], session=session)
@@ -304,13 +306,13 @@ def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[Listed
 def rank_rules(
     wanted: ReportFilter, *, least_openings: int, most: int, session: Session
 ) -> list[RankedRule]:
-    """Return the rules with the most pages, and then the most openings, in this order."""
+    """Return the noisiest rules, sorted by number of pages and then by number of openings."""
     columns = (Alert.project_id, Alert.title, Alert.fingerprint)
     opened = select(*columns, literal(1).label("openings"), literal(0).label("pages"))
     paged = select(*columns, literal(0).label("openings"), literal(1).label("pages"))
     of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
-    # A union and not a join: PostgreSQL underestimates two groupings, and compares each row with
-    # every other.
+    # Use a union instead of a join, because PostgreSQL would underestimate two groupings and
+    # compare each row with every other row.
     both = union_all(opened.where(wanted.started), of_pages.where(wanted.paged)).subquery().c
     is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
     different = func.count(case((is_opening, both.fingerprint)).distinct())
@@ -335,7 +337,7 @@ def _read_in_batches(
 def _join_status_entries(
     alerts: Select[*tuple[Any, ...]], *, session: Session
 ) -> Select[*tuple[Any, ...]]:
-    """Select alerts with their status changes: a row for each change, or one row without any."""
+    """Select alerts with their status changes: one row per change, or one row if there is none."""
     is_entry = and_(AlertNote.alert_id == Alert.id, _IS_STATUS)
     columns = (AlertNote.id.label(_ENTRY_ID), *_STATUS_COLUMNS)
     is_author = User.id == AlertNote.user_id
@@ -344,7 +346,7 @@ def _join_status_entries(
             alerts.add_columns(*columns).outerjoin(AlertNote, is_entry).outerjoin(User, is_author)
         )
     # Without statistics, PostgreSQL underestimates the status changes, and compares each alert with
-    # all of them. The offset makes it search the changes of one alert at a time.
+    # all status changes. The offset makes it search the changes of one alert at a time.
     of_alert = select(*columns).outerjoin(User, is_author).where(is_entry).offset(0)
     entry = of_alert.correlate(Alert).lateral("entry")
     return alerts.add_columns(*entry.c).outerjoin(entry, true())
@@ -463,7 +465,7 @@ def _read_incident_pages(ids: Sequence[int], *, session: Session) -> Iterator[Li
 def _read_incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
     """Return incidents in the form of alerts.
 
-    An incident that closed with its alerts counts as ended by itself.
+    An incident that closed with its alerts counts as resolved automatically.
     """
     entries: dict[int, list[StatusEntry]] = defaultdict(list)
     is_status = IncidentNote.kind == EntryKind.STATUS.value
@@ -503,7 +505,7 @@ def _get_page_state(row: Any) -> PageState | None:
 def find_status_entries(
     alert_ids: Collection[int] | Select[int], *, session: Session
 ) -> Mapping[int, Sequence[StatusEntry]]:
-    """Return the status changes of alerts by alert id, in their order."""
+    """Return the status changes of alerts by alert ID, in chronological order."""
     found: dict[int, list[StatusEntry]] = defaultdict(list)
     alerts = select(Alert.id).where(Alert.id.in_(alert_ids))
     rows = session.execute(_join_status_entries(alerts, session=session).order_by(_ENTRY_ID))

@@ -16,14 +16,14 @@ from models import Project
 class ReportScope:
     """The projects whose alerts the reader may see, and other visible projects."""
 
-    #: Projects by id, in the order of their paths.
+    #: Projects by ID, in the order of their paths.
     projects: Mapping[int, ProjectView]
     #: Paths of projects whose monitoring is turned off or not visible to the reader.
     left_out: Sequence[str] = ()
 
 
 def find_report_scope(work: UnitOfWork, holder: ProjectOrGroup) -> ReportScope:
-    """Return the projects that a report of a project or group covers."""
+    """Return the projects that a report about a project or group covers."""
     if not isinstance(holder, GroupView):
         return ReportScope(projects={holder.id: holder})
     below = (

@@ -54,21 +54,22 @@ class ReportQuery(Query):
 
     period: ReportPeriod = Field(
         default=ReportPeriod.NIGHT,
-        description="Predefined period. `last_night` is from 18:00 to 09:00 in `time_zone`. Has no "
-        "effect if `from` is given.",
+        description="Predefined period. `last_night` is from 18:00 to 09:00 in `time_zone`. "
+        "Ignored if `from` is given.",
     )
     until: RequestTime | None = Field(
-        default=None, description="End of the period that starts at `from`. The default is now."
+        default=None,
+        description="End of the period that starts at `from`. Defaults to the current time.",
     )
     time_zone: Text = Field(
         default="UTC",
         description="Time zone for night hours and times of day, such as `Europe/Berlin`.",
     )
 
-    def within(self, now: datetime) -> Period:
+    def build_period(self, now: datetime) -> Period:
         """Return the requested period.
 
-        Raise InvalidError for an invalid one.
+        Raise InvalidError if the period is not valid.
         """
         start: datetime | None = getattr(self, "from")
         if start is None and self.until is not None:
@@ -100,8 +101,7 @@ class AnswerKind(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
     IGNORED = "ignored"
-    #: The alert or incident was resolved by a report, or by the silence of its sender, before an
-    #: answer.
+    #: A report, or the absence of reports, resolved the alert or incident before an answer.
     ENDED = "ended_by_itself"
     #: The page still waits for an answer.
     NONE = "unanswered"
@@ -113,8 +113,7 @@ class PageAnswer(Resource):
     kind: AnswerKind
     at: Time | None
     by: str | None = Field(
-        description="User name of the person who answered. Null for the command line, or if nobody "
-        "answered."
+        description="User name of the responder. Null for the command line, or if nobody answered."
     )
     seconds: int | None = Field(description="Number of seconds between the page and the answer.")
 
@@ -145,14 +144,15 @@ class ReportedPage(Resource):
     round: int
     step: int = Field(description="Number of the step in the policy. 0 for an incident.")
     asked_by: str | None = Field(
-        description="Name of the user or rule that caused the page about an incident. Null for an "
+        description="Name of the user or rule that requested the page about an incident. Null for "
+        "an "
         "alert."
     )
-    web_url: str = Field(description="URL of the page of the alert or incident.")
+    web_url: str = Field(description="URL of the alert's or incident's web page.")
 
     @property
     def about(self) -> str:
-        """Return the number of the alert or incident: `#7` or `incident #7`."""
+        """Number of the alert or incident, such as `#7` or `incident #7`."""
         return f"#{self.alert_iid}" if self.alert_iid else f"incident #{self.incident_iid}"
 
 
@@ -160,14 +160,17 @@ class ReportTotals(Resource):
     """Totals of a report."""
 
     alerts: int = Field(description="Number of alerts that started in the period.")
-    acknowledged: int = Field(description="Number of these alerts that a user acknowledged.")
+    acknowledged: int = Field(
+        description="Number of alerts that started in the period and that a user acknowledged."
+    )
     pages: int = Field(description="Number of pages to users and channels in the period.")
     people: int = Field(description="Number of users who were paged.")
     paged_alerts: int = Field(description="Number of alerts with a page in the period.")
     paged_incidents: int = Field(description="Number of incidents with a page in the period.")
     answered: int = Field(description="Number of paged alerts and incidents that a user answered.")
     ended_by_themselves: int = Field(
-        description="Number of paged alerts and incidents that ended before an answer."
+        description="Number of paged alerts and incidents that were resolved automatically before "
+        "an answer."
     )
     unanswered: int = Field(
         description="Number of paged alerts and incidents that are still waiting for an answer."
@@ -175,13 +178,15 @@ class ReportTotals(Resource):
 
 
 class ResponseTimes(Resource):
-    """Response times of alerts that started in the period, in seconds. Null without alerts."""
+    """Response times of alerts that started in the period, in seconds. Null if there are none."""
 
     severity: str | None = Field(description="Severity of the alerts. Null for all alerts.")
     alerts: int
     acknowledged: int
     acknowledge_median: float | None
-    acknowledge_90th: float | None = Field(description="90th percentile.")
+    acknowledge_90th: float | None = Field(
+        description="90th percentile of the time until acknowledgement."
+    )
     resolved: int
     resolve_median: float | None
     resolve_90th: float | None
@@ -215,7 +220,7 @@ class NoisyRule(Resource):
     project: str = Field(description="Full path of the project.")
     title: str
     openings: int
-    fingerprints: int = Field(description="Number of different fingerprints of the alerts.")
+    fingerprints: int = Field(description="Number of distinct fingerprints of the alerts.")
     pages: int
     alone: int = Field(
         description="Number of openings that ended within 10 minutes, before any user reacted."
@@ -257,17 +262,17 @@ class HandoverDraft(Resource):
 
 
 class HandoverNoteQuery(PagedQuery):
-    """The query of a list of handoff notes."""
+    """Query for the handoff notes of a schedule."""
 
 
 class Report(Resource):
-    """An on-call report of a period."""
+    """An on-call report for a period."""
 
     project: str | None = Field(
-        description="Full path of the project. Null for the report of a group."
+        description="Full path of the project. Null for a report about a group."
     )
     group: str | None = Field(
-        description="Full path of the group. Null for the report of a project."
+        description="Full path of the group. Null for a report about a project."
     )
     projects_left_out: list[str] = Field(
         description="Full paths of projects below the group that are not included, because "
@@ -279,12 +284,14 @@ class Report(Resource):
     totals: ReportTotals
     pages: list[ReportedPage] = Field(
         description=(
-            f"Last {MAX_LISTED_PAGES:,} pages in chronological order. The CSV export has all pages."
+            f"Last {MAX_LISTED_PAGES:,} pages in chronological order. The CSV export contains all "
+            "pages."
         )
     )
     earlier_pages: int = Field(description="Number of earlier pages that are not listed.")
     times: list[ResponseTimes] = Field(
-        description="Response times of all alerts, followed by the response times by severity."
+        description="Response times of all alerts, followed by the response times for each "
+        "severity."
     )
     people: list[PersonFigures]
     hours: list[int] = Field(
@@ -298,7 +305,7 @@ MAX_DOCUMENT_LENGTH = 100_000
 
 
 class DocumentQuery(Query):
-    """The query of a post-incident document."""
+    """Query for a post-incident document."""
 
     template: bool = Field(
         default=False,
@@ -311,7 +318,8 @@ class IncidentDocument(Resource):
 
     incident_iid: int
     text: str = Field(
-        description="Text in Markdown. The filled-in template if no document was saved."
+        description="Text of the document in Markdown, or the filled-in template if no document "
+        "was saved."
     )
     saved: bool
     revision: int = Field(
@@ -325,7 +333,7 @@ class IncidentDocument(Resource):
 
 
 class IncidentDocumentChange(Body):
-    """A new text of a post-incident document."""
+    """New text for a post-incident document."""
 
     text: Text = Field(description=f"Text in Markdown, at most {MAX_DOCUMENT_LENGTH:,} characters.")
     revision: Annotated[int, Field(ge=0, le=MAX_NUMBER)] | None = Field(

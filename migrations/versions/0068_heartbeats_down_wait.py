@@ -8,7 +8,7 @@ then, no hosts of the former release are running, which would clear the due time
 
 from alembic import op
 
-from migrations.beside_traffic import update_in_batches
+from migrations.online_changes import update_in_batches
 
 revision = "0068"
 down_revision = "0067"

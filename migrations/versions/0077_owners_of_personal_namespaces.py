@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.beside_traffic import create_index
+from migrations.online_changes import create_index
 
 revision = "0077"
 down_revision = "0076"

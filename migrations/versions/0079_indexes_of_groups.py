@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.beside_traffic import create_index
+from migrations.online_changes import create_index
 
 revision = "0079"
 down_revision = "0078"

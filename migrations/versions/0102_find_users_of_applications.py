@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from migrations.beside_traffic import create_index, drop_index
+from migrations.online_changes import create_index, drop_index
 
 revision = "0102"
 down_revision = "0101"

@@ -156,8 +156,8 @@ _VERBS = (
     "Accept Acknowledge Activate Add Approve Archive Assign Change Check Comment Confirm Create "
     "Deactivate Delete Disconnect End Escalate Export Extend Invite Issue Link List Lock Open Page "
     "Pause Preview Process Queue Receive Recognize Redirect Register Reject Remove Replace Report "
-    "Reset Resume Return Revoke Rotate Renew Save Send Share Show Snooze Stop Store Summarize Swap "
-    "Test Transfer Unarchive Undo Unlink Unlock"
+    "Reprocess Reset Resume Return Revoke Rotate Renew Save Send Share Show Snooze Stop Store "
+    "Summarize Swap Test Transfer Unarchive Undo Unlink Unlock"
 )
 #: First words of fragments and of clauses that stand for a subject.
 _FRAGMENTS = (

@@ -4,7 +4,7 @@ from playwright.sync_api import CDPSession, Page, expect
 
 from tests.support.accounts.people import Person
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.second_factors import SECURITY
+from tests.support.sign_in.second_factors import SECURITY
 
 
 class Key:

@@ -16,7 +16,7 @@ from domain.audit.events import (
     NamespaceIds,
     store_event,
 )
-from domain.releases.usage.storing import (
+from domain.releases.usage.call_counts import (
     ANONYMOUS_CONSUMER,
     CallTotals,
     Consumer,

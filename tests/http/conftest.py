@@ -8,7 +8,7 @@ from tests.conftest import KINDS
 from tests.support.accounts.people import Person, make_project, make_user
 from tests.support.accounts.resource_tokens import Namespace, namespace_of
 from tests.support.service.live import LiveGatebell, NewService, running
-from tests.support.signing_in.openid_provider import FakeProvider, add_provider, running_provider
+from tests.support.sign_in.openid_provider import FakeProvider, add_provider, running_provider
 
 
 @pytest.fixture

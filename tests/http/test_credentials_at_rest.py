@@ -41,7 +41,7 @@ from tests.support.oauth.oauth_wire import ask, decide, landing, machine, pair_i
 from tests.support.oauth.pushes import push
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.secrets_seen import CREDENTIAL, SECRETS
-from tests.support.signing_in.second_factors import give_app, give_recovery_codes
+from tests.support.sign_in.second_factors import give_app, give_recovery_codes
 from tests.support.wire.html_forms import form_with, submit
 
 _PATH_SECRET, _QUERY_SECRET = "Zq8sVt3Xk1LmNp7RwYbC", "Hj5kQw2Zx9VbNm4TrPsD"

@@ -55,7 +55,7 @@ ROOMS = (
         "web/jobs",
     ),
     *("web/outgoing", "web/releases", "web/sealing", "web/server", "web/settings"),
-    *("web/nonblocking_output.py", "blueprints/accounts/signing_in/attempts.py"),
+    *("web/nonblocking_output.py", "blueprints/accounts/sign_in/attempts.py"),
 )
 LEAST_BREAKS = 60
 

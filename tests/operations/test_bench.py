@@ -1,4 +1,4 @@
-"""Tests of `make bench` and `make bench-neighbours` with minimal amounts of each kind of work."""
+"""Tests of `make bench` and `make bench-neighbors` with minimal amounts of each kind of work."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.figures.fixed_rate import REQUEST_MIX
-from bench.neighbours.neighbours import NEIGHBORS
+from bench.noisy_neighbors.neighbors import NEIGHBORS
 from bench.scale.sqlite_report import find_sqlite_section, replace_section
 from bench.workloads import COMPARED_KINDS, FIGURE_KINDS
 
@@ -105,7 +105,7 @@ def test_every_neighbor_can_be_measured(wrk: Path) -> None:
     document = ROOT / "docs" / "evidence" / "noisy-neighbors.md"
     before = document.read_bytes()
     done = subprocess.run(
-        (sys.executable, "-m", "bench.neighbours.neighbourhood", "--once"),
+        (sys.executable, "-m", "bench.noisy_neighbors.benchmark", "--once"),
         cwd=ROOT,
         env={**os.environ, "PATH": f"{wrk}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,

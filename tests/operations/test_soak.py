@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from bench.soaking.claims import SoakResults, verify_claims
-from bench.soaking.document import format_soak
-from bench.soaking.ledger import AcceptedAlerts, ExpectedPages, ResponseLedger
-from bench.soaking.receivers import find_firing_titles
-from bench.soaking.watch import Measurement, ProcessUse
+from bench.soak.claims import SoakResults, verify_claims
+from bench.soak.document import format_soak
+from bench.soak.ledger import AcceptedAlerts, ExpectedPages, ResponseLedger
+from bench.soak.receivers import find_firing_titles
+from bench.soak.watch import Measurement, ProcessUse
 
 _MINUTES = 60
 _NOISE_MIB = 0.4

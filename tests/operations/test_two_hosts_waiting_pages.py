@@ -26,7 +26,7 @@ from domain.projects.transfers import transfer_project
 from models import AlertNote, Contact, Group, Member, Page, PageMessage, User
 from tests.operations.test_two_hosts import Pair, waited_for
 from tests.operations.test_two_hosts import pair as pair  # noqa: PLC0414 - the fixture
-from tests.plumbing.paging.test_rules import rule as contact_rule
+from tests.paging.notifications.test_rules import rule as contact_rule
 from tests.support.accounts.people import database_of
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated

@@ -9,7 +9,7 @@ from models import Identity
 from tests.support.accounts.people import database_of
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.openid_provider import (
+from tests.support.sign_in.openid_provider import (
     add_provider,
     ask_to_sign_in,
     come_back,

@@ -28,9 +28,9 @@ from domain.paging.notifications.outbox import (
     take_next_message,
 )
 from models import AlertRoute, Incident, Page, PageMessage
-from tests.plumbing.escalations.test_incident_paging import do
-from tests.plumbing.escalations.test_page_texts import texts_to
-from tests.plumbing.paging.test_rules import rule as contact_rule
+from tests.paging.escalations.test_incident_paging import do
+from tests.paging.escalations.test_page_texts import texts_to
+from tests.paging.notifications.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.crowd import together

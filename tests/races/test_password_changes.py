@@ -7,13 +7,13 @@ import pytest
 import requests
 
 from domain.core.randomness import random_password
-from tests.http.accounts.own.test_copied_cookies import COOKIE, SETTINGS
-from tests.http.accounts.own.test_sessions import with_cookie
+from tests.http.accounts.settings.test_copied_cookies import COOKIE, SETTINGS
+from tests.http.accounts.settings.test_sessions import with_cookie
 from tests.support.accounts.administration import at_work, id_of
 from tests.support.accounts.people import Person, make_user, open_browser
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.second_factors import is_signed_in
+from tests.support.sign_in.second_factors import is_signed_in
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 Action = Callable[[], requests.Response]

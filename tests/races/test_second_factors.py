@@ -11,12 +11,12 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from models import RecoveryCode
-from tests.http.accounts.own.test_sessions import COOKIE, with_cookie
+from tests.http.accounts.settings.test_sessions import COOKIE, with_cookie
 from tests.support.accounts.people import Person, database_of, make_user
 from tests.support.alerts.monitoring import wait_until
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.second_factors import (
+from tests.support.sign_in.second_factors import (
     SECURITY,
     code_of,
     give_app,

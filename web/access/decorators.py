@@ -16,7 +16,7 @@ from domain.access.checks import check_feature, check_not_archived, check_role, 
 from domain.access.features import find_feature
 from domain.access.permissions import get_permission
 from domain.access.roles import Ability, Role
-from domain.accounts.signing_in.sessions import LiveSignIn, find_sign_in
+from domain.accounts.sign_in.sessions import LiveSignIn, find_sign_in
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
@@ -35,8 +35,8 @@ from web.access.bearer_token import (
     check_key_proof,
     find_presented_token,
 )
-from web.access.kept_pages import shorten_address
 from web.access.rate_limits import limit_api_by_user
+from web.access.return_urls import shorten_address
 from web.extensions import db
 from web.http.endpoints import AccessDecorator, Guard
 from web.http.extensions import login_manager

@@ -5,7 +5,7 @@ from flask_login import current_user
 
 from domain.accounts.factors.requirement import SecondFactorRequirement, find_group_requirement
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.signing_in.sessions import PROVIDER_FACTOR_METHODS
+from domain.accounts.sign_in.sessions import PROVIDER_FACTOR_METHODS
 from web.extensions import db
 from web.services import now, services
 from web.settings.policies.accounts import second_factor_rule

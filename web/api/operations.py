@@ -43,7 +43,7 @@ from domain.core.types.base import (
     Resource,
     SecretResource,
 )
-from domain.core.types.reading import (
+from domain.core.types.validation import (
     find_unknown_names,
     normalize_numbers,
     validate_body,

@@ -29,7 +29,7 @@ from domain.core.types.base import (
     Query,
     has_parameter_effect,
 )
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from domain.projects.access import resolve_group
 from domain.projects.views import GroupView, ProjectView
 from web.commands.operator_help import get_help_text

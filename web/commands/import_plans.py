@@ -16,7 +16,7 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.integrations.types import NewIntegration
 from domain.core.database.locks import release_locks
 from domain.core.errors import DomainError
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from domain.paging.escalations.actions import create_policy
 from domain.paging.escalations.policies import find_pageable_users, list_own_policies
 from domain.paging.escalations.steps import MAX_REPEAT_PAUSE, MAX_STEP_DELAY, MIN_REPEAT_PAUSE

@@ -11,13 +11,13 @@ from domain.alerts.integrations.mapping_actions import build_recognition_resourc
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.received_labels import list_labels
 from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
-from domain.alerts.integrations.trials import ReplayBody
+from domain.alerts.integrations.trial_alerts import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
 from domain.core.database.paging import MAX_ID
 from domain.core.durations import parse_duration
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from web.commands.generated import build_command, build_command_group
 from web.commands.transaction import get_project_at, run_in_transaction
 from web.http.work import unit_of_work

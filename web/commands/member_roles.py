@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from domain.access.roles import Ability
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from domain.projects import member_roles as actions
 from domain.projects.member_types import NewMemberRole
 from web.commands.generated import build_command_group

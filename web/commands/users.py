@@ -14,7 +14,7 @@ from domain.accounts.types import AccountBody
 from domain.accounts.users import get_user
 from domain.core.database.paging import KeysetRange
 from domain.core.errors import InvalidError
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 from web.commands.generated import build_command
 from web.commands.transaction import run_in_transaction
 from web.extensions import db

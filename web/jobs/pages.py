@@ -442,7 +442,10 @@ def build_paging_policy(settings: Settings) -> PagingSettings:
         link_keys=(settings.secret_key, *settings.secret_key_fallbacks),
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
         reading=parser_settings(settings),
-        explain={SubjectKind.ALERT: find_page_reasons, SubjectKind.INCIDENT: reasons_of_incidents},
+        reason_finders={
+            SubjectKind.ALERT: find_page_reasons,
+            SubjectKind.INCIDENT: reasons_of_incidents,
+        },
         find_holds=find_page_holds,
     )
 

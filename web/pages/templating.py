@@ -24,7 +24,7 @@ from domain.git.access import can_read_repository
 from domain.paging.on_call.rotation_syntax import format_cadence, format_restriction
 from domain.projects.access import COUNT_LIMIT
 from web.access.decorators import can_open_group
-from web.access.kept_pages import shorten_address
+from web.access.return_urls import shorten_address
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
 from web.pages.compiled_templates import open_template_cache

@@ -10,7 +10,7 @@ from domain.core.clock import format_api_time
 from domain.oauth.personal_tokens.lifetimes import count_tokens_without_expiry
 from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
-from domain.releases.usage.reading import AffectedUsage, UsagePeriod, find_instance_usage
+from domain.releases.usage.usage_reports import AffectedUsage, UsagePeriod, find_instance_usage
 from domain.releases.version import Release, parse_release
 from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import Settings

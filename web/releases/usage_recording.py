@@ -1,4 +1,4 @@
-"""Counts the calls of a request's consumer in memory (see `domain/releases/usage/storing.py`).
+"""Counts the calls of a request's consumer in memory (see `domain/releases/usage/call_counts.py`).
 
 The gate notes changes that affect a call by its values before the view runs. Operations of the API
 count themselves. All other affected requests are counted after the response is created.
@@ -18,9 +18,7 @@ from sqlalchemy.orm import Session
 
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.releases.matching import find_call_matches
-from domain.releases.usage.reading import find_affecting_changes
-from domain.releases.usage.schedule_names import SCHEDULE_NAMES
-from domain.releases.usage.storing import (
+from domain.releases.usage.call_counts import (
     ANONYMOUS_CONSUMER,
     UNKNOWN_NAME,
     CallCounter,
@@ -29,6 +27,8 @@ from domain.releases.usage.storing import (
     UsageShape,
     store_call_counts,
 )
+from domain.releases.usage.schedule_names import SCHEDULE_NAMES
+from domain.releases.usage.usage_reports import find_affecting_changes
 from domain.releases.version import parse_release
 from web.database.engine import open_engine
 from web.metrics import count_deprecated_calls, count_dropped_calls

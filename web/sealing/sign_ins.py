@@ -23,7 +23,7 @@ from domain.accounts.factors.passkeys import (
     build_passkey_relying_party,
 )
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
+from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import UserView, find_sign_in_user
 from domain.core.errors import NotFoundError
 from domain.core.randomness import random_hex

@@ -17,7 +17,7 @@ _MEMORY_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108 - a directory of our own is
 #: Minimum free memory in bytes. Small containers have less, and then it is not used.
 _MIN_FREE_BYTES = 56 * 2**20
 #: Sizes of prometheus_client's files in bytes, sufficient for every route and method
-#: (tests/plumbing/test_shared_counters.py).
+#: (tests/web/test_shared_counters.py).
 _FILE_SIZES = {"counter": 2 * 2**20, "histogram": 16 * 2**20}
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.types.reading import validate_query
+from domain.core.types.validation import validate_query
 from domain.paging.on_call import feeds
 from domain.paging.on_call.actions import show_schedule
 from domain.paging.on_call.feeds import CALENDAR_PAST_PERIOD, CalendarFeed

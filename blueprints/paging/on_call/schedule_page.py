@@ -21,7 +21,11 @@ from domain.paging.on_call.dependent_rules import find_dependent_rules
 from domain.paging.on_call.eligible_users import list_eligible_usernames
 from domain.paging.on_call.feeds import find_feed
 from domain.paging.on_call.final_schedule import DutySource
-from domain.paging.on_call.my_on_call import MAX_TURN_LOOKBACK, get_schedule_owner, list_turns
+from domain.paging.on_call.my_on_call import (
+    MAX_TURN_LOOKBACK,
+    get_schedule_owner,
+    list_schedule_turns,
+)
 from domain.paging.on_call.own_types import OwnSchedule
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.shifts import (
@@ -191,7 +195,7 @@ def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     within = Period(today - MAX_TURN_LOOKBACK, today + _SWAP_PERIOD)
     shown = [
         each
-        for each in list_turns(unit_of_work(), schedule.id, within)
+        for each in list_schedule_turns(unit_of_work(), schedule.id, within)
         # The last turn may continue after the end of the period.
         if moment < each.ends_at < within.end and each.source != DutySource.OVERRIDE
     ]

@@ -1,6 +1,6 @@
 """Passkey ceremonies (Web Authentication, Level 3), without database access.
 
-They build the options for the browser and verify its responses with py_webauthn.
+The functions build the options for the browser and verify its responses with py_webauthn.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ from domain.accounts.factors.passkeys import (
 from domain.core.encryption import UnacceptableKeyError, check_key, check_rsa
 from domain.core.randomness import random_hex
 
-#: Maximum length of a response in characters. Authenticators send less.
+#: Maximum length of a response in characters; responses of authenticators are shorter.
 _MAX_RESPONSE_CHARACTERS = 65_536
 #: Maximum length of a credential ID in bytes (section 4).
 _MAX_CREDENTIAL_ID_BYTES = 1023
@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 def generate_creation_options(
     holder: PasskeyUser, known: Sequence[StoredPasskey], party: PasskeyRelyingParty
 ) -> CeremonyOptions:
-    """Return options to create a passkey on an authenticator without a known passkey."""
+    """Return options to create a passkey, on an authenticator that has none of the known ones."""
     challenge = _generate_challenge()
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -74,7 +74,7 @@ def generate_creation_options(
 def generate_request_options(
     known: Sequence[StoredPasskey], party: PasskeyRelyingParty, verification: str
 ) -> CeremonyOptions:
-    """Return options to authenticate with one of these passkeys, or with any if none are given."""
+    """Return options to authenticate with a known passkey, or with any passkey if none is given."""
     challenge = _generate_challenge()
     options = webauthn.generate_authentication_options(
         rp_id=party.id,
@@ -103,7 +103,7 @@ def _build_descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredenti
 def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
     """Verify a registration response (section 7.1).
 
-    Raise InvalidPasskeyError if it is not valid.
+    Raise InvalidPasskeyError if the response is not valid.
     """
     credential = _parse_untrusted_response(
         parse_registration_credential_json, _check_response_length(reply)
@@ -131,7 +131,7 @@ def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
 
 
 def _check_attested_keys(attested: AttestationObject) -> None:
-    """Reject a weak or huge key before anything is verified with it.
+    """Reject a weak or oversized key before it is used for verification.
 
     Raise UnacceptableKeyError for such a key.
     """
@@ -146,7 +146,7 @@ def _check_attested_keys(attested: AttestationObject) -> None:
 
 
 def _check_cose_key(encoded: bytes) -> None:
-    """Reject a weak or huge RSA key (RFC 8230); COSE has no weak curves.
+    """Reject a weak or oversized RSA key (RFC 8230); COSE has no weak curves.
 
     Raise UnacceptableKeyError for such a key.
     """
@@ -171,9 +171,9 @@ def verify_assertion(
 ) -> PasskeyAssertion:
     """Verify an authentication response (section 7.2).
 
-    Raise InvalidPasskeyError if it is not valid. A signature counter that does not increase
-    indicates a cloned authenticator. A weak key that was stored before the strength check existed
-    is rejected here.
+    Raise InvalidPasskeyError if the response is not valid, or if its signature counter did not
+    increase, which indicates a cloned authenticator. Weak keys that were stored before the strength
+    check existed are also rejected.
     """
     _parse_untrusted_response(_check_cose_key, known.public_key)
     held = _parse_untrusted_response(
@@ -207,7 +207,7 @@ def _check_response_length(reply: CeremonyResponse) -> str:
 def _parse_untrusted_response(
     read: Callable[..., Result], *arguments: object, **more: object
 ) -> Result:
-    """Parse untrusted bytes with the library; convert every exception to InvalidPasskeyError."""
+    """Parse untrusted bytes with the library, and convert any exception to InvalidPasskeyError."""
     try:
         return read(*arguments, **more)
     except UnacceptableKeyError as error:

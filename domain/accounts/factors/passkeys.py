@@ -1,4 +1,4 @@
-"""Passkeys of users, as a second factor after the password or in place of it.
+"""Passkeys of users: a second factor after the password, or a replacement for the password.
 
 `passkey_ceremonies.py` builds the options for the browser and verifies its responses. It is
 imported on first use, because its library is large and only pages need it. The user is looked up by
@@ -32,10 +32,10 @@ MAX_PASSKEYS = 20
 
 
 class InvalidPasskeyError(InvalidError):
-    """The authenticator's response is not valid."""
+    """Error for an authenticator response that is not valid."""
 
     def __init__(self, message: str = "This passkey was not accepted. Try again.") -> None:
-        """Use one general message: the exact reason would only help an attacker."""
+        """Use the same message for all reasons, since the exact reason would help attackers."""
         super().__init__(message, field="credential")
 
 
@@ -50,7 +50,7 @@ class PasskeyRelyingParty:
 
 @dataclass(frozen=True, kw_only=True)
 class CeremonyOptions:
-    """Options for the browser, and the challenge that its response has to sign."""
+    """Options for the browser, and the challenge that its response must sign."""
 
     options: dict[str, object]
     challenge: bytes
@@ -58,7 +58,7 @@ class CeremonyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CeremonyResponse:
-    """The browser's response, with the challenge and the relying party that it has to match."""
+    """The browser's response, with the challenge and the relying party that it must match."""
 
     credential: str = field(repr=False)
     challenge: bytes
@@ -67,7 +67,7 @@ class CeremonyResponse:
 
 @dataclass(frozen=True, kw_only=True)
 class PasskeyUser:
-    """The user entity of a new passkey. The handle is opaque."""
+    """The user entity of a new passkey; the handle is opaque."""
 
     handle: bytes
     username: str
@@ -87,7 +87,7 @@ class StoredPasskey:
 
 @dataclass(frozen=True, kw_only=True)
 class PasskeyAssertion:
-    """A verified assertion."""
+    """The result of a verified authentication with a passkey."""
 
     sign_count: int
     #: True if the key is bound to its device and not synchronized to other devices.
@@ -97,8 +97,8 @@ class PasskeyAssertion:
 def build_passkey_relying_party(base_url: str, name: str) -> PasskeyRelyingParty | None:
     """Return the relying party, or None if browsers do not support passkeys at this URL.
 
-    Browsers require a host name (not an IP address), and https except for localhost. The host comes
-    from BASE_URL, never from the request.
+    Browsers require a host name (not an IP address), and HTTPS except for localhost. The host is
+    taken from BASE_URL, never from the request.
     """
     parts = urlsplit(base_url)
     host = parts.hostname or ""
@@ -174,7 +174,7 @@ def add_passkey(
 ) -> None:
     """Verify and store a new passkey.
 
-    Raise InvalidPasskeyError if the response is not valid or the user has too many passkeys.
+    Raise InvalidPasskeyError if the response is not valid, or if the user has too many passkeys.
     """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
@@ -188,7 +188,7 @@ def add_passkey(
 
 
 def _check_passkey_limit(user_id: int, session: Session) -> None:
-    # Lock the user, so that two concurrent requests cannot both pass the limit.
+    # The lock prevents concurrent requests from exceeding the limit.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     count = select(func.count(Passkey.id)).where(Passkey.user_id == user_id)
     if (session.scalar(count) or 0) >= MAX_PASSKEYS:
@@ -197,7 +197,7 @@ def _check_passkey_limit(user_id: int, session: Session) -> None:
 
 
 def find_passkey_owner_id(reply: CeremonyResponse, *, session: Session) -> int | None:
-    """Return the user id of the passkey in a response, which is not verified yet."""
+    """Return the owner's user id for the passkey in an unverified response, or None."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     try:
@@ -216,9 +216,9 @@ def use_passkey(
     keyring: Keyring,
     now: datetime,
 ) -> PasskeyAssertion:
-    """Verify a response by a passkey of this user.
+    """Verify an authentication response from a passkey of this user.
 
-    Raise InvalidPasskeyError if it is not valid.
+    Raise InvalidPasskeyError if the response is not valid.
     """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
@@ -236,7 +236,7 @@ def use_passkey(
 def _consume_challenge(
     reply: CeremonyResponse, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Accept each challenge only once, because many authenticators have no signature counter."""
+    """Reject a challenge that was already used; many authenticators have no signature counter."""
     challenge = f"passkey challenge {reply.challenge.hex()}"
     is_first = claim_single_use(
         challenge, lifetime=PASSKEY_CHALLENGE_LIFETIME, session=session, keyring=keyring, now=now
@@ -248,7 +248,7 @@ def _consume_challenge(
 def _record_passkey_use(
     passkey: Passkey, assertion: PasskeyAssertion, *, session: Session, now: datetime
 ) -> None:
-    """Store the signature counter; of two responses with the same counter, one is rejected."""
+    """Store the signature counter, and reject a response whose counter was already used."""
     # An authenticator without a counter always sends zero (section 6.1.1).
     grows = (
         Passkey.sign_count == 0

@@ -10,11 +10,11 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import random_letters
 from models import RecoveryCode, User
 
-#: Crockford's Base32 in lower case, which has no look-alike characters.
+#: Crockford's Base32 alphabet in lowercase, which excludes look-alike characters.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LOOKALIKES = str.maketrans("oil", "011")
 RECOVERY_CODE_COUNT = 10
-#: Number of characters of a code. They have 60 bits, which is enough: attempts are limited, and the
+#: Number of characters in a code (60 bits). This is enough because attempts are limited and the
 #: stored digests are keyed.
 _CODE_LENGTH = 12
 _GROUP_LENGTH = 4
@@ -24,8 +24,8 @@ def replace_recovery_codes(
     user_id: int, *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[str, ...]:
     """Replace all recovery codes of a user and return the new codes in plain text."""
-    # Lock the user: the second of two concurrent requests has to see and remove the codes of the
-    # first.
+    # The lock ensures that the second of two concurrent requests removes the codes that the first
+    # request creates.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
     codes = [random_letters(_ALPHABET, _CODE_LENGTH) for _ in range(RECOVERY_CODE_COUNT)]
@@ -39,7 +39,7 @@ def replace_recovery_codes(
 
 
 def normalize_recovery_code(typed: str) -> str | None:
-    """Normalize a typed code (case, spaces, dashes); return None if it is malformed."""
+    """Normalize the case, spaces and dashes of a typed code; return None if it is malformed."""
     folded = unicodedata.normalize("NFKC", typed).lower().replace("-", "").translate(_LOOKALIKES)
     bare = "".join(folded.split())
     return bare if len(bare) == _CODE_LENGTH and set(bare) <= set(_ALPHABET) else None

@@ -1,4 +1,4 @@
-"""Requirements for a second factor, from the rule of the instance or from groups."""
+"""Requirements for a second factor, set for the instance or for groups."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -31,26 +31,26 @@ REQUIRED_FOR_NOBODY, REQUIRED_FOR_ADMINISTRATORS, REQUIRED_FOR_EVERYBODY = (
 
 @dataclass(frozen=True, kw_only=True)
 class SecondFactorRequirement:
-    """The requirement that a user has a second factor, with its start and origin."""
+    """A requirement to have a second factor."""
 
     begins: datetime
-    #: Path of the group that requires it. Empty for the instance.
+    #: Path of the group that sets the requirement; empty for the instance.
     path: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecondFactorRule:
-    """The rule of the instance."""
+    """The rule of the instance for second factors."""
 
     #: Users who need a second factor: `REQUIRED_FOR_NOBODY`, `REQUIRED_FOR_ADMINISTRATORS` or
     #: `REQUIRED_FOR_EVERYBODY`.
     required_of: str
-    #: Day (UTC) on which the rule takes effect. Before that, users get a notice. None if it is
-    #: already in effect.
+    #: Day (UTC) on which the rule takes effect; users get a notice before that day. None if the
+    #: rule is already in effect.
     begins: date | None = None
 
     def names(self, *, is_admin: bool) -> bool:
-        """Return whether the rule applies to a user, now or from its start."""
+        """Return whether the rule covers a user, even if it is not in effect yet."""
         return self.required_of == REQUIRED_FOR_EVERYBODY or (
             self.required_of == REQUIRED_FOR_ADMINISTRATORS and is_admin
         )
@@ -65,7 +65,7 @@ class SecondFactorRule:
 
     @property
     def requirement(self) -> SecondFactorRequirement:
-        """Return the requirement that the rule imposes on the users it covers."""
+        """The requirement for users that the rule covers."""
         day = self.begins or date.min
         return SecondFactorRequirement(begins=datetime.combine(day, time(), UTC))
 
@@ -82,7 +82,7 @@ def _is_path_inside(
 
 _USER_ID: BindParameter[int] = bindparam("user_id", type_=Integer)
 _MEMBERSHIP_PATH = func.coalesce(_MemberGroup.path_key, Project.path_key)
-# Each page runs this query. It is built once, because building it costs more than running it.
+# Every page runs this query. It is built once, because building it takes longer than running it.
 _GROUP_REQUIREMENTS_QUERY = (
     select(
         Group.path,
@@ -114,11 +114,11 @@ _GROUP_REQUIREMENTS_QUERY = (
 def find_group_requirement(
     user_id: int, *, connection: StatementConnection, now: datetime
 ) -> SecondFactorRequirement | None:
-    """Return the earliest requirement that the groups of a user impose, or None.
+    """Return the earliest requirement that a user's groups set, or None.
 
-    Return None if the user has a second factor. A group's requirement applies to members of the
-    group, of everything below it, and of the groups above it. The group's grace period starts with
-    the requirement or with the membership, whichever is later.
+    Return None if the user has a second factor. A group's requirement applies to its members, and
+    to members of its ancestors, subgroups and projects. The grace period starts when the
+    requirement is set or when the user becomes a member, whichever is later.
     """
     values = {"user_id": user_id, "today": now.date()}
     found = [

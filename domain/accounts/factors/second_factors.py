@@ -21,7 +21,7 @@ class PasskeyView:
 
 
 def build_passkey_view(passkey: Passkey) -> PasskeyView:
-    """Return the view of a row."""
+    """Return the view of a passkey row."""
     return PasskeyView(**get_column_values(passkey, PasskeyView))
 
 
@@ -29,24 +29,24 @@ def build_passkey_view(passkey: Passkey) -> PasskeyView:
 class SecondFactors:
     """The second factors of a user."""
 
-    #: Time at which the authenticator app was set up. None without an app.
+    #: Time at which the authenticator app was set up; None if the user has no app.
     app_since: datetime | None
     passkeys: tuple[PasskeyView, ...]
     recovery_codes_left: int
 
     @property
     def has_app(self) -> bool:
-        """Return whether the user has an authenticator app."""
+        """True if the user has an authenticator app."""
         return self.app_since is not None
 
     @property
     def is_any(self) -> bool:
-        """Return whether the user has any second factor, which is then required."""
+        """True if the user has a second factor, and therefore needs it to sign in."""
         return self.has_app or bool(self.passkeys)
 
 
 def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
-    """Return the condition that an account has a second factor."""
+    """Return a query condition for accounts that have a second factor."""
     has_app = (
         select(TotpDevice.id)
         .where(TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None))
@@ -57,7 +57,7 @@ def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnEl
 
 
 def has_second_factor(user_id: int, *, session: Session) -> bool:
-    """Return whether an account has a second factor, which is then required."""
+    """Return whether an account has a second factor, and therefore needs it to sign in."""
     return bool(session.scalar(select(build_second_factor_condition(user_id))))
 
 
@@ -87,6 +87,6 @@ def delete_second_factors(user_id: int, *, session: Session) -> bool:
 
 
 def delete_orphaned_recovery_codes(user_id: int, *, session: Session) -> None:
-    """Delete the recovery codes of a user who has no other second factor left."""
+    """Delete the recovery codes of a user who no longer has any other second factor."""
     if not has_second_factor(user_id, session=session):
         session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))

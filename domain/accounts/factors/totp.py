@@ -1,4 +1,4 @@
-"""TOTP codes of an authenticator app (RFC 6238): six digits, steps of 30 seconds, single use."""
+"""Single-use TOTP codes from an authenticator app (RFC 6238): six digits, 30-second steps."""
 
 import string
 import unicodedata
@@ -15,9 +15,9 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import random_letters
 from models import TotpDevice
 
-#: Alphabet of Base32 (RFC 4648 section 6), in which apps accept the key.
+#: Base32 alphabet (RFC 4648 section 6), in which users enter the key into the app.
 _BASE32_ALPHABET = string.ascii_uppercase + "234567"
-#: Number of letters of a key: 160 bits, as RFC 4226 section 4 recommends.
+#: Number of characters in a key (160 bits, as recommended in RFC 4226 section 4).
 _SEED_LENGTH = 32
 _CODE_DIGITS = 6
 #: Accepted clock drift of the app in time steps, in either direction (RFC 6238 section 5.2).
@@ -35,7 +35,7 @@ def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:
 
 
 def normalize_totp_code(typed: str) -> str | None:
-    """Normalize a typed code (spaces, dashes); return None if it is malformed."""
+    """Remove spaces and dashes from a typed code; return None if it is malformed."""
     bare = "".join(unicodedata.normalize("NFKC", typed).replace("-", "").split())
     is_code = len(bare) == _CODE_DIGITS and bare.isascii() and bare.isdigit()
     return bare if is_code else None
@@ -44,7 +44,7 @@ def normalize_totp_code(typed: str) -> str | None:
 def set_up_authenticator_app(
     user_id: int, seed: str, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Store the key of an app after a code has proved that the app has the key.
+    """Store the key of an app if a code proves that the app has the key.
 
     Raise InvalidError for a wrong code. Raise ConflictError if the user already has an app.
     """
@@ -67,7 +67,7 @@ def set_up_authenticator_app(
 def use_totp_code(
     user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Consume a code of the user's app; return whether it was valid.
+    """Consume a code from the user's app; return whether it was valid.
 
     A single UPDATE checks and claims the time step, so that only one of several requests with the
     same code succeeds.

@@ -38,7 +38,7 @@ from models import Identity
 from models import IdentityProvider as Row
 
 _LOST_SECRET_REASON = (
-    "the client secret was encrypted with a SECRET_KEY that is no longer known: enter it again"  # noqa: S105 - a sentence
+    "the client secret was encrypted with a removed SECRET_KEY: enter the client secret again"  # noqa: S105 - a sentence
 )
 #: Fields that take the preset's value if they are omitted or empty.
 _PRESET_FIELDS = ("issuer", "scopes", "groups_claim", "vouches_for_email")

@@ -1,4 +1,4 @@
-"""Checks with providers whether the accounts through which people sign in still exist."""
+"""Periodic checks that users' accounts at identity providers still exist."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -60,9 +60,9 @@ def claim_due_identity(
 
 
 def check_identity_at_provider(work: UnitOfWork, identity_id: int) -> None:
-    """Refresh what is known about an identity, and revoke its access if it no longer exists.
+    """Update the details of an identity, or revoke its access if the identity no longer exists.
 
-    Raise ProviderError, without any change, if the provider gives no valid response.
+    Raise ProviderError, without any change, if the provider does not return a valid response.
     """
     session, keyring = work.session, work.policy(Keyring)
     identity = session.get_one(Identity, identity_id)

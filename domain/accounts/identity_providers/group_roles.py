@@ -1,7 +1,7 @@
-"""Roles that follow from groups at a provider.
+"""Roles that users get from their groups at a provider.
 
-Roles that were assigned here are kept. Only roles that a group at the provider gave change and end
-with that group. The last owner of a group remains its owner.
+Only these roles are changed or revoked when the groups change. Roles assigned in Gatebell are not
+affected. The last owner of a group remains its owner.
 """
 
 from collections.abc import Mapping

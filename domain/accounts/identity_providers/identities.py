@@ -75,7 +75,7 @@ def add_identity(
 ) -> Identity:
     """Connect an account with an account at a provider.
 
-    Raise ConflictError if either of them is already connected.
+    Raise ConflictError if either account is already connected.
     """
     session = work.session
     lock_account_row(user_id, session=session)
@@ -101,7 +101,7 @@ def add_identity(
 def store_identity_details(
     work: UnitOfWork, identity: Identity, seen: ProviderUser, refresh_token: str | None
 ) -> None:
-    """Store the details from a sign-in; without a new refresh token, the former one is kept."""
+    """Store the details from a sign-in, and the refresh token if the provider returned one."""
     identity.name, identity.email = seen.name or seen.username, seen.email
     identity.last_used_at = identity.checked_at = work.now
     if refresh_token is not None:
@@ -149,7 +149,7 @@ def disconnect_user(work: UnitOfWork, user_id: int, provider: str) -> Account:
         .where(Identity.user_id == user_id, IdentityProvider.slug == slug)
     ).one_or_none()
     if found is None:
-        raise NotFoundError("The user is not connected with this identity provider.")
+        raise NotFoundError("The user's account is not linked to this identity provider.")
     _disconnect_identity(work, *found)
     return show_account(work, user_id)
 

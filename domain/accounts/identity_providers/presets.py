@@ -41,16 +41,16 @@ _PRESET_LIST = (
         scopes="openid profile email offline_access",
         # Its tokens never contain the claim. In a single tenant, administrators set the addresses.
         vouches_for_email=True,
-        hint="Use the ID of a single tenant: common and organizations let in everybody. Groups are "
-        "named by their object ID.",
+        hint="Use the ID of a single tenant: common and organizations accept users of all tenants. "
+        "Groups are identified by their object ID.",
     ),
     ProviderPreset(
         key="google",
         title="Google",
         issuer="https://accounts.google.com",
         parameters={"access_type": "offline"},
-        hint="Google tells no groups, and not when somebody signed in: administrators prove that "
-        "it is them with a password or a passkey.",
+        hint="Google returns neither groups nor the time of the sign-in. Administrators confirm "
+        "their identity with a password or a passkey.",
     ),
     ProviderPreset(
         key="okta",
@@ -63,7 +63,7 @@ _PRESET_LIST = (
         key="gitlab",
         title="GitLab",
         issuer="https://gitlab.com",
-        hint="Groups are named by their paths. Another Gatebell is set up like this, too.",
+        hint="Groups are identified by their paths. Use this preset for another Gatebell as well.",
     ),
     ProviderPreset(
         key="github",
@@ -72,8 +72,9 @@ _PRESET_LIST = (
         scopes="user:email read:org",
         is_openid=False,
         hint="The issuer is https://github.com, or the URL of an Enterprise Server. Groups are "
-        "organizations that approved the OAuth app, and teams, such as acme/sre. Administrators "
-        "prove that it is them with a password or a passkey, as GitHub tells no time of sign-in.",
+        "organizations that approved the OAuth app, and teams, such as acme/sre. GitHub does not "
+        "return the time of the sign-in, so administrators confirm their identity with a password "
+        "or a passkey.",
     ),
     ProviderPreset(key="other", title="Other OpenID Connect"),
 )

@@ -1,7 +1,7 @@
 """Deactivates idle accounts of people, a week after their owners were notified.
 
-Users on call and in escalation policies may answer pages without signing in. Their accounts are
-never idle. The administrator with the latest sign-in is never idle either, so that one
+Users on call and in escalation policies may respond to notifications without signing in, so their
+accounts are never idle. The administrator with the latest sign-in is never idle either, so that one
 administrator always remains.
 """
 

@@ -8,7 +8,7 @@ from domain.accounts.factors import passkeys, recovery_codes, totp
 from domain.accounts.factors.passkeys import CeremonyResponse, InvalidPasskeyError
 from domain.accounts.factors.second_factors import delete_orphaned_recovery_codes, has_second_factor
 from domain.accounts.passwords import PasswordRules, delete_first_password_file
-from domain.accounts.signing_in.sessions import close_other_sign_ins, close_user_sign_in
+from domain.accounts.sign_in.sessions import close_other_sign_ins, close_user_sign_in
 from domain.accounts.types import NameBody, PasswordBody, ProfileBody
 from domain.accounts.users import HUMAN, change_password, change_profile, normalize_email
 from domain.audit.events import EventKind

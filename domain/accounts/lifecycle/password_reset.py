@@ -15,8 +15,8 @@ from domain.accounts.attempt_limits import claim_attempt
 from domain.accounts.email_addresses import AccountMessageBuilder, confirm_current_address
 from domain.accounts.lifecycle.own_account import revoke_access
 from domain.accounts.passwords import PasswordRules, delete_first_password_file
-from domain.accounts.signing_in.actions import SignInLimits
-from domain.accounts.signing_in.sessions import close_all_sign_ins
+from domain.accounts.sign_in.actions import SignInLimits
+from domain.accounts.sign_in.sessions import close_all_sign_ins
 from domain.accounts.types import PasswordBody
 from domain.accounts.users import (
     UserView,
@@ -71,7 +71,7 @@ def send_reset_link(work: UnitOfWork, login: str) -> None:
 
 @read_action("signing_in.prove")
 def get_account_for_reset_link(work: UnitOfWork, user_id: int, stamp: str) -> UserView:
-    """Show the account of a link.
+    """Return the account for a password reset link.
 
     Raise NotFoundError if the link is not valid.
     """
@@ -85,8 +85,8 @@ def get_account_for_reset_link(work: UnitOfWork, user_id: int, stamp: str) -> Us
 def set_password_by_link(work: UnitOfWork, user_id: int, stamp: str, new: PasswordBody) -> None:
     """Set a new password for the account of a link, and sign it out everywhere.
 
-    Failed sign-in attempts are reset, and the address is confirmed. Raise NotFoundError, or
-    InvalidError for a weak password.
+    Failed sign-in attempts are reset, and the address is confirmed. Raise NotFoundError if the link
+    is not valid, and InvalidError for a weak password.
     """
     user, session = get_account_for_reset_link(work, user_id, stamp), work.session
     release_locks(session)  # Hashing a password takes time.

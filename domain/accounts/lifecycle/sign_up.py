@@ -14,6 +14,7 @@ from domain.accounts.administration import get_account
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, claim_single_use
 from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.personal_data.erasure import erase_person
+from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.sign_up import (
     SIGN_UP_LINK_LIFETIME,
     SIGN_UP_MESSAGE_KEY_PREFIX,
@@ -22,7 +23,6 @@ from domain.accounts.sign_up import (
     create_own_account,
     find_account_by_email,
 )
-from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.types import ApprovalResult, OwnAccountBody
 from domain.accounts.users import (
     ACTIVE,

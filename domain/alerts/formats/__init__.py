@@ -1,1 +1,1 @@
-"""Alert formats, each declared in its own module, and the registry of all of them."""
+"""Alert formats, each defined in its own module, and a registry of all formats."""

@@ -1,4 +1,4 @@
-"""Base classes of integration types: formats in which alerts arrive, and links to other tools."""
+"""Base classes for integration types: alert formats, and links to other tools."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Unreadable
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
 from domain.alerts.tools.base import MonitoringTool
 
-#: Beginning of each warning or error about a body in the format of another integration type.
+#: Prefix of warnings and errors about bodies that have the format of another integration type.
 WRONG_FORMAT_PREFIX = "This looks like"
-#: Accepted notations of times, for descriptions of bodies.
+#: Accepted time formats, for descriptions of request bodies.
 TIME_NOTATIONS = "RFC 3339, RFC 2822, or seconds or milliseconds since 1970."
 
 
@@ -34,13 +34,13 @@ class ParserSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiUrl:
-    """The API URL of integrations of a type."""
+    """Help text and rules for the API URL of an integration."""
 
     help: str
-    #: URL for integrations that are created without one.
-    usual: str | None = None
+    #: Default URL for integrations that are created without a URL.
+    default: str | None = None
     #: Error message for a missing or malformed URL. It is empty if the URL is optional.
-    refusal: str = ""
+    error_message: str = ""
 
 
 class Guide(NamedTuple):
@@ -51,7 +51,7 @@ class Guide(NamedTuple):
 
 
 class GroupingRule(NamedTuple):
-    """A way to compute a fingerprint, a sentence that describes it, and the fields that it uses."""
+    """A computed fingerprint, with a sentence that explains it and the fields that were used."""
 
     fingerprint: bytes | None
     sentence: str
@@ -59,11 +59,11 @@ class GroupingRule(NamedTuple):
 
 
 class IntegrationType:
-    """A type of integrations. `domain/alerts/formats/registry.py` lists all types."""
+    """A type of integration. `domain/alerts/formats/registry.py` lists all types."""
 
-    #: Name that is stored, and shown by the API and commands. It has at most 16 characters.
+    #: Name in the database, the API and commands, with at most 16 characters.
     name: ClassVar[str]
-    #: Display name on pages.
+    #: Name on web pages.
     label: ClassVar[str]
     #: Sentence that describes the accepted input and begins with the name of the type.
     help: ClassVar[str]
@@ -73,9 +73,9 @@ class IntegrationType:
     receives: ClassVar[bool] = False
     #: True if an active integration of the type excludes all other active integrations.
     takes_over: ClassVar[bool] = False
-    #: True if a custom mapping can define which keys are read for the fields of an alert.
+    #: True if a custom mapping can define which keys alert fields are read from.
     has_mapping: ClassVar[bool] = False
-    #: True if integrations can choose the labels for the environment and the service.
+    #: True if integrations can define which labels contain the environment and the service.
     has_labels: ClassVar[bool] = False
 
 
@@ -86,26 +86,26 @@ class OnCallToolLink(IntegrationType):
 
 
 class AlertFormat(IntegrationType, ABC):
-    """A format in which alerts arrive."""
+    """A format of incoming alerts."""
 
     receives = True
-    #: Accepted media types of requests. `application/<name>+json` is treated like the first type,
-    #: and other suffixes likewise.
+    #: Accepted media types of requests. Types with the suffix of an accepted type, such as
+    #: `application/<name>+json`, are also accepted.
     media_types: ClassVar[Sequence[str]] = ("application/json",)
-    #: True if requests of Amazon SNS are accepted, which do not declare a JSON media type.
+    #: True if requests from Amazon SNS are accepted although they do not declare a JSON media type.
     accepts_sns: ClassVar[bool] = False
-    #: True if the keys are also routing keys for the URLs of PagerDuty's Events API.
+    #: True if integration keys can also be used as routing keys for PagerDuty's Events API.
     accepts_events: ClassVar[bool] = False
     #: True if a body contains a whole group of alerts, so that the higher size limit applies.
     accepts_groups: ClassVar[bool] = False
-    #: True if alerts can contain Markdown for incidents. If not, bodies are not parsed again for
-    #: it.
+    #: True if alerts can contain Markdown for incidents. If False, bodies are not parsed again to
+    #: find Markdown.
     has_markdown: ClassVar[bool] = False
     #: Type that describes bodies in /api/openapi.json. It is not used for validation.
     body: ClassVar[Any] = dict[str, Any]
-    #: Status code for deliveries over the rate limit that makes senders of this format retry.
+    #: Status code that makes senders of this format retry deliveries over the rate limit.
     retry_status: ClassVar[HTTPStatus] = HTTPStatus.TOO_MANY_REQUESTS
-    #: Tools that send this format. The first one that recognizes a payload is used.
+    #: Tools that send this format. The first tool that recognizes a payload is used.
     tools: ClassVar[Sequence[MonitoringTool]] = ()
     #: Guides that are shown for integrations of this type.
     guides: ClassVar[Sequence[Guide]] = (Guide("curl", "curl"),)
@@ -120,15 +120,15 @@ class AlertFormat(IntegrationType, ABC):
     ) -> ParsedBody:
         """Decode a body and parse its alerts.
 
-        Raise UnreadableBodyError if the body cannot be decoded, or an error of `parse`.
+        Raise UnreadableBodyError if the body cannot be decoded. `parse` may raise other errors.
         """
         value = self.decode(body, reading=reading)
         return self.parse(value, now=now, reading=reading, mapping=mapping)
 
     def decode(self, body: bytes, *, reading: ParserSettings) -> object:
-        """Decode a body into the value that the other methods take.
+        """Decode a body into the value that the other methods accept.
 
-        Raise UnreadableBodyError if this is not possible.
+        Raise UnreadableBodyError if the body cannot be decoded.
         """
         return parse_json(body, nesting_limit=reading.nesting_limit)
 
@@ -147,10 +147,10 @@ class AlertFormat(IntegrationType, ABC):
         reading: ParserSettings,
         mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
-        """Parse the alerts of a body.
+        """Parse the alerts in a body.
 
-        Formats without a custom mapping only use the severity words of `mapping`. Raise an error of
-        `domain/alerts/reading/incoming.py` if the body contains no valid alert.
+        Formats that do not support custom mappings use only the severity words of `mapping`. Raise
+        an error of `domain/alerts/reading/incoming.py` if the body contains no valid alert.
         """
 
     @abstractmethod
@@ -161,7 +161,9 @@ class AlertFormat(IntegrationType, ABC):
         """Return the example body as indented JSON, as a sender would post it."""
         return orjson.dumps(self.example(_format_time(now)), option=orjson.OPT_INDENT_2).decode()
 
-    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
+    def build_snippets(
+        self, url: str, key: str, *, base_url: str, now: datetime
+    ) -> tuple[Snippet, ...]:
         """Return configuration snippets for senders, with the URL and the key filled in."""
         del base_url
         body = self.example(_format_time(now - timedelta(minutes=1)))
@@ -181,7 +183,7 @@ class AlertFormat(IntegrationType, ABC):
         return require_object(items[item_index] if item_index < len(items) else value)
 
     def get_displayed_payload(self, only: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the part of a reduced body that is shown on the page of the alert."""
+        """Return the part of a reduced body that is shown on the alert's web page."""
         return only
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
@@ -189,10 +191,10 @@ class AlertFormat(IntegrationType, ABC):
         items = self.list_body_items(value)
         return (items[item_index],) if item_index < len(items) else ()
 
-    def read_by(self, mapping: FieldMapping) -> str:
+    def describe_parsing(self, mapping: FieldMapping) -> str:
         """Return a phrase that describes how a payload was read.
 
-        It is shown after the name of the integration.
+        Web pages show the phrase after the name of the integration.
         """
         del mapping
         return f"in the format of {self.label}"
@@ -200,12 +202,12 @@ class AlertFormat(IntegrationType, ABC):
     def list_grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
-        """Yield the possible ways in which the fingerprint of an alert was computed."""
+        """Yield the rules that may have computed the fingerprint of an alert."""
         del part, mapping
         sentence = f"Reports are grouped into one alert by {item.fingerprint_source}."
         yield GroupingRule(item.fingerprint, sentence, {})
 
-    def misread(self) -> str:
+    def describe_misdirected_deliveries(self) -> str:
         """Return a sentence about misdirected deliveries that names the correct type."""
         return "See the warnings of these deliveries"
 

@@ -11,7 +11,7 @@ class ExternalTool(OnCallToolLink):
     help = "External on-call tool links to a tool that takes over paging while the link is active."
     api_url = ApiUrl(
         help="The URL of the on-call tool's API.",
-        refusal="The URL of the on-call tool must start with https:// or http://.",
+        error_message="The URL of the on-call tool must start with https:// or http://.",
     )
 
 

@@ -1,7 +1,7 @@
-"""Parser for generic JSON payloads: an object is one alert, an array contains one per object.
+"""Parser for generic JSON payloads. An object is one alert; an array contains several alerts.
 
-Every field is optional, and unknown fields are allowed. Each field is read from the key with its
-own name, unless the integration maps it to other keys.
+Every field is optional, and unknown fields are allowed. Each field is read from the key with the
+same name, unless the integration maps the field to other keys.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,10 +48,10 @@ from domain.alerts.reading.times import (
 )
 from domain.alerts.tools.registry import HTTP_TOOLS
 
-#: Keys of every Alertmanager webhook. Other payloads rarely contain all of them.
+#: Keys in every Alertmanager webhook. Other payloads rarely contain all of these keys.
 _WEBHOOK_KEYS = frozenset({"alerts", "groupKey", "receiver"})
 _WEBHOOK_WARNING = (
-    f"{WRONG_FORMAT_PREFIX} a webhook of Prometheus Alertmanager or Grafana. Send it to an "
+    f"{WRONG_FORMAT_PREFIX} a webhook from Prometheus Alertmanager or Grafana. Send it to an "
     "integration "
     "of the type “Prometheus Alertmanager”, which opens a separate alert for each of its alerts."
 )
@@ -62,7 +62,7 @@ _PROMETHEUS_WARNING = (
     "type "
     "“Prometheus Alertmanager”, which recognizes them by their labels and resolves them."
 )
-#: Alternative key that some senders use.
+#: Alternative key of the environment, which some senders use.
 _ALTERNATIVE_ENVIRONMENT_KEY = "gitlab_environment_name"
 
 _NO_FINGERPRINT_SOURCE = "none, because grouping is turned off"
@@ -82,7 +82,7 @@ def _identify_alert(
         )
     if not automatic_fingerprint:
         return None, _NO_FINGERPRINT_SOURCE, warning
-    made_of = f"the whole payload without {mapping.volatile}"
+    made_of = f"the whole payload without {mapping.volatile_sources}"
     return (
         fingerprint.compute_fingerprint("payload", mapping.extract_stable_part(body)),
         made_of,
@@ -98,7 +98,7 @@ def _parse_alert(
     now: datetime,
     automatic_fingerprint: bool,
 ) -> IncomingAlert:
-    fields, sources = mapping.fields(body), mapping.sources
+    fields, sources = mapping.read_fields(body), mapping.sources
     severity = parse_severity(
         fields.get(AlertField.SEVERITY), GENERIC_SEVERITY_WORDS, mapping.rules.severity_words
     )
@@ -157,11 +157,11 @@ def parse_items(
     automatic_fingerprint: bool,
     mapping: FieldMapping = NO_FIELD_MAPPING,
 ) -> ParsedBody:
-    """Parse one alert for each object of an array.
+    """Parse one alert for each object in an array.
 
-    Other items are rejected one by one. A readable end time resolves the alert, even if it lies in
-    the future. Without a usable fingerprint, the payload itself identifies the alert. If
-    `automatic_fingerprint` is off, such an alert has no fingerprint. Items that match a drop rule
+    Other items are rejected individually. A valid end time resolves the alert, even if the time is
+    in the future. If the sender's fingerprint is missing or unusable, the fingerprint is computed
+    from the payload, or is None if `automatic_fingerprint` is False. Items that match a drop rule
     of the mapping do not become alerts. Raise NoValidItemError if the array contains no object.
     """
     alerts, refused, dropped = [], [], 0
@@ -193,7 +193,7 @@ class GenericAlert(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     title: str = Field(
-        default="New: Alert", description="Title. Lists show at most 200 characters."
+        default="New: Alert", description="Title of the alert. Lists show at most 200 characters."
     )
     description: str = ""
     start_time: str | int | float = Field(default="", description=f"Start time: {TIME_NOTATIONS}")
@@ -204,11 +204,13 @@ class GenericAlert(BaseModel):
     monitoring_tool: str = ""
     hosts: str | list[str] = ""
     severity: str = Field(
-        default="critical", description="Severity: critical, high, medium, low, info or unknown."
+        default="critical",
+        description="Severity of the alert: critical, high, medium, low, info or unknown.",
     )
     fingerprint: str | int | list[Any] = Field(
         default="",
-        description="Fingerprint. Reports with the same fingerprint are grouped into one alert.",
+        description="Fingerprint of the alert. Reports with the same fingerprint are grouped into "
+        "one alert.",
     )
     platform_environment_name: str = ""
     runbook: str = ""
@@ -253,9 +255,9 @@ class HttpEndpoint(AlertFormat):
     ) -> ParsedBody:
         """Parse one alert for each object.
 
-        Without a mapping, events of PagerDuty's Events API are recognized by their keys. Raise
-        InvalidEventError if such an event is malformed. A body that looks like a webhook of
-        Alertmanager is parsed anyway, with a warning.
+        Without a mapping, events in the format of PagerDuty's Events API are recognized by their
+        keys. Raise InvalidEventError if such an event is malformed. A body that looks like an
+        Alertmanager webhook is parsed anyway, with a warning.
         """
         flag = reading.automatic_fingerprint
         if isinstance(value, list):
@@ -271,7 +273,7 @@ class HttpEndpoint(AlertFormat):
         return parsed
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
-        """Return the object itself, or the members of a PagerDuty event that are its labels."""
+        """Return the object itself, or the members of a PagerDuty event that contain labels."""
         if isinstance(value, dict) and pagerduty.is_pagerduty_event(value):
             return (pagerduty.get_label_members(value),)
         return super().labels(value, item_index)
@@ -283,7 +285,7 @@ class HttpEndpoint(AlertFormat):
     def list_grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
-        """Yield the event's key, the sender's fingerprint, and the rest of the payload."""
+        """Yield rules for the event's key, the sender's fingerprint, and the remaining payload."""
         del item
         if pagerduty.is_pagerduty_event(part):
             key = pagerduty.get_dedup_key(part)
@@ -291,7 +293,7 @@ class HttpEndpoint(AlertFormat):
             yield GroupingRule(
                 fingerprint.compute_fingerprint_of_value(key), sentence, {"dedup_key": key}
             )
-        given = mapping.fields(part).get(AlertField.FINGERPRINT)
+        given = mapping.read_fields(part).get(AlertField.FINGERPRINT)
         name = mapping.sources[AlertField.FINGERPRINT]
         if fingerprint.is_usable_fingerprint(given):
             sentence = f"Reports with the same {name} are grouped into one alert."
@@ -299,18 +301,20 @@ class HttpEndpoint(AlertFormat):
                 fingerprint.compute_fingerprint_of_value(given), sentence, {name: given}
             )
         stable = mapping.extract_stable_part(part)
-        sentence = f"Reports that differ only in {mapping.volatile} are grouped into one alert."
+        sentence = (
+            f"Reports that differ only in {mapping.volatile_sources} are grouped into one alert."
+        )
         yield GroupingRule(fingerprint.compute_fingerprint("payload", stable), sentence, stable)
 
     def misread(self) -> str:
         """Return a sentence about misdirected webhooks that names the correct type."""
         return (
-            "Send webhooks of Prometheus Alertmanager or Grafana to an integration of the type "
+            "Send webhooks from Prometheus Alertmanager or Grafana to an integration of the type "
             "“Prometheus Alertmanager”, which opens an alert for each alert in the webhook"
         )
 
     def example(self, started: str) -> Mapping[str, Any]:
-        """Return an alert with all standard fields and an additional one."""
+        """Return an alert with all standard fields and one additional field."""
         return {
             "title": "Disk almost full on web-1",
             "description": "/var has 2 % left; it fills in about 40 minutes.",
@@ -324,9 +328,11 @@ class HttpEndpoint(AlertFormat):
             "mount": {"path": "/var", "free_percent": 2},
         }
 
-    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
-        """Return the general snippets, followed by those for specific tools."""
-        others = super().snippets(url, key, base_url=base_url, now=now)
+    def build_snippets(
+        self, url: str, key: str, *, base_url: str, now: datetime
+    ) -> tuple[Snippet, ...]:
+        """Return the general snippets, followed by snippets for specific tools."""
+        others = super().build_snippets(url, key, base_url=base_url, now=now)
         return (*others, _build_pagerduty_snippet(base_url, key), *build_sender_snippets(url, key))
 
 

@@ -1,7 +1,7 @@
-"""Parser for the webhook of Prometheus Alertmanager, which Grafana and other tools also send.
+"""Parser for Prometheus Alertmanager's webhook format, which Grafana and other tools also use.
 
-In addition to the attributes of the specification, the labels service, instance and host are used
-for the service and the hosts. The annotation runbook_url is the fallback for runbook.
+In addition to the specified attributes, the parser reads the service from the label service, and
+hosts from the labels instance and host. The annotation runbook_url is a fallback for runbook.
 """
 
 import re
@@ -69,19 +69,19 @@ REQUIRED_ATTRIBUTES = (
 MONITORING_TOOL = "Prometheus"
 #: Default API URL of an integration. The URL is stored and never requested.
 PLACEHOLDER_API_URL = "http://prometheus.example.com"
-#: Keys of every webhook. Other payloads rarely contain all of them.
+#: Keys in every webhook. Other payloads rarely contain all keys.
 _WEBHOOK_KEYS = frozenset({"alerts", "groupKey", "receiver"})
-#: Keys of alerts in Alertmanager's API. Prometheus sends at least one of them.
+#: Keys of alerts in Alertmanager's API. Prometheus sends at least one of these keys.
 _ARRAY_ITEM_KEYS = frozenset({"endsAt", "generatorURL"})
 _SINGLE_ALERT_HINT = (
     f"{WRONG_FORMAT_PREFIX} a single alert. Send it to an integration of the type “HTTP Endpoint”."
 )
 
-#: Labels that contain the environment. Some senders use the second one.
+#: Labels that contain the environment. Some senders use the second label.
 _ENVIRONMENT_LABELS = ("platform_environment_name", "gitlab_environment_name")
 
 _QUERY_PARAMETER = "g0.expr="
-#: A surrogate encoded as UTF-8, which is replaced as one character instead of three bytes.
+#: Pattern of a surrogate encoded in UTF-8, which is replaced by one character instead of three.
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _REPLACEMENT = "\ufffd".encode()
 _MAX_COUNT = 2**31 - 1
@@ -91,17 +91,17 @@ _SOURCE_LABELS = "its labels"
 _SOURCE_TITLE = "its title"
 
 
-#: Names that Grafana gives to every rule without data or with an error. The label rulename contains
-#: the name of the rule.
+#: Alert names that Grafana uses for all rules with missing data or errors. The label rulename
+#: contains the rule's own name.
 _GRAFANA_STATE_NAMES = ("DatasourceNoData", "DatasourceError")
 
 
 class _PostedAlert(dict[str, object]):
-    """An item of an array for Alertmanager's API, without the array."""
+    """One alert from an array in the format of Alertmanager's API."""
 
 
 class _InvalidItemError(Exception):
-    """The item is not a valid alert. The message is the reason."""
+    """The item is not a valid alert. The message states the reason."""
 
 
 def _parse_names(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
@@ -127,7 +127,7 @@ def _parse_title(labels: Mapping[str, object], annotations: Mapping[str, object]
 
 
 def _parse_item_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
-    """Return the end of an item: `endsAt` if it is past, or now if the item's status is resolved.
+    """Return the end of an item: `endsAt` if it is in the past, or `now` if the status is resolved.
 
     Alertmanager sets `endsAt` in the future for firing alerts. The status of the group is ignored.
     """
@@ -151,7 +151,7 @@ def _identify_alert(
 
 
 def _parse_query(generator_url: str | None) -> str | None:
-    """Return the metric's expression, which is a parameter of the graph's URL."""
+    """Return the query expression, which is a parameter in the URL of the graph."""
     if generator_url is None or _QUERY_PARAMETER not in generator_url:
         return None
     parameters = generator_url.partition("#")[0].partition("?")[2].split("&")
@@ -229,9 +229,9 @@ def _find_omitted_fields(labels: Mapping[str, object], start: AlertStart) -> fro
 
 
 def _is_alert_array(value: object) -> TypeGuard[list[object]]:
-    """Return whether a body is an array as Prometheus posts it to Alertmanager's API.
+    """Return whether a body is an array of alerts in the format of Alertmanager's API.
 
-    Notifications of collectd look similar, but their recoveries have different labels.
+    Notifications from collectd look similar, but their recoveries have different labels.
     """
     return isinstance(value, list) and any(
         isinstance(item, dict) and "labels" in item and item.keys() & _ARRAY_ITEM_KEYS
@@ -250,7 +250,7 @@ def _warn_of_omitted_alerts(count: int) -> tuple[str, ...]:
     if not count:
         return ()
     alerts = "1 alert" if count == 1 else f"{count:,} alerts"
-    return (f"The sender omitted {alerts} (truncatedAlerts). Increase max_alerts of the sender.",)
+    return (f"The sender omitted {alerts} (truncatedAlerts). Increase its `max_alerts` setting.",)
 
 
 def _get_items(body: Mapping[str, object] | list[object]) -> list[object]:
@@ -268,13 +268,13 @@ def _get_items(body: Mapping[str, object] | list[object]) -> list[object]:
 def parse_webhook_items(
     body: Mapping[str, object] | list[object], *, now: datetime, rules: MappingRules = NO_RULES
 ) -> ParsedBody:
-    """Parse one alert for each item. Invalid items are rejected one by one.
+    """Parse one alert for each item. Invalid items are rejected individually.
 
-    An array contains the items that Prometheus posts to Alertmanager's API, where `startsAt` is
-    optional (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml).
+    An array has the format of Alertmanager's API, in which `startsAt` is optional
+    (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml).
 
-    Only the severity words and the label choices of `rules` are used. Any value of `version` is
-    accepted, and the attributes of the group are not applied to the items.
+    Only the severity words and label names in `rules` are used. Any value of `version` is accepted,
+    and the attributes of the group are not applied to the items.
 
     Raise MissingAttributesError if required attributes are missing, and NoValidItemError if no item
     is valid.
@@ -303,7 +303,7 @@ def parse_webhook_items(
 
 
 class MetricsItem(BaseModel):
-    """An alert in a webhook of Alertmanager."""
+    """An alert in an Alertmanager webhook."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
@@ -313,11 +313,11 @@ class MetricsItem(BaseModel):
     )
     labels: dict[str, Any] = Field(
         default_factory=dict,
-        description="Labels of the alert. `alertname` is the title if there is no other.",
+        description="Labels of the alert. `alertname` is the title if no annotation contains one.",
     )
     annotations: dict[str, Any] = Field(
         default_factory=dict,
-        description="Annotations of the alert. `title` or `summary` is the title.",
+        description="Annotations of the alert. `title` or `summary` is used as the title.",
     )
     ends_at: str = ""
     generator_url: str = Field(default="", alias="generatorURL")
@@ -325,7 +325,7 @@ class MetricsItem(BaseModel):
 
 
 class MetricsAlerts(BaseModel):
-    """The webhook of Alertmanager, which Grafana also sends."""
+    """An Alertmanager webhook, which Grafana also sends."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
@@ -348,17 +348,17 @@ class AlertArray(RootModel[list[MetricsItem]]):
 
 
 class Prometheus(AlertFormat):
-    """Format for Alertmanager's webhook and for the arrays that Alertmanager itself receives."""
+    """Format of Alertmanager's webhook, and of the arrays that Alertmanager's own API accepts."""
 
     name = "prometheus"
     label = "Prometheus Alertmanager"
     help = (
-        "Prometheus Alertmanager accepts webhooks of Alertmanager and Grafana, and alerts of "
+        "Prometheus Alertmanager accepts webhooks from Alertmanager and Grafana, and alerts from "
         "Prometheus."
     )
     api_url = ApiUrl(
         help=f"Deprecated and no longer used. Any URL is accepted, such as {PLACEHOLDER_API_URL}.",
-        usual=PLACEHOLDER_API_URL,
+        default=PLACEHOLDER_API_URL,
     )
     has_markdown = True
     accepts_groups = True
@@ -381,7 +381,7 @@ class Prometheus(AlertFormat):
         reading: ParserSettings,
         mapping: FieldMapping = NO_FIELD_MAPPING,
     ) -> ParsedBody:
-        """Parse one alert for each item of a webhook or of an array for Alertmanager's API."""
+        """Parse one alert for each item in a webhook or in an array for Alertmanager's API."""
         del reading
         payload = value if _is_alert_array(value) else require_object(value)
         try:
@@ -399,11 +399,11 @@ class Prometheus(AlertFormat):
         return items if isinstance(items, list) else ()
 
     def build_body_of_sample(self, sample: Mapping[str, object]) -> object:
-        """Return a webhook unchanged, and a single alert in an array."""
+        """Return a webhook unchanged, or a single alert wrapped in an array."""
         return sample if _WEBHOOK_KEYS & sample.keys() else [sample]
 
     def reduce_body_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
-        """Return the webhook with only one of its items, or one item of an array."""
+        """Return a webhook with only one of its items, or one item of an array."""
         if isinstance(value, list):
             return _PostedAlert(super().reduce_body_to_item(value, item_index))
         payload = require_object(value)
@@ -420,7 +420,7 @@ class Prometheus(AlertFormat):
         return {**first, **item}
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
-        """Return the labels of the group, then the labels of the item, which override them."""
+        """Return the group's labels, followed by the item's labels, which take precedence."""
         common = value.get("commonLabels") if isinstance(value, dict) else None
         own = (
             item.get("labels") if isinstance(item, dict) else None
@@ -431,12 +431,12 @@ class Prometheus(AlertFormat):
     def read_by(self, mapping: FieldMapping) -> str:
         """Return a phrase that describes how the payload was read."""
         del mapping
-        return "as a webhook of Alertmanager"
+        return "as an Alertmanager webhook"
 
     def list_grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
-        """Yield the sender's fingerprint, the labels, and the title."""
+        """Yield rules for the sender's fingerprint, the labels, and the title."""
         del mapping
         given, labels = part.get("fingerprint"), part.get("labels")
         labels = labels if isinstance(labels, dict) else {}
@@ -491,9 +491,11 @@ class Prometheus(AlertFormat):
             ],
         }
 
-    def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
-        """Return snippets for Alertmanager, its operator and Grafana, then the general ones."""
-        others = super().snippets(url, key, base_url=base_url, now=now)
+    def build_snippets(
+        self, url: str, key: str, *, base_url: str, now: datetime
+    ) -> tuple[Snippet, ...]:
+        """Return snippets for Alertmanager, its operator and Grafana, then the general snippets."""
+        others = super().build_snippets(url, key, base_url=base_url, now=now)
         return (
             _build_alertmanager_snippet(url, key),
             _build_operator_snippet(url, key),

@@ -5,12 +5,13 @@ from domain.alerts.formats.external import EXTERNAL
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 
-#: Formats in the order of forms. The first one reads bodies that no format recognizes.
+#: Formats in the order in which forms list them. The first format parses bodies that no format
+#: recognizes.
 FORMATS: tuple[AlertFormat, ...] = (HTTP, PROMETHEUS)
 ON_CALL_TOOL_LINKS: tuple[OnCallToolLink, ...] = (EXTERNAL,)
 INTEGRATION_TYPES: tuple[IntegrationType, ...] = (*FORMATS, *ON_CALL_TOOL_LINKS)
 INTEGRATION_TYPE_NAMES = tuple(each.name for each in INTEGRATION_TYPES)
-#: Format of bodies that the service writes itself, for example for heartbeats.
+#: Format of the bodies that the service itself creates, for example for heartbeats.
 OWN_FORMAT = HTTP
 
 #: Formats by their stored names.

@@ -9,7 +9,7 @@ import orjson
 
 @dataclass(frozen=True, kw_only=True)
 class Snippet:
-    """A text to paste. The title names the program and, after a colon, the place for the text."""
+    """A text to paste. Its title names the program and, after a colon, where to paste the text."""
 
     title: str
     language: str
@@ -36,7 +36,7 @@ def build_curl_snippet(url: str, key: str, body: object) -> Snippet:
 
 
 def build_python_snippet(url: str, key: str, body: object) -> Snippet:
-    """Return a Python program that posts a body."""
+    """Return a Python script that posts a body."""
     # The JSON body is also a valid Python literal, since it contains no true, false or null.
     literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
     return Snippet(
@@ -60,7 +60,7 @@ def build_python_snippet(url: str, key: str, body: object) -> Snippet:
 
 
 def build_sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:
-    """Return the snippets for senders that take a script or a template, sorted by name."""
+    """Return the snippets for senders that use a script or a template, sorted by name."""
     return (
         _build_apprise_snippet(url, key),
         _build_collectd_snippet(url, key),
@@ -74,8 +74,8 @@ def build_sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:
 def _build_apprise_snippet(url: str, key: str) -> Snippet:
     scheme, _, rest = url.partition("://")
     target = f"{'jsons' if scheme == 'https' else 'json'}://{rest}"
-    # Apprise turns options with a plus sign into headers. A colon renames or adds a member of the
-    # body.
+    # Apprise turns options with a plus sign into headers. Options with a colon rename or add
+    # members of the body.
     options = f"+Authorization=Bearer%20{quote(key, safe='')}&:message=description&:severity=high"
     return Snippet(
         title="Apprise: URL for the configuration file or the command line",
@@ -214,7 +214,7 @@ var answer = request.post(params.url, JSON.stringify(alert));
 if (request.getStatus() !== 200) throw 'HTTP ' + request.getStatus() + ': ' + answer;
 return 'OK';
 """
-#: Macros of Zabbix by the names of the script's parameters.
+#: Zabbix macros, by the names of the script's parameters.
 _ZABBIX_PARAMETERS = {
     "host": "{HOST.NAME}",
     "id": "{EVENT.ID}",

@@ -1,1 +1,1 @@
-"""A single alert in detail, and what users do with it: status, assignee and notes."""
+"""Details of a single alert, and user actions on it: status changes, assignments and notes."""

@@ -1,4 +1,4 @@
-"""Reads from the activity who last acknowledged each alert, and at which severity."""
+"""Queries for the last acknowledgement of each alert: its user, and the severity at that time."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from domain.core.database.rows import fetch_rows_by_key
 from models import Alert, AlertNote
 
 _ACKNOWLEDGED = "acknowledged"
-#: Beginnings of the entries for a renewed acknowledgement and for a snoozed alert.
+#: Prefixes of activity entries about renewed acknowledgements and snoozed alerts.
 RENEWED_PREFIX = "is still on it, until"
 SNOOZED_PREFIX = "snoozed it until"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Acknowledgement:
-    """The last time that an alert was acknowledged or snoozed, or its acknowledgement renewed."""
+    """The last acknowledgement, renewed acknowledgement or snooze of an alert."""
 
-    #: ID of the user. It is None for senders, the command line and deleted accounts.
+    #: ID of the user, or None for senders, the command line and deleted accounts.
     user_id: int | None
-    #: Severity of the alert at that time; 0 is critical.
+    #: Severity of the alert at the time of the acknowledgement; 0 is critical.
     severity: int
 
 
 def find_last_acknowledgements(
     alert_ids: Collection[int], *, session: Session
 ) -> Mapping[int, Acknowledgement]:
-    """Return the last acknowledgement of each alert that has one.
+    """Return the last acknowledgement of each acknowledged alert.
 
-    The entries of an alert are in the order in which its row was changed. Therefore, the first
-    later change of the severity contains the severity that the user saw.
+    Activity entries are in the order of the changes to the alert's row. Therefore, the first
+    severity change after the acknowledgement contains the severity that the user saw.
     """
     answers = fetch_rows_by_key(
         _LAST_ACKNOWLEDGEMENTS, AlertNote.alert_id, alert_ids, session=session

@@ -76,7 +76,7 @@ def change_alert(
 
 @action("alerts.delete")
 def delete_alert(work: UnitOfWork, project: ProjectView, iid: int) -> Alert:
-    """Delete an alert with its activity.
+    """Delete an alert and its activity.
 
     Its deliveries remain in the log until they expire. Raise NotFoundError if there is no such
     alert.
@@ -97,7 +97,7 @@ def delete_alert(work: UnitOfWork, project: ProjectView, iid: int) -> Alert:
 def list_alert_notes(
     work: UnitOfWork, project: ProjectView, iid: int, query: ActivityQuery
 ) -> ListPage[AlertNote]:
-    """List the notes of users on an alert, newest first."""
+    """List the notes that users added to an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     page = list_notes(alert_id, query.part, session=work.session)
     return ListPage.from_keyset_page(page, AlertNote.model_validate)
@@ -113,13 +113,15 @@ def create_note(work: UnitOfWork, project: ProjectView, iid: int, new: AlertNote
     if not text:
         raise InvalidError("Enter a note.", field="body")
     if len(text) > MAX_NOTE_LENGTH:
-        message = f"A note can have at most {MAX_NOTE_LENGTH:,} characters. This has {len(text):,}."
+        message = (
+            f"A note can have at most {MAX_NOTE_LENGTH:,} characters. This note has {len(text):,}."
+        )
         raise InvalidError(message, field="body")
     alert_id, by = get_alert_id(project.id, iid, session=work.session), work.actor.source.actor
     row = add_activity_entry(
         alert_id, NoteKind.NOTE, text, by=by, session=work.session, now=work.now
     )
-    work.session.flush()  # Assigns the ID.
+    work.session.flush()  # The flush assigns the ID.
     return AlertNote.model_validate(build_activity_view(row))
 
 
@@ -145,7 +147,7 @@ def list_alert_occurrences(
 
 
 def _resolve_assignee(work: UnitOfWork, change: AlertBody) -> str | None:
-    """Return the user name to assign, NO_ASSIGNEE, or None to keep the assignee."""
+    """Return the new assignee's user name, NO_ASSIGNEE to unassign, or None to make no change."""
     if {"assignee", "assignee_id"} <= change.model_fields_set:
         raise InvalidError("assignee, assignee_id are mutually exclusive", field="assignee")
     if "assignee_id" in change.model_fields_set:

@@ -1,6 +1,6 @@
-"""The activity of an alert: actions and notes of users, and changes made by reports.
+"""The activity of an alert: user actions, notes, and changes made by reports.
 
-Queries about former alerts have a bounded cost: they use the index on the fingerprint and read only
+Queries for earlier alerts have a bounded cost: they use the index on the fingerprint and read only
 a few alerts.
 """
 
@@ -22,25 +22,25 @@ from domain.core.database.rows import insert_rows
 from domain.core.types.base import get_column_values
 from models import Alert, AlertNote
 
-#: Beginning of `via` for actions of the service itself.
+#: Prefix of `via` for actions that the service itself performs.
 AUTOMATIC_VIA = "by itself"
-#: Maximum number of former alerts that are counted exactly.
-MAX_COUNTED_FORMER_ALERTS = 20
+#: Maximum number of earlier alerts that are counted exactly.
+MAX_COUNTED_EARLIER_ALERTS = 20
 _MAX_NOTE_EXCERPT_LENGTH = 200
 
 
 class NoteKind(StrEnum):
-    """The kind of an entry of the activity."""
+    """The kind of an activity entry."""
 
     #: Text that a user wrote.
     NOTE = "note"
     #: Status that a user set.
     STATUS = "status"
-    #: User name of the new assignee, or an empty text if the alert was unassigned.
+    #: User name of the new assignee, or an empty string if the alert was unassigned.
     ASSIGNEE = "assignee"
-    #: Outcome of a page to the user or channel, as a sentence without its subject.
+    #: Outcome of paging a user or channel, as a sentence without its subject.
     PAGE = "page"
-    #: Any other action of a user, such as snoozing, as a sentence without its subject.
+    #: Any other action by a user, such as snoozing, as a sentence without its subject.
     HANDLING = "handling"
     #: Reason why no page was sent or why paging is delayed, as a sentence.
     ESCALATION = "escalation"
@@ -52,7 +52,7 @@ class NoteKind(StrEnum):
 class FieldChange:
     """The value of a field before and after a report. None means no value."""
 
-    #: Name of the field on pages.
+    #: Name of the field on web pages.
     field: str
     old: str | None
     new: str | None
@@ -66,12 +66,12 @@ class ActivityView:
 
     id: int
     kind: NoteKind
-    #: ID of the user. It is None for changes by a report and for deleted accounts.
+    #: ID of the user, or None for changes made by a report and for deleted accounts.
     user_id: int | None
     user_name: str
     text: str
     created_at: datetime
-    #: Source of the action as a phrase. It is None if the user used a page or a token.
+    #: Source of the action as a phrase, or None if the user used a web page or a token.
     via: str | None = None
     changes: tuple[FieldChange, ...] = ()
 
@@ -98,8 +98,8 @@ def add_activity_entry(
 ) -> AlertNote:
     """Add an entry to the activity of an alert, and return its row.
 
-    Without an actor, the entry belongs to the command line. Only modules of this package use the
-    row.
+    If `by` is None, the entry is attributed to the command line. Only modules of this package may
+    use the row.
     """
     row = AlertNote(
         alert_id=alert_id,
@@ -115,7 +115,7 @@ def add_activity_entry(
 
 @dataclass(frozen=True, kw_only=True)
 class NewActivityEntry:
-    """An entry that the service writes, with the user that it is about if there is one."""
+    """An entry that the service writes, optionally about a user."""
 
     alert_id: int
     kind: NoteKind
@@ -127,7 +127,7 @@ class NewActivityEntry:
 def add_activity_entries(
     entries: Sequence[NewActivityEntry], *, session: Session, now: datetime
 ) -> None:
-    """Add entries to the activities of many alerts in one statement."""
+    """Add entries to the activities of several alerts in one statement."""
     if entries:
         rows = [{**vars(entry), "kind": entry.kind.value, "created_at": now} for entry in entries]
         session.execute(insert_rows(AlertNote), rows)
@@ -166,8 +166,7 @@ def list_activity_of_alerts(
     The entries start after the entry with the ID `following`. They are in reverse chronological
     order unless `is_oldest_first` is set.
     """
-    # The addition prevents Postgres from scanning the entries of all alerts in the order of their
-    # IDs.
+    # Adding 0 prevents Postgres from scanning the entries of all alerts in the order of their IDs.
     key = AlertNote.id + 0
     wanted = select(AlertNote).where(
         AlertNote.alert_id.in_(alert_ids), *_build_kind_conditions(kinds)
@@ -200,7 +199,7 @@ def _fetch_activity_page(
 
 
 def build_activity_view(row: AlertNote) -> ActivityView:
-    """Convert a row of the activity to a view."""
+    """Convert the database row of an activity entry to a view."""
     changes: Mapping[str, list[Any]] = row.changes or {}
     return ActivityView(
         **get_column_values(row, ActivityView)
@@ -223,40 +222,41 @@ def _build_field_change(name: str, old: Any, new: Any) -> FieldChange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormerNote:
-    """The last note about a former alert, or the user who resolved it."""
+class EarlierAlertNote:
+    """The last note on an earlier alert, or the user who resolved the alert."""
 
     iid: int
-    #: Name of the user, or an empty text if the account was deleted.
+    #: Name of the user, or an empty string if the account was deleted.
     user_name: str
-    #: Beginning of the note on one line, or None if a user resolved the alert without a note.
+    #: First characters of the note as one line, or None if a user resolved the alert without a
+    #: note.
     text: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormerAlerts:
-    """The former alerts with the same fingerprint as an alert."""
+class EarlierAlerts:
+    """Earlier alerts with the same fingerprint as an alert."""
 
     count: int
-    #: True if there are more former alerts than `count`.
+    #: True if there are more earlier alerts than `count`.
     has_more: bool
-    #: Number of the latest former alert.
+    #: Number (`iid`) of the most recent earlier alert.
     last_iid: int
     last_started_at: datetime
-    note: FormerNote | None
+    note: EarlierAlertNote | None
 
     @property
     def times(self) -> str:
-        """Number of former alerts as a phrase, such as "twice"."""
+        """Number of earlier alerts as a phrase, such as "twice"."""
         if self.has_more:
             return f"more than {self.count} times"
         return {1: "once", 2: "twice"}.get(self.count, f"{self.count} times")
 
 
-def find_former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
-    """Return a summary of the former alerts.
+def find_earlier_alerts(alert_id: int, *, session: Session) -> EarlierAlerts | None:
+    """Return a summary of earlier alerts with the same fingerprint.
 
-    Return None if this is the first alert with its fingerprint, or if it has no fingerprint.
+    Return None if this is the first alert with its fingerprint, or if the alert has no fingerprint.
     """
     of = select(Alert.project_id, Alert.fingerprint).where(Alert.id == alert_id)
     found = session.execute(of).first()
@@ -272,31 +272,31 @@ def find_former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | Non
             Alert.id < alert_id,
         )
         .order_by(Alert.project_id.desc(), Alert.id.desc())
-        .limit(MAX_COUNTED_FORMER_ALERTS + 1)
+        .limit(MAX_COUNTED_EARLIER_ALERTS + 1)
     ).all()
     if not rows:
         return None
-    counted = rows[:MAX_COUNTED_FORMER_ALERTS]
-    return FormerAlerts(
+    counted = rows[:MAX_COUNTED_EARLIER_ALERTS]
+    return EarlierAlerts(
         count=len(counted),
-        has_more=len(rows) > MAX_COUNTED_FORMER_ALERTS,
+        has_more=len(rows) > MAX_COUNTED_EARLIER_ALERTS,
         last_iid=rows[0].iid,
         last_started_at=rows[0].started_at,
         note=_find_last_note({row.id: row.iid for row in counted}, session=session),
     )
 
 
-def _find_last_note(iids: dict[int, int], *, session: Session) -> FormerNote | None:
-    """Return the latest note about these alerts, or else the user who last resolved one of them."""
+def _find_last_note(iids: dict[int, int], *, session: Session) -> EarlierAlertNote | None:
+    """Return the latest note on the alerts, or else the user who last resolved one of them."""
     row = _find_latest_entry(tuple(iids), NoteKind.NOTE, session=session)
     if row is not None:
-        return FormerNote(
+        return EarlierAlertNote(
             iid=iids[row.alert_id], user_name=row.user_name, text=_shorten_note(row.text)
         )
     row = _find_latest_entry(tuple(iids), NoteKind.STATUS, session=session)
     if row is None or row.text != RESOLVED or not row.user_name:
         return None
-    return FormerNote(iid=iids[row.alert_id], user_name=row.user_name, text=None)
+    return EarlierAlertNote(iid=iids[row.alert_id], user_name=row.user_name, text=None)
 
 
 def _find_latest_entry(ids: Sequence[int], kind: NoteKind, *, session: Session) -> AlertNote | None:

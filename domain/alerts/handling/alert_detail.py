@@ -2,7 +2,7 @@
 
 To explain the grouping, the stored fingerprint is compared with the fingerprint that each rule
 computes from the payload. The explanation stays correct even if the mapping or a setting has
-changed in the meantime.
+changed since the report.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ _LINK_KEYS = {
     "Panel": ("panelURL", "panel_url"),
     SOURCE: ("generatorURL", "generatorUrl", "generator_url", "client_url", "url", "link"),
 }
-#: Objects within a report that can contain the same keys.
+#: Keys of objects within a report that can also contain links.
 _NESTED_OBJECT_KEYS = ("annotations", "labels", "payload", "custom_details", "details")
 
 
@@ -81,7 +81,7 @@ def explain_grouping(
     body_format: AlertFormat | None,
     mapping: FieldMapping,
 ) -> GroupingExplanation:
-    """Return the rule that computed the stored fingerprint from `part`, the item of the payload."""
+    """Explain which rule computed the stored fingerprint from `part`, an item of the payload."""
     if stored is None:
         return NOT_GROUPED
     if item is None or body_format is None:
@@ -94,7 +94,7 @@ def explain_grouping(
 
 @dataclass(frozen=True, kw_only=True)
 class AlertDetailView(AlertListRow):
-    """An alert with all its fields. Fields from the payload are None if it is no longer stored."""
+    """An alert with all its fields. Fields from a payload that was deleted are None."""
 
     description: str | None
     runbook: str | None
@@ -102,15 +102,15 @@ class AlertDetailView(AlertListRow):
     markdown: str | None
     y_label: str | None
     generator_url: str | None
-    #: Other links of the report, by their names.
+    #: Other links in the report, by name.
     links: Mapping[str, str]
-    #: Names and values of the first labels that no column shows.
+    #: Names and values of the first labels that are not shown in a column.
     labels: Sequence[tuple[str, str]]
     payload_fields: FieldValues
     payload: str
     #: True if `payload` is one item of a larger body.
     is_item: bool
-    #: Phrase that describes how the payload was read. It follows the name of the integration.
+    #: Phrase that describes how the payload was read, shown after the name of the integration.
     read_by: str
     grouping: GroupingExplanation
     severity_reason: str
@@ -172,7 +172,7 @@ def _find_reporting_integrations(
 
 
 def get_alert_id(project_id: int, iid: int, *, session: Session) -> int:
-    """Return the ID of an alert's row.
+    """Return the database ID of an alert.
 
     Raise NotFoundError if the project has no such alert.
     """
@@ -260,7 +260,7 @@ def _build_alert_detail(
 
 
 def find_other_links(report: StoredReport) -> Mapping[str, str]:
-    """Return the links of a report by name, without its runbook and its source."""
+    """Return the links in a report by name, except the runbook and the source."""
     item = report.item
     known = {RUNBOOK: item.runbook, SOURCE: item.generator_url} if item else {}
     found = _find_report_links(report.part or {})
@@ -272,7 +272,7 @@ def find_other_links(report: StoredReport) -> Mapping[str, str]:
 
 
 def _find_report_links(report: Mapping[str, object]) -> Mapping[str, str]:
-    """Return the absolute http and https URLs in a report, by the names of the links."""
+    """Return the absolute http and https URLs in a report, by link name."""
     within = list(_list_nested_objects(report))
     places = [report, *within, *(each for inner in within for each in _list_nested_objects(inner))]
     found = {what: _find_first_url(places, names) for what, names in _LINK_KEYS.items()}
@@ -298,7 +298,7 @@ def _find_first_url(places: Sequence[Mapping[str, object]], names: Sequence[str]
 def _describe_parsing(delivery: Delivery | None, mapping: FieldMapping) -> str:
     if delivery is None or delivery.integration_id is None:
         return ""
-    return get_format(delivery.format).read_by(mapping)
+    return get_format(delivery.format).describe_parsing(mapping)
 
 
 def _choose_stored_or_parsed(stored: str | None, read: str | None) -> str | None:
@@ -309,7 +309,7 @@ def _choose_stored_or_parsed(stored: str | None, read: str | None) -> str | None
 def parse_stored_report(
     delivery: Delivery | None, item_index: int, mapping: FieldMapping, *, reading: ParserSettings
 ) -> StoredReport:
-    """Parse the item from the stored body, since fields of the payload are not stored elsewhere."""
+    """Parse the item that an alert shows from the stored body of its delivery."""
     if delivery is None or delivery.body is None:
         return StoredReport()
     body_format = get_format(delivery.format)
@@ -329,8 +329,8 @@ def parse_stored_report(
     )
 
 
-#: Names of labels that are not listed, since columns show their values or they describe the report
-#: itself.
+#: Names of labels that are not listed, because columns show their values or because they describe
+#: the report itself.
 _UNLISTED_LABELS = frozenset(
     {
         *(each.value for each in AlertField),
@@ -342,11 +342,11 @@ _UNLISTED_LABELS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class AlertLinksAndLabels:
-    """Links and labels from the stored report of an alert. Both are empty without a payload."""
+    """Links and labels in the stored report of an alert. Both are empty without a report."""
 
     #: Links by name. A runbook may be plain text instead of a URL.
     links: Mapping[str, str]
-    #: Names and values of the first labels that no column shows.
+    #: Names and values of the first labels that are not shown in a column.
     labels: Sequence[tuple[str, str]]
 
 
@@ -388,7 +388,7 @@ def _list_links(report: StoredReport) -> Iterator[tuple[str, str]]:
 def find_first_fields(
     alerts: Collection[Alert], *, session: Session, reading: ParserSettings
 ) -> Mapping[int, Sequence[tuple[str, str]]]:
-    """Return the first fields of the reports of alerts without a title, by the ID of the alert."""
+    """Return the first fields in the report of each alert without a title, by alert ID."""
     untitled = [alert for alert in alerts if alert.title == DEFAULT_TITLE]
     return {
         alert.id: _select_first_fields(_load_report(alert, session=session, reading=reading))

@@ -1,4 +1,4 @@
-"""Actions that change several alerts, and actions of buttons on pages."""
+"""Actions that change several alerts, and actions for buttons on web pages."""
 
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
@@ -36,7 +36,7 @@ from domain.projects.views import ProjectView, Viewer
 def change_alerts_in_batch(
     work: UnitOfWork, project: ProjectView, body: AlertStatusBody
 ) -> StatusReport:
-    """Change the status of several alerts, by number or by filter."""
+    """Change the status of several alerts, selected by number or by a filter."""
     if (body.iids is None) == (body.filter is None):
         raise InvalidError("Exactly one of `iids` and `filter` is required.", field="iids")
     change = StatusChange(status=body.status, by=work.actor.source.actor)
@@ -74,7 +74,7 @@ def _build_status_report(
 
 @action("alerts.change")
 def set_alert_status(work: UnitOfWork, project: ProjectView, iid: int, status: str) -> BatchView:
-    """Set the status of an alert as a batch of one, so that it can be undone.
+    """Set the status of an alert as a batch, so that the change can be undone.
 
     Raise InvalidError, ConflictError or NotFoundError.
     """
@@ -103,11 +103,11 @@ def assign_alert(work: UnitOfWork, project: ProjectView, iid: int, username: str
 
 
 def undo_batch(work: UnitOfWork, batch_id: int) -> BatchView:
-    """Start to restore the previous statuses of the alerts in a batch.
+    """Start restoring the previous statuses of the alerts in a batch.
 
-    A batch across all projects restores alerts only where the user may still change them. Raise
+    In a batch across all projects, only alerts that the user may still change are restored. Raise
     NotFoundError if the user has no such batch, and InvalidError if it cannot be undone. Raise
-    ForbiddenError if the user may no longer change alerts of its project.
+    ForbiddenError if the user may no longer change alerts in the batch's project.
     """
     by, session = _get_acting_user(work), work.session
     path = get_batch(batch_id, by.id, session=session, now=work.now).project_path

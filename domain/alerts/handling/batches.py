@@ -1,9 +1,9 @@
-"""Sets the status of many alerts in slices, and can undo such a change.
+"""Changes the status of many alerts in slices, and can undo the change.
 
 A batch contains the alerts of one request: selected alerts, or all alerts that match a filter. The
 request itself processes the first slice. The worker processes the remaining slices, each in its own
-transaction. The previous state of each alert is kept for a day, so that the batch can be undone. An
-alert whose status was changed in the meantime is not restored.
+transaction. The previous state of each alert is stored, so that the batch can be undone within a
+day. Alerts whose status has changed since the batch are not restored.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ from domain.core.types.base import Resource, get_column_values
 from domain.projects.views import Viewer
 from models import Alert, AlertBatch, AlertBatchItem, Project, User
 
-#: Time during which a batch can be undone.
+#: Period during which a batch can be undone.
 BATCH_UNDO_PERIOD = timedelta(days=1)
 _RETENTION_PERIOD = 2 * BATCH_UNDO_PERIOD
 _MAX_ITEMS_PER_DELETE = 500
@@ -68,11 +68,12 @@ class BatchView(Resource):
     id: int
     state: BatchState
     status: str
-    #: Path of the project, or None for alerts of all projects of the user.
+    #: Path of the project, or None for a batch across all projects of the user.
     project_path: str | None
-    #: Query string of the list that the user came from.
+    #: Query string of the alert list in which the user started the batch.
     list_query: str
-    #: Number of matching alerts when the user confirmed, or None if there were too many to count.
+    #: Number of matching alerts when the user confirmed the batch, or None if there were too many
+    #: to count.
     matched: int | None
     changed: int
     #: Number of alerts whose status could not be changed.
@@ -90,17 +91,17 @@ class BatchView(Resource):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest:
-    """The status to set, the user who requested it, and the list that it was requested in."""
+    """A requested status, with the user who requested it and the list that the user came from."""
 
     status: str
     by: EventActor
-    #: ID of the project, or None for alerts of all projects of the user.
+    #: ID of the project, or None for a batch across all projects of the user.
     project_id: int | None
     list_query: str
 
     @property
     def change(self) -> StatusChange:
-        """The change of each alert.
+        """Change to apply to each alert.
 
         Raise InvalidError for an unknown status.
         """
@@ -110,7 +111,7 @@ class BatchRequest:
 def build_batch(
     order: BatchRequest, now: datetime, *, state: BatchState = BatchState.DONE
 ) -> AlertBatch:
-    """Return a new row for a batch. The caller stores it."""
+    """Return a new database row for a batch. The caller must add the row to the session."""
     return AlertBatch(
         user_id=order.by.id,
         project_id=order.project_id,
@@ -123,10 +124,10 @@ def build_batch(
     )
 
 
-def get_own_batch(
+def get_batch_row(
     batch_id: int, user_id: int, *, session: Session, is_locked: bool = False
 ) -> AlertBatch:
-    """Return the row of a user's batch.
+    """Return the database row of a user's batch.
 
     Raise NotFoundError if the user has no such batch.
     """
@@ -148,7 +149,7 @@ def build_next_batch_query() -> Select[AlertBatch]:
 
 
 def build_batch_view(batch: AlertBatch, *, session: Session, now: datetime) -> BatchView:
-    """Convert the row of a batch to a view."""
+    """Convert the database row of a batch to a view."""
     path = None
     if batch.project_id is not None:
         path = session.scalar(select(Project.path).where(Project.id == batch.project_id))
@@ -195,14 +196,14 @@ def prune_batches(*, session: Session, now: datetime, between: Callable[[], None
 def change_selected_alerts(
     order: BatchRequest, selected: Sequence[int], *, session: Session, now: datetime
 ) -> tuple[BatchView, StatusChangeResult]:
-    """Change selected alerts, given as numbers in one project or as IDs across all projects."""
+    """Change the status of alerts selected by number in one project, or by ID across projects."""
     if len(selected) > MAX_ALERTS_PER_CHANGE:
         raise InvalidError(f"Select at most {MAX_ALERTS_PER_CHANGE} alerts.", field="iids")
     batch = build_batch(order, now)
     by_project = _find_changeable_alerts(order, selected, session=session, now=now)
     result = _change_by_project(by_project, order.change, session=session, now=now)
     session.add(batch)
-    session.flush()  # Assigns the ID.
+    session.flush()  # The flush assigns the ID.
     _record_result(batch, result, session=session)
     return build_batch_view(batch, session=session, now=now), result
 
@@ -215,9 +216,10 @@ def change_all_matching_alerts(
     session: Session,
     now: datetime,
 ) -> BatchView:
-    """Start to change all alerts that match now, and process the first slice.
+    """Start changing all alerts that currently match a filter, and process the first slice.
 
-    The worker processes the other slices. `path` is the only project of a filter on all projects.
+    The worker processes the other slices. `path` restricts a filter across all projects to one
+    project.
     """
     batch = build_batch(order, now, state=BatchState.RUNNING)
     batch.filter = _serialize_filter(wanted, path)
@@ -226,25 +228,25 @@ def change_all_matching_alerts(
         _load_filter(batch, session=session, now=now), session=session
     )
     session.add(batch)
-    session.flush()  # Assigns the ID.
+    session.flush()  # The flush assigns the ID.
     _change_batch_slice(batch, order.change, session=session, now=now)
     return build_batch_view(batch, session=session, now=now)
 
 
 def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -> BatchView:
-    """Return a batch of a user.
+    """Return a user's batch.
 
     Raise NotFoundError if the user has no such batch.
     """
     return build_batch_view(
-        get_own_batch(batch_id, user_id, session=session), session=session, now=now
+        get_batch_row(batch_id, user_id, session=session), session=session, now=now
     )
 
 
 def find_last_batch(
     order: BatchRequest, iid: int, *, session: Session, now: datetime
 ) -> BatchView | None:
-    """Return the batch with which the user has just set this status of an alert, or None."""
+    """Return the batch in which the user has just set an alert to this status, or None."""
     found = session.scalar(
         select(AlertBatch)
         .join(AlertBatchItem, AlertBatchItem.batch_id == AlertBatch.id)
@@ -264,11 +266,11 @@ def find_last_batch(
 
 
 def start_undo(batch_id: int, by: EventActor, *, session: Session, now: datetime) -> BatchView:
-    """Start to restore the previous statuses of a batch, unless this was already requested.
+    """Start restoring the previous statuses of a batch, unless the undo was already requested.
 
     Raise NotFoundError if the user has no such batch, and InvalidError if it cannot be undone.
     """
-    batch = get_own_batch(batch_id, by.id, session=session, is_locked=True)
+    batch = get_batch_row(batch_id, by.id, session=session, is_locked=True)
     view = build_batch_view(batch, session=session, now=now)
     if batch.state in _UNDO_STATES:
         return view
@@ -283,8 +285,8 @@ def start_undo(batch_id: int, by: EventActor, *, session: Session, now: datetime
 def process_next_batch_slice(*, session: Session, now: datetime) -> int | None:
     """Process the next slice of the oldest batch in progress, and return the batch's ID.
 
-    Return None if no batch is in progress. Several workers can share the work: each locks the batch
-    that it takes, and the others skip that batch.
+    Return None if no batch is in progress. Several workers can share the work: each worker locks
+    its batch, and other workers skip locked batches.
     """
     batch = session.scalar(
         build_next_batch_query().with_for_update(skip_locked=True, of=AlertBatch)
@@ -317,7 +319,8 @@ def _find_changeable_alerts(
         return {order.project_id: list(selected)}
     mine = build_changeable_projects_query(order.by.id, session=session, now=now)
     rows = session.execute(
-        # `+ 0` prevents the use of the project's index, since the list of IDs is more selective.
+        # `+ 0` prevents the planner from using the project index, since the list of IDs is more
+        # selective.
         select(Alert.project_id, Alert.iid).where(
             Alert.id.in_(selected), (Alert.project_id + 0).in_(mine)
         )
@@ -340,7 +343,7 @@ def _change_by_project(
     session: Session,
     now: datetime,
 ) -> StatusChangeResult:
-    """Change alerts one project at a time, in the order of project IDs to prevent deadlocks."""
+    """Change alerts one project at a time, in the order of project IDs, to prevent deadlocks."""
     results = []
     for project_id in sorted(by_project):
         lock_project_alerts(project_id, session=session)
@@ -395,7 +398,7 @@ def _serialize_filter(wanted: AlertFilter, path: str | None) -> dict[str, Any]:
 
 
 def _load_filter(batch: AlertBatch, *, session: Session, now: datetime) -> AlertFilter:
-    """Return the batch's filter, limited to projects in which its user may change alerts now."""
+    """Return the batch's filter, limited to projects in which its user may still change alerts."""
     stored = dict(batch.filter or {})
     path, severity = stored.pop("path"), stored.pop("severity")
     wanted = AlertFilter(
@@ -439,7 +442,7 @@ def _restore_statuses(
     session: Session,
     now: datetime,
 ) -> int:
-    """Restore the previous statuses of alerts that were not changed since.
+    """Restore the previous statuses of alerts that have not been changed since the batch.
 
     Return the number of restored alerts.
     """

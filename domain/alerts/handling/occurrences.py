@@ -1,4 +1,4 @@
-"""Lists the reports of an alert: the items of deliveries that opened or changed it."""
+"""Lists the reports of an alert: the items of deliveries that opened or changed the alert."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _CHANGING_ACTION_RANKS = tuple(
 )
 #: Maximum number of alerts that are listed for one delivery. A webhook may contain thousands.
 MAX_AFFECTED_ALERTS = 200
-#: ID of a delivery and index of an item in it.
+#: ID of a delivery, and index of an item in the delivery.
 OccurrencePosition = tuple[int, int]
 
 
@@ -43,8 +43,8 @@ class AffectedAlert:
 
 def list_affected_alerts(delivery_id: int, *, session: Session) -> tuple[AffectedAlert, ...]:
     """Return the alerts that a delivery opened or changed, at most MAX_AFFECTED_ALERTS."""
-    # Sorted in Python: to sort the rows, Postgres would scan the whole table if it has no
-    # statistics.
+    # The rows are sorted in Python, because Postgres without statistics would scan the whole table
+    # to sort them.
     statement = _AFFECTED_ALERTS.where(Occurrence.delivery_id == delivery_id).limit(
         MAX_AFFECTED_ALERTS
     )
@@ -55,9 +55,9 @@ def list_affected_alerts(delivery_id: int, *, session: Session) -> tuple[Affecte
 def find_single_affected_alerts(
     delivery_ids: Collection[int], *, session: Session
 ) -> Mapping[int, AffectedAlert]:
-    """Return the alert that each delivery changed, by the ID of the delivery.
+    """Return the alert that each delivery changed, by delivery ID.
 
-    The caller passes only deliveries that opened, joined or resolved at most one alert.
+    The caller must pass only deliveries that opened, joined or resolved at most one alert.
     """
     changed = _AFFECTED_ALERTS.where(Occurrence.action.in_(_CHANGING_ACTION_RANKS))
     rows = fetch_rows_by_key(changed, Occurrence.delivery_id, delivery_ids, session=session)
@@ -75,7 +75,7 @@ def _get_action(occurrence: Occurrence | Row[*tuple[Any, ...]]) -> Action:
 
 
 def parse_occurrence_position(text: str | None) -> OccurrencePosition | None:
-    """Return the position that a cursor contains, or None if it is empty.
+    """Return the position in a cursor, or None if the cursor is empty.
 
     Raise QueryError if the cursor is not valid.
     """

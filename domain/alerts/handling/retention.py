@@ -15,17 +15,17 @@ from domain.core.hosts import find_reachable_since
 from models import Alert, Integration, Project
 
 _MAX_ROWS_PER_STATEMENT = 500
-#: Maximum interruption after which senders repeat undelivered reports.
+#: Longest interruption after which senders still retry undelivered reports.
 _MAX_TOLERATED_INTERRUPTION = timedelta(minutes=1)
 #: Statuses that are resolved automatically. Ignored alerts stay ignored.
 _RESOLVABLE_STATUSES = (TRIGGERED, "acknowledged")
 
 
 def resolve_stale_alerts(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
-    """Resolve alerts that were not reported for the time that their integration sets.
+    """Resolve alerts without a report for the period that their integration defines.
 
-    Return the number of resolved alerts. `between` is called after each slice. A longer
-    interruption of the receivers restarts the wait, since no reports could arrive.
+    Return the number of resolved alerts. `between` is called after each slice. If the receivers
+    were interrupted for more than a minute, the period starts again, since no reports could arrive.
     """
     since = find_reachable_since(longer_than=_MAX_TOLERATED_INTERRUPTION, session=session, now=now)
     if since is None:
@@ -48,7 +48,8 @@ def _resolve_slice(
     integration_id: int, project_id: int, minutes: int, session: Session, now: datetime
 ) -> int:
     lock_project_alerts(project_id, session=session)
-    # The rows are selected and locked together, so that alerts with a new report are not resolved.
+    # The rows are selected and locked in one statement, so that alerts with a new report are not
+    # resolved.
     statement = (
         select(Alert.id)
         .where(
@@ -82,7 +83,7 @@ def delete_resolved_alerts(
 ) -> int:
     """Delete alerts that were resolved before a given time, and return their number.
 
-    `between` is called after each slice. The caller commits in it, so that locks are held briefly.
+    `between` is called after each slice. It must commit, so that locks are held only briefly.
     """
     total = 0
     for project_id in session.scalars(select(Project.id)).all():

@@ -28,9 +28,9 @@ class StatusChange:
     """The status that a user sets."""
 
     status: str
-    #: The user, or None for the command line.
+    #: User who sets the status, or None for the command line.
     by: EventActor | None
-    #: Source of the action as a phrase. It is None if the user used a page or a token.
+    #: Source of the action as a phrase, or None if the user used a web page or a token.
     via: str | None = None
 
     def __post_init__(self) -> None:
@@ -53,15 +53,15 @@ class AppliedChange:
 
 @dataclass(frozen=True, kw_only=True)
 class StatusChangeResult:
-    """The result of a change of several alerts."""
+    """The result of changing the status of several alerts."""
 
-    #: Numbers (iid) of the alerts that have the new status now, whether or not they were changed.
+    #: Numbers (`iid`) of all alerts that have the requested status after the change.
     done: tuple[int, ...]
-    #: Numbers of those alerts that already had the status.
+    #: Numbers of the alerts that already had the requested status.
     unchanged: tuple[int, ...]
     #: Numbers and titles of unchanged alerts whose fingerprint belongs to another open alert.
     conflicts: tuple[tuple[int, str], ...]
-    #: Changes that were made, with the data to undo them.
+    #: Changes that were made, with the data that is needed to undo them.
     made: tuple[AppliedChange, ...] = ()
 
 
@@ -70,8 +70,8 @@ def change_alert_status(
 ) -> None:
     """Change the status of an alert.
 
-    Raise ConflictError if another open alert has its fingerprint, and NotFoundError if there is no
-    such alert.
+    Raise ConflictError if another open alert has the same fingerprint, and NotFoundError if there
+    is no such alert.
     """
     outcome = change_alert_statuses(project_id, [iid], change, session=session, now=now)
     if outcome.conflicts:
@@ -129,7 +129,7 @@ def change_statuses_in_bulk(
 def lock_project_alerts(project_id: int, *, session: Session) -> None:
     """Lock the alerts of a project.
 
-    The intake of several alerts also takes this lock first.
+    The intake also takes this lock before it stores several alerts.
     """
     session.execute(
         select(AlertCounter).where(AlertCounter.project_id == project_id).with_for_update()
@@ -145,9 +145,9 @@ def change_locked_alerts(
     session: Session,
     now: datetime,
 ) -> StatusChangeResult:
-    """Change alerts like `change_alert_statuses`, if they have one of the statuses `among`.
+    """Change the status of alerts that have one of the statuses `among`, skipping conflicts.
 
-    The caller has locked the alerts of the project.
+    The caller must have locked the alerts of the project.
     """
     alerts = session.scalars(
         select(Alert)
@@ -173,7 +173,7 @@ def set_statuses(
 ) -> tuple[tuple[AppliedChange, ...], frozenset[Alert]]:
     """Set the statuses of locked alerts, and return the changes and the alerts with a conflict.
 
-    Only resolved alerts can cause a conflict. All others already own their fingerprint.
+    Only resolved alerts can cause a conflict. All other alerts already own their fingerprint.
     """
     before = {alert: (alert.status, alert.ended_at) for alert in wanted}
     refused = frozenset(
@@ -190,7 +190,7 @@ def set_statuses(
     }
     for note in notes.values():
         note.via = change.via
-    session.flush()  # Assigns the IDs of the entries.
+    session.flush()  # The flush assigns the IDs.
     made = tuple(
         AppliedChange(
             alert_id=alert.id,

@@ -1,4 +1,4 @@
-"""Resources and request bodies for single alerts, their activity, and changes of several alerts."""
+"""Resources and request bodies for single alerts, their activity, and changes to several alerts."""
 
 from typing import Annotated, Literal
 
@@ -9,24 +9,25 @@ from domain.alerts.listing.types import Alert, AlertFilters, RowId, Status
 from domain.alerts.storing.lifecycle import Action
 from domain.core.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
 
-#: Maximum number of alerts in one change. It is larger than any page of the list.
+#: Maximum number of alerts in one change. It is larger than any page of the alert list.
 MAX_ALERTS_PER_CHANGE = 200
 
 
 class AlertBody(Body):
-    """Changes to an alert. Omitted fields are kept."""
+    """Changes to an alert. Omitted fields are not changed."""
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"] | None = None
     assignee: Text | None = Field(
-        default=None, description="User name of the assignee. Empty or null for no assignee."
+        default=None,
+        description="User name of the assignee. An empty string or null removes the assignee.",
     )
     assignee_id: RowId | None = Field(
-        default=None, description="User id of the assignee. 0 or null for no assignee."
+        default=None, description="User id of the assignee. 0 or null removes the assignee."
     )
 
 
 class AlertStatusBody(Body):
-    """A status for several alerts, which are selected by number or by a filter."""
+    """A new status for several alerts, which are selected by number or by a filter."""
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"]
     iids: Numbers | None = Field(
@@ -36,14 +37,13 @@ class AlertStatusBody(Body):
         default=None,
         description=(
             f"Filter that selects alerts. The newest {MAX_ALERTS_PER_CHANGE} matching alerts are "
-            ""
             "changed."
         ),
     )
     cursor: str = Field(
         default="",
-        description="Value of `next_cursor` in the last response, to change the next alerts. "
-        "Requires a filter.",
+        description="Value of `next_cursor` in the previous response, to change the next alerts. "
+        "Requires `filter`.",
     )
 
 
@@ -64,26 +64,27 @@ class AlertIntegration(Resource):
 
 
 class AlertDetail(Alert):
-    """An alert with all its fields. Fields from the payload are null if it is no longer stored."""
+    """An alert with all its fields. Fields from a payload that is no longer stored are null."""
 
     description: str | None
     runbook: str | None
-    query: str | None = Field(description="Expression of the metric.")
+    query: str | None = Field(description="Query expression of the alert rule.")
     incident_markdown: str | None = Field(validation_alias="markdown")
     y_label: str | None
-    generator_url: str | None = Field(description="URL of the graph.")
+    generator_url: str | None = Field(description="URL of the graph in the monitoring tool.")
     severity_reason: str = Field(description="Reason for the severity of the alert.")
     grouping: AlertGrouping
     integration_id: int | None
     integrations: tuple[AlertIntegration, ...] = Field(
-        description="Integrations that have reported the alert, starting with its own integration."
+        description="Integrations that have reported the alert, starting with the integration "
+        "that it belongs to."
     )
     received_at: Time | None = Field(
-        description="Time at which the report with the shown texts was received."
+        description="Time at which the report with the current field values was received."
     )
     details: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
         validation_alias="payload_fields",
-        description="Fields of the payload by dotted path.",
+        description="Fields of the payload, by path in dot notation.",
     )
 
 
@@ -95,7 +96,7 @@ class StatusConflict(Resource):
 
 
 class StatusReport(Resource):
-    """Result of a status change of several alerts."""
+    """Result of a status change for several alerts."""
 
     status: Status
     changed: tuple[int, ...] = Field(description="Numbers (iid) of the alerts that were changed.")
@@ -103,9 +104,12 @@ class StatusReport(Resource):
         description="Numbers (iid) of the alerts that already had the status."
     )
     conflicts: tuple[StatusConflict, ...]
-    not_found: tuple[int, ...] = Field(description="Numbers (iid) that do not exist.")
+    not_found: tuple[int, ...] = Field(
+        description="Requested numbers (iid) for which no alert exists."
+    )
     next_cursor: str | None = Field(
-        description="Value of `cursor` for the next alerts, if a filter was given."
+        description="Value of `cursor` for the next request. Null without a filter, or if there "
+        "are no more alerts."
     )
 
 
@@ -124,7 +128,7 @@ class AlertNoteBody(Body):
 class AlertAuthor(Resource):
     """A user who changed an alert or wrote a note about it."""
 
-    id: int | None = Field(description="Null if the account was deleted.")
+    id: int | None = Field(description="User id. Null if the account was deleted.")
     username: str
 
 
@@ -147,34 +151,37 @@ class AlertChange(Resource):
     field: Annotated[str, BeforeValidator(_convert_to_key)]
     old: str | None
     new: str | None
-    is_rise: bool = Field(description="True if the severity became worse.")
+    is_rise: bool = Field(description="True if the severity increased.")
 
 
 class AlertActivity(Resource):
-    """An entry of the activity of an alert."""
+    """An entry in the activity of an alert."""
 
     id: int
     kind: NoteKind
     author: AlertAuthor | None = Field(
-        description="User who caused the entry. Null for reports and commands."
+        description="User who performed the action. Null for reports and for commands."
     )
     text: str = Field(
         description="Text of the note, the new status, the new assignee (empty for no assignee), "
-        "or the outcome of a page to the author."
+        "or the outcome of paging the author."
     )
     via: str | None = Field(
-        description="Source of the action, if the author used neither a page nor a token."
+        description="Source of the action as a phrase. Null if the author used a web page or a "
+        "token."
     )
     changes: tuple[AlertChange, ...] = Field(description="Fields that a report changed.")
     created_at: Time
 
 
 class AlertOccurrence(Resource):
-    """A report of an alert: an item of a delivery."""
+    """A report of an alert, which is one item in a delivery."""
 
     received_at: Time
     action: Action
-    sender: str = Field(description="IP address, or the user who sent a test alert.")
+    sender: str = Field(
+        description="IP address of the sender, or name of the user who sent a test alert."
+    )
     is_test: bool
     item: int = Field(description="Position of the item in the body, starting at 1.")
     delivery_id: int

@@ -69,7 +69,7 @@ def create_integration(
 ) -> IntegrationWithKey:
     """Create an alert integration.
 
-    Raise InvalidError, which names the field.
+    Raise InvalidError, which names the invalid field.
     """
     others, kind = (
         lock_integrations(project.id, session=work.session),
@@ -92,7 +92,7 @@ def create_integration(
     )
     set_integration_settings(row, new, others)
     work.session.add(row)
-    work.session.flush()  # Assigns the ID.
+    work.session.flush()  # The flush assigns the ID.
     monitors.join_integrations(row, new.joined_with, others, session=work.session, now=work.now)
     made = get_integration(work, project, row.id)
     record_integration_change(work, project, made, "created")
@@ -105,7 +105,7 @@ def change_integration(
 ) -> Integration:
     """Change the settings of an alert integration, or turn it on or off.
 
-    Raise InvalidError, which names the field, or NotFoundError.
+    Raise InvalidError, which names the invalid field, or NotFoundError.
     """
     by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
     row = by_id.pop(get_integration(work, project, integration_id).id)
@@ -126,7 +126,7 @@ def change_integration(
 
 @action("alert_integrations.delete")
 def delete_integration(work: UnitOfWork, project: ProjectView, integration_id: int) -> Integration:
-    """Delete an alert integration. Its alerts are kept."""
+    """Delete an alert integration. Its alerts are not deleted."""
     gone = get_integration(work, project, integration_id)
     work.session.execute(delete(IntegrationRow).where(IntegrationRow.id == gone.id))
     record_integration_change(work, project, gone, "deleted")
@@ -151,9 +151,9 @@ def read_credentials(
 def show_credentials(
     work: UnitOfWork, project: ProjectView, integration_id: int
 ) -> IntegrationCredentials:
-    """Show the URL and the key of an integration on its page.
+    """Show the URL and the key of an integration on its web page.
 
-    The page shows them permanently, so unlike the API it does not record an audit event.
+    The web page always shows the credentials. Unlike the API, it does not record an audit event.
     """
     return _build_credentials(work, get_receiving_integration(work, project, integration_id))
 
@@ -162,7 +162,7 @@ def show_credentials(
 def list_keys(
     work: UnitOfWork, project: ProjectView, integration_id: int, query: KeyQuery
 ) -> ListPage[IntegrationKey]:
-    """List the valid keys of an alert integration, with their last use."""
+    """List the valid keys of an alert integration, with the time of their last use."""
     del query
     return ListPage(
         items=_list_valid_keys(work, get_receiving_integration(work, project, integration_id).id)
@@ -175,9 +175,9 @@ def rotate_key(
 ) -> IntegrationCredentials:
     """Replace the key of an alert integration.
 
-    The old key can stay valid for some time. Raise InvalidError if that time is past or too far in
-    the future. Raise ConflictError if the key to replace is no longer the current one. Otherwise, a
-    second rotation at the same time would end the grace period of the first.
+    The old key can stay valid for a grace period. Raise InvalidError if the end of the grace period
+    is in the past or too far in the future. Raise ConflictError if the key to replace is no longer
+    the current key, so that a concurrent rotation does not end the grace period early.
     """
     integration = get_receiving_integration(work, project, integration_id)
     until = rotation.previous_key_expires_at
@@ -217,11 +217,11 @@ def delete_key(work: UnitOfWork, project: ProjectView, integration_id: int, key_
         raise ConflictError(message)
     if key_id not in {each.id for each in previous}:
         raise NotFoundError("Key not found in this integration.")
-    end_previous_key(work, project, integration_id, current.id)
+    revoke_previous_key(work, project, integration_id, current.id)
 
 
 @action("alert_integration_keys.delete")
-def end_previous_key(
+def revoke_previous_key(
     work: UnitOfWork, project: ProjectView, integration_id: int, seen: str
 ) -> None:
     """Revoke the previous key, given the ID of the current key.
@@ -298,7 +298,7 @@ def _set_keys(
 ) -> None:
     """Change the keys if `seen` is still the current key. An empty `seen` matches any key.
 
-    Raise ConflictError if the current key is another one.
+    Raise ConflictError if the current key is a different key.
     """
     row = get_integration_row(integration_id, session=work.session)
     statement = (

@@ -1,9 +1,10 @@
-"""Actions on deliveries: list, resend and replay them, and send test alerts.
+"""Actions that list, resend and replay deliveries, and that send test alerts.
 
 Bodies that users send are stored through dedicated connections, as in the receivers.
 
-A rejected delivery is marked in the transaction that stores its body again. Therefore, it cannot be
-replayed twice, even by several users at the same time, and it is never marked without being stored.
+A rejected delivery is marked as replayed in the transaction that stores its body again. Therefore,
+a delivery cannot be replayed twice, even by several users at the same time, and is never marked
+without being stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,9 +24,9 @@ from domain.alerts.deliveries import Delivery, DeliveryFilter
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.handling.occurrences import list_affected_alerts
-from domain.alerts.integrations import trials
+from domain.alerts.integrations import trial_alerts as trials
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.alerts.integrations.trials import (
+from domain.alerts.integrations.trial_alerts import (
     SELECTIONS_BY_NAME,
     DeliveredAlert,
     DeliveryDetail,
@@ -55,11 +56,12 @@ from models import Delivery as DeliveryRow
 
 #: Maximum number of deliveries that are replayed in one request.
 MAX_REPLAYED_DELIVERIES = 200
-#: Lowest status code after which senders retry.
+#: Lowest status code of responses after which senders retry.
 _MIN_RETRIED_STATUS = 500
-#: A literal, since Postgres would not use the index of rejected deliveries with a parameter.
+#: SQL condition with a literal, since Postgres would not use the index on rejected deliveries with
+#: a parameter.
 _IS_REJECTED = text("deliveries.status_code >= 300")
-#: Length of the column for the sender.
+#: Maximum length of the sender column.
 _MAX_SENDER_LENGTH = 64
 #: Sender of deliveries from the command line.
 _COMMAND_LINE_SENDER = "command line"
@@ -130,8 +132,8 @@ def _replay_body(
 ) -> IntakeResult:
     """Store the body of a rejected delivery as `delivery`.
 
-    Times that the sender omitted are set to the time of the first arrival. Raise the errors of a
-    receiver, or ConflictError if the delivery has been replayed in the meantime.
+    Times that the sender omitted are set to the time at which the delivery first arrived. Raise the
+    errors that a receiver raises, or ConflictError if the delivery has already been replayed.
     """
     parsed = get_format(delivery.format).read(
         delivery.body,
@@ -150,7 +152,8 @@ def _store_replay(
     delivery: InboundDelivery,
     connection: StatementConnection,
 ) -> IntakeResult:
-    # With the time of the first arrival, alerts that have recovered since then stay resolved.
+    # The time of the first arrival ensures that alerts that have recovered since then stay
+    # resolved.
     first = replace(delivery, first_received_at=refused.received_at)
     result = store_alerts_in_transaction(parsed, first, connection=connection)
     _mark_as_replayed(refused.id, result.delivery_id, connection)
@@ -162,8 +165,8 @@ def _store_second_rejection(
 ) -> int:
     """Store a repeated rejection with `store`, and return the ID of the new delivery.
 
-    The earlier delivery is marked as replayed, since the new one replaces it. Otherwise, the same
-    body could be replayed twice.
+    The earlier delivery is marked as replayed, since the new delivery replaces it. Otherwise, the
+    same body could be replayed twice.
     """
 
     def work() -> int:
@@ -214,7 +217,7 @@ def show_delivery(
 def resend_inbound_delivery(
     work: UnitOfWork, project: ProjectView, integration_id: int, delivery_id: int
 ) -> DeliveryDetail:
-    """Process the body of a delivery again, with the current mapping.
+    """Reprocess the body of a delivery with the current mapping.
 
     Return the new delivery, which may be rejected. Raise NotFoundError if the body is not stored,
     and DisabledReceiverError if the integration is turned off.
@@ -233,7 +236,7 @@ def resend_inbound_delivery(
 def replay_deliveries(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: ReplayBody
 ) -> ReplayResult:
-    """Process the rejected deliveries of a period again, with the current mapping.
+    """Reprocess rejected deliveries from a period with the current mapping.
 
     At most MAX_REPLAYED_DELIVERIES deliveries are processed, oldest first. Raise
     DisabledReceiverError if the integration is turned off.
@@ -259,9 +262,9 @@ def replay_deliveries(
 def send_test_alert_or_preview(
     work: UnitOfWork, project: ProjectView, integration_id: int, test: TestAlertBody
 ) -> TestAlertResult:
-    """Send a test alert, or explain what it would do.
+    """Send a test alert, or preview its effects.
 
-    Raise the errors of a receiver.
+    Raise the errors that a receiver raises.
     """
     integration = get_receiving_integration(work, project, integration_id)
     payload = test.payload
@@ -344,9 +347,9 @@ def _replay_delivery(
 def _replay_delivery_once(
     work: UnitOfWork, integration: IntegrationView, delivery_id: int
 ) -> int | None:
-    """Replay a delivery and return the ID of the new one, or None if it was already replayed.
+    """Replay a delivery and return the ID of the new delivery, or None if already replayed.
 
-    Raise the errors of a receiver.
+    Raise the errors that a receiver raises.
     """
     refused = _find_rejected_delivery(delivery_id, session=work.session)
     _end_transaction(work)
@@ -365,8 +368,8 @@ def _replay_delivery_once(
 def _end_transaction(work: UnitOfWork) -> None:
     """End the session's transaction before another connection stores a delivery.
 
-    On SQLite, an open transaction would block that connection. A transaction that has only read
-    would not see the new delivery, and could not write any more.
+    On SQLite, an open transaction would block the other connection. A transaction that has only
+    read data would not see the new delivery, and could no longer write.
     """
     release_locks(work.session)
 

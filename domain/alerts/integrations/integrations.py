@@ -23,10 +23,10 @@ from domain.core.types.base import get_column_values
 from domain.projects.views import ProjectView
 from models import Delivery, Integration, Project
 
-#: Maximum length of a URL, in characters.
+#: Maximum length of an API URL, in characters.
 MAX_API_URL_LENGTH = 2000
-#: Settings that are columns of the integration. `domain.alerts.integrations.monitors` handles the
-#: others.
+#: Names of the settings that are columns of the integration. `domain.alerts.integrations.monitors`
+#: handles the other settings.
 _SETTING_NAMES = IntegrationBody.model_fields.keys() - {"joined_with"}
 
 
@@ -38,7 +38,7 @@ def can_customize_integrations(work: UnitOfWork) -> bool:
 def get_integration(work: UnitOfWork, project: ProjectView, integration_id: int) -> IntegrationView:
     """Return an integration of the project.
 
-    Raise NotFoundError if there is none with this ID.
+    Raise NotFoundError if no integration has this ID.
     """
     one = _build_project_query(project).where(Integration.id == integration_id)
     row = work.session.execute(one).first()
@@ -52,7 +52,7 @@ def get_receiving_integration(
 ) -> IntegrationView:
     """Return an integration of the project that receives alerts.
 
-    Raise NotFoundError if there is none with this ID, or if it does not receive alerts.
+    Raise NotFoundError if no integration has this ID, or if it does not receive alerts.
     """
     integration = get_integration(work, project, integration_id)
     if not integration.receives:
@@ -83,7 +83,7 @@ def list_integrations_page(
 
 
 def requires_integration_name(integration: IntegrationView, *, session: Session) -> bool:
-    """Return whether the project has other integrations of this type, so that it needs a name."""
+    """Return whether the project has several integrations of this type, which need names."""
     return (
         list_integration_types_in_use(integration.project_id, session=session).count(
             integration.type.name
@@ -95,7 +95,7 @@ def requires_integration_name(integration: IntegrationView, *, session: Session)
 def list_integration_types_in_use(project_id: int, *, session: Session) -> tuple[str, ...]:
     """Return the types of a project's integrations.
 
-    A further integration of one of these types needs a name.
+    An additional integration of one of these types needs a name.
     """
     return tuple(each.type for each in _find_integrations(project_id, session=session))
 
@@ -103,7 +103,7 @@ def list_integration_types_in_use(project_id: int, *, session: Session) -> tuple
 def list_joinable_integrations(
     integration: IntegrationView, *, session: Session
 ) -> list[tuple[int, str]]:
-    """Return the IDs and names of integrations that can share their alerts with this one."""
+    """Return the IDs and names of integrations that can share their alerts with an integration."""
     return [
         (each.id, each.name)
         for each in _find_integrations(integration.project_id, session=session)
@@ -122,9 +122,9 @@ def lock_integrations(project_id: int, *, session: Session) -> list[Integration]
 
 
 def get_integration_row(integration_id: int, *, session: Session) -> Integration:
-    """Return the row of an integration, for modules of this package.
+    """Return the database row of an integration. Only modules of this package may use the row.
 
-    Raise NotFoundError if there is none with this ID.
+    Raise NotFoundError if no integration has this ID.
     """
     row = session.get(Integration, integration_id)
     if row is None:
@@ -135,9 +135,10 @@ def get_integration_row(integration_id: int, *, session: Session) -> Integration
 def set_integration_settings(
     integration: Integration, wanted: IntegrationBody, others: Sequence[Integration]
 ) -> None:
-    """Set the settings of an integration, given the project's other integrations.
+    """Validate the settings of an integration, and apply them to its database row.
 
-    Raise InvalidError, which names the field.
+    `others` contains the project's other integrations. Raise InvalidError, which names the invalid
+    field.
     """
     kind = get_integration_type(integration.type)
     is_first = not any(other.type == kind.name for other in others)
@@ -145,7 +146,7 @@ def set_integration_settings(
     _check_url(kind, wanted.api_url)
     if wanted.active:
         _check_exclusive(kind, [other for other in others if other.active])
-    usual = kind.api_url.usual if kind.api_url else None
+    usual = kind.api_url.default if kind.api_url else None
     # A body for a new integration has additional fields, which are not settings.
     values = {each: getattr(wanted, each) for each in _SETTING_NAMES}
     labels = {name: validate_label_names(values.pop(name), field=name) for name in LABEL_FIELDS}
@@ -155,7 +156,7 @@ def set_integration_settings(
 
 
 def get_integration_settings(integration: Integration) -> dict[str, Any]:
-    """Return the current settings by the field names of a change request."""
+    """Return the current settings, by the field names of a change request."""
     rules = load_mapping(integration.mapping).rules
     labels = {name: getattr(rules, name) for name in LABEL_FIELDS}
     others = _SETTING_NAMES - labels.keys()
@@ -167,7 +168,7 @@ def _set_label_names(
 ) -> None:
     """Set the chosen labels, which are stored with the mapping rules.
 
-    Raise InvalidError if the integration type has no labels.
+    Raise InvalidError if the integration type does not support labels.
     """
     mapping = load_mapping(integration.mapping)
     if all(getattr(mapping.rules, name) == chosen for name, chosen in labels.items()):
@@ -227,8 +228,8 @@ def _check_url(kind: IntegrationType, url: str | None) -> None:
         )
     if is_web_url(url):
         return
-    if kind.api_url and kind.api_url.refusal:
-        raise InvalidError(kind.api_url.refusal, field="api_url")
+    if kind.api_url and kind.api_url.error_message:
+        raise InvalidError(kind.api_url.error_message, field="api_url")
     if url:
         message = "The URL must start with https:// or http:// and contain a host."
         raise InvalidError(message, field="api_url")
@@ -254,7 +255,7 @@ def _build_project_query(project: ProjectView) -> Select[*tuple[Any, ...]]:
 
 
 def _find_monitor_ids(project: ProjectView, *, session: Session) -> Mapping[int, int]:
-    """Return the monitor IDs of a project's integrations by the IDs of the integrations."""
+    """Return the monitor IDs of a project's integrations, by integration ID."""
     rows = session.execute(
         select(Integration.id, Integration.monitor_id)
         .where(Integration.project_id == project.id, Integration.monitor_id.is_not(None))
@@ -289,7 +290,7 @@ def _build_view(
 
 
 def _build_receiving_url(work: UnitOfWork, project: ProjectView, integration: Integration) -> str:
-    """Return the URL that a sender posts to. The name in it is only for readers."""
+    """Return the URL that a sender posts to. The name in the URL has no effect."""
     slug = slugify_name(integration.name) or "alerts"
     path = f"{project.path}/alerts/notify/{slug}/{integration.endpoint_identifier}.json"
     return f"{work.settings.base_url}/{quote(path)}"

@@ -1,4 +1,4 @@
-"""Actions on the mappings of integrations, and the recognition of payloads."""
+"""Actions that manage the mappings of integrations and recognize payloads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -87,8 +87,8 @@ def save_mapping_draft(
 def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) -> None:
     """Delete the sample and the mapping of an alert integration.
 
-    Fields are then read from the keys with their own names. The severity words and the choice of
-    labels are kept.
+    Alert fields are then read from the keys with the same names. Severity words and label names are
+    not deleted.
     """
     integration = get_integration(work, project, integration_id)
     _store_mapping(
@@ -101,7 +101,7 @@ def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) 
 def preview_mapping(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMappingPreview:
-    """Preview what a mapping reads from its sample and the latest deliveries."""
+    """Preview the values that a mapping reads from its sample and from the latest deliveries."""
     integration, reading = (
         get_mappable_integration(work, project, integration_id),
         work.policy(ParserSettings),
@@ -135,7 +135,7 @@ def save_severity_words(
 def add_severity_word(
     work: UnitOfWork, project: ProjectView, integration_id: int, word: str, severity: str
 ) -> None:
-    """Add a severity word to an integration, or change its severity.
+    """Add a severity word to an integration, or change the severity of the word.
 
     Raise InvalidError if the word or the severity is not valid.
     """
@@ -205,8 +205,8 @@ def get_mappable_integration(
 ) -> IntegrationView:
     """Return an integration that can have a mapping.
 
-    Raise NotFoundError if the integration cannot have one, and ForbiddenError if the instance's
-    tier does not allow custom mappings.
+    Raise NotFoundError if the integration cannot have a mapping, and ForbiddenError if the
+    instance's tier does not allow custom mappings.
     """
     integration = get_integration(work, project, integration_id)
     if not integration.type.has_mapping:
@@ -261,7 +261,7 @@ def _explain_missing_resolution_of_saved(
 
 
 def _load_sample(work: UnitOfWork, integration: IntegrationView) -> Sample | None:
-    """Return the saved sample, or None if there is none or it exceeds the current limits."""
+    """Return the saved sample, or None if no sample is saved or it exceeds the current limits."""
     try:
         draft = load_saved_draft(
             integration, nesting_limit=work.policy(ParserSettings).nesting_limit

@@ -14,7 +14,7 @@ from domain.alerts.integrations.mapping_types import AlertReading, ComparedDeliv
 from domain.alerts.integrations.samples import (
     MappingDraft,
 )
-from domain.alerts.integrations.trials import explain_parsed_alert
+from domain.alerts.integrations.trial_alerts import explain_parsed_alert
 from domain.alerts.reading.incoming import (
     InvalidEventError,
     NoValidItemError,
@@ -28,13 +28,13 @@ from models import Delivery
 
 _NO_RESOLUTION = (
     "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
-    "when an alert is resolved. They stay open until a user resolves them."
+    "when an alert is resolved. The alerts stay open until a user resolves them."
 )
 _NO_GROUPING = (
     "Recoveries cannot resolve alerts: no fingerprint is mapped, and grouping by the rest of the "
     "payload is turned off. Choose a field for the fingerprint."
 )
-#: Field names of the service's own format. A title together with one of these identifies it.
+#: Field names that, together with a title, identify the service's own format.
 _OWN_FORMAT_FIELDS = (
     AlertField.FINGERPRINT,
     AlertField.HOSTS,
@@ -49,7 +49,7 @@ _MAX_BODY_BYTES = 256 * 1024
 def explain_missing_resolution(
     mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
 ) -> str | None:
-    """Return why alerts never resolve with a mapping, as a sentence, or None if they can."""
+    """Explain why alerts never resolve with a mapping, or return None if they can resolve."""
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
         return _NO_RESOLUTION
@@ -69,9 +69,9 @@ def _has_fingerprint_field(mapping: FieldMapping, sample: Mapping[str, object]) 
 
 
 def explain_rare_resolution(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
-    """Return a warning if a recovery has to repeat most of its values to find its alert.
+    """Return a warning if a recovery must repeat most values of an alert to resolve it.
 
-    Return None if this is not the case.
+    Otherwise, return None.
     """
     if _has_fingerprint_field(mapping, sample) or not mapping.rules.resolved_when:
         return None
@@ -90,9 +90,9 @@ class SamplePreview:
     #: The alert, or None if a rule drops the sample.
     alert: ReadAlert | None
     parse_warnings: tuple[str, ...]
-    #: Reason why alerts that are read like this never resolve, or None if they can.
+    #: Reason why alerts with this mapping never resolve, or None if they can resolve.
     never_resolves: str | None
-    #: Warning if a recovery has to repeat most of its values to find its alert, or None.
+    #: Warning that a recovery must repeat most values of an alert to resolve it, or None.
     resolves_seldom: str | None
 
 
@@ -101,7 +101,7 @@ class MappingPreview:
     """The effects of a proposed mapping on recent deliveries, newest first."""
 
     comparisons: tuple[ComparedDelivery, ...]
-    #: Number of alerts that the deliveries belong to with the current mapping.
+    #: Number of alerts into which the current mapping groups the deliveries.
     present_groups: int
     proposed_groups: int
 
@@ -137,7 +137,7 @@ def preview_deliveries(
     session: Session,
     reading: ParserSettings,
 ) -> MappingPreview:
-    """Compare the current mapping and the proposed mapping on the latest deliveries.
+    """Compare the results of the current and the proposed mapping for the latest deliveries.
 
     `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
     are excluded.
@@ -163,7 +163,7 @@ def preview_deliveries(
 
 
 def _find_last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
-    """Return the latest accepted deliveries of senders, oldest first."""
+    """Return the latest accepted deliveries from senders, oldest first."""
     newest = session.scalars(
         select(Delivery)
         .where(
@@ -200,9 +200,9 @@ def _parse_deliveries(
 def _parse_delivery(
     delivery: Delivery, mapping: FieldMapping, *, reading: ParserSettings
 ) -> ParsedBody | None:
-    """Return the alerts of a delivery.
+    """Return the alerts in a delivery.
 
-    Return None if it cannot be parsed any more, for example because a limit was lowered.
+    Return None if the delivery can no longer be parsed, for example because a limit was lowered.
     """
     try:
         return get_format(delivery.format).read(
@@ -215,7 +215,7 @@ def _parse_delivery(
 def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int]:
     """Return a group number for each fingerprint, in order of appearance.
 
-    Each None is a group of its own.
+    Each None has its own group.
     """
     numbers: dict[bytes, int] = {}
     found = []

@@ -20,12 +20,12 @@ from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
 _MAX_PATH_LENGTH = 100
 _NEVER_RESOLVES_DESCRIPTION = (
-    "Reason why alerts that are read with this mapping never resolve. Null if they can."
+    "Reason why alerts with this mapping never resolve. Null if they can resolve."
 )
-_VALUES_DESCRIPTION = "Values of the sample that fields can be mapped to."
-_ALERT_DESCRIPTION = "Alert that the sample would open. Null if a rule drops it."
+_VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
+_ALERT_DESCRIPTION = "Alert that the sample would open. Null if a rule drops the sample."
 
-#: Path of keys and array indexes from the top of a payload to a value.
+#: Path to a value in a payload, as keys and array indexes that start at the top level.
 GivenPath = Annotated[
     tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_MAX_PATH_LENGTH)
 ]
@@ -42,8 +42,8 @@ def _serialize_json(value: Any) -> Any:
         raise ValueError("is nested too deeply to be sent as JSON. Send it as a string") from error
 
 
-#: JSON as a text or as part of the body itself. A text is kept unchanged. Otherwise, numbers beyond
-#: 64 bits are rounded, and the last value of a duplicate name is used.
+#: JSON as a string, or embedded in the request body. A string is stored unchanged. In embedded
+#: JSON, numbers beyond 64 bits are rounded, and the last value of a duplicate name is used.
 JsonText = Annotated[
     str,
     BeforeValidator(_serialize_json),
@@ -65,7 +65,7 @@ class MappingCondition(BaseModel):
 
 
 class MappingJoin(BaseModel):
-    """A value that is appended to a field."""
+    """Values that are appended to a field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,14 +79,15 @@ class MappingRulesBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     severity_words: dict[Text, Severity] = Field(
-        default={}, description="Severity for each severity word of the sender."
+        default={}, description="Severities, by the words that the sender uses."
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
         default=(), description="Conditions that resolve the alert. One match is enough."
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
         default=(),
-        description="Conditions that drop the item. One match is enough. Drops are counted.",
+        description="Conditions that drop the item. One match is enough. Dropped items are "
+        "counted.",
     )
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
         default={}, description="Values that are appended to a field."
@@ -94,7 +95,7 @@ class MappingRulesBody(BaseModel):
 
     @property
     def rules(self) -> MappingRules:
-        """Rules with validated values.
+        """Mapping rules with validated values.
 
         Raise InvalidError, which describes the problem.
         """
@@ -107,34 +108,34 @@ _SerializedRules = Annotated[MappingRulesBody, BeforeValidator(serialize_mapping
 class AlertMappingBody(Body):
     """A sample payload, and the paths from which the fields of an alert are read."""
 
-    sample: JsonText = Field(description="One alert as the sender posts it, at most 64 KiB.")
+    sample: JsonText = Field(description="One alert in the sender's format, at most 64 KiB.")
     mapping: dict[AlertField, _GivenPaths] = Field(
         default={},
         description="Path of each mapped field, optionally followed by a fallback path. Other "
-        "fields are read from the key with their own name.",
+        "fields are read from the key with the same name.",
     )
     rules: MappingRulesBody | None = Field(
         default=None,
-        description="Rules for values. If omitted, the severity words are kept and all other "
-        "rules are removed.",
+        description="Rules for values. If omitted, all rules except the severity words are "
+        "removed.",
     )
 
 
 class SampleField(Resource):
-    """A value of the sample that a field can be mapped to."""
+    """A value in the sample that an alert field can be mapped to."""
 
     path: GivenPath
-    label: str = Field(description="Path as it is shown on pages.")
+    label: str = Field(description="Path as shown on web pages.")
     type: Annotated[str, describe_choices("string", "number", "boolean", "null", "array")] = Field(
         validation_alias="json_type"
     )
-    example: str = Field(description="Beginning of the value.")
+    example: str = Field(description="First characters of the value.")
 
 
 class AlertMapping(Resource):
     """Sample and mapping of an integration."""
 
-    sample: str | None = Field(description="Sample as it was sent. Null without a mapping.")
+    sample: str | None = Field(description="Sample as it was sent. Null if no mapping is saved.")
     mapping: dict[AlertField, tuple[GivenPath, ...]]
     rules: _SerializedRules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
@@ -142,7 +143,7 @@ class AlertMapping(Resource):
 
 
 class ReadAlert(Resource):
-    """Alert that was read from a body."""
+    """An alert that was parsed from a body."""
 
     title: str
     severity: Annotated[str, describe_choices(*Severity)]
@@ -154,7 +155,7 @@ class ReadAlert(Resource):
 
     @property
     def labelled(self) -> tuple[tuple[str, str], ...]:
-        """The fields with their labels on pages."""
+        """Fields with their labels on web pages."""
         return tuple((name.replace("_", " "), value) for name, value in self.fields.items())
 
 
@@ -172,7 +173,7 @@ class AlertReading(Resource):
 
 
 class ComparedDelivery(Resource):
-    """A recent delivery, read with the current mapping and with the proposed one."""
+    """A recent delivery, read with the current mapping and with the proposed mapping."""
 
     delivery_id: int
     received_at: Time
@@ -188,7 +189,8 @@ class AlertMappingPreview(Resource):
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     parse_warnings: tuple[str, ...]
     deliveries: tuple[ComparedDelivery, ...] = Field(
-        description="Latest deliveries, read with both mappings."
+        description="Latest deliveries, read with the current mapping and with the proposed "
+        "mapping."
     )
     changed: int = Field(description="Number of deliveries that would be read differently.")
 
@@ -232,7 +234,7 @@ class MappingFinding(Resource):
 
 
 class AlertRecognition(Resource):
-    """The tool that sent a payload, and the integration that would read it."""
+    """The tool that sent a payload, and the proposed settings for an integration."""
 
     tool: str | None = Field(description="Name of the tool. Null if the tool is unknown.")
     type: IntegrationTypeName = Field(description="Type of the integration to create.")
@@ -241,16 +243,16 @@ class AlertRecognition(Resource):
         description="Sample to save with the mapping. For an array, this is the first object."
     )
     mapping: dict[AlertField, tuple[GivenPath, ...]] = Field(
-        description="Mapping to save. If the tool is unknown, it is guessed from the names of the "
-        "keys."
+        description="Mapping to save. If the tool is unknown, the mapping is guessed from the "
+        "names of the keys."
     )
     rules: _SerializedRules = Field(description="Rules to save with the mapping.")
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
     alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     resolves_seldom: str | None = Field(
-        description="Warning if a recovery has to repeat most of the values of its alert. Null "
-        "otherwise."
+        description="Warning if a recovery must repeat most values of an alert to resolve it. "
+        "Null otherwise."
     )
     parse_warnings: tuple[str, ...]
     findings: tuple[MappingFinding, ...] = Field(

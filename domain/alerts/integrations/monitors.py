@@ -1,8 +1,8 @@
 """Monitors: groups of integrations of a project that share their alerts.
 
-Each integration is a monitor by itself until a user joins it with others. Reports are grouped into
-alerts, and recoveries resolve alerts, within a monitor. The stored fingerprint of an alert is
-combined with its monitor (`domain.alerts.reading.fingerprint.combine_with_monitor`).
+Each integration has its own monitor until a user joins it with other integrations. Reports are
+grouped into alerts, and recoveries resolve alerts, within a monitor. The stored fingerprint of an
+alert is combined with its monitor (`domain.alerts.reading.fingerprint.combine_with_monitor`).
 
 ==========================  =======================================================================
 event                       effect
@@ -20,9 +20,10 @@ upgrade from 0.1.0          The oldest integration of a project keeps its finger
                             alert is assigned to the integration of its last report.
 ==========================  =======================================================================
 
-Requests that started before a change of monitors may store alerts with the former monitor.
-Therefore, a job of the worker moves such alerts until `_MAX_REQUEST_DURATION` has passed. It also
-moves resolved alerts, which are needed for the history of an alert. There may be millions of them.
+Requests that started before a monitor was changed may store alerts with the previous monitor.
+Therefore, a worker job moves such alerts until `_MAX_REQUEST_DURATION` has passed. The job also
+moves resolved alerts, which are needed for the history of an alert. There may be millions of
+resolved alerts.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,11 +53,11 @@ from models import (
     Occurrence,
 )
 
-#: Monitor of the oldest integration in a project of release 0.1.0.
+#: Monitor of a project's oldest integration after an upgrade from release 0.1.0.
 UNCHANGED_MONITOR_ID = 0
 #: First migration whose code supports monitors.
 _FIRST_SUPPORTING_REVISION = "0112"
-#: Maximum time during which a request may still store alerts with the former monitor.
+#: Maximum time during which a request may still store alerts with the previous monitor.
 _MAX_REQUEST_DURATION = timedelta(minutes=2)
 _UNRESOLVED_STATUSES = ("triggered", "acknowledged", "ignored")
 _MAX_ROWS_PER_STATEMENT = 500
@@ -72,7 +73,7 @@ class _MovedAlert(NamedTuple):
     monitor_id: int | None
     integration_id: int | None
 
-    def within(self, monitor_id: int) -> bytes:
+    def compute_fingerprint_in(self, monitor_id: int) -> bytes:
         return combine_with_monitor(
             combine_with_monitor(self.fingerprint, self.monitor_id), monitor_id
         )
@@ -93,7 +94,7 @@ def generate_monitor_id() -> int:
 
 
 def list_joined_ids(integration: Integration, others: Iterable[Integration]) -> tuple[int, ...]:
-    """Return the IDs of the integrations that share their alerts with this one."""
+    """Return the IDs of the integrations that share their alerts with an integration."""
     if integration.monitor_id is None:
         return ()
     return tuple(
@@ -113,9 +114,9 @@ def join_integrations(
 ) -> str | None:
     """Join an integration with the given integrations, and separate it from all others.
 
-    Return a short description of the change, or None. The caller has locked the integrations, and
-    `others` contains all other integrations of the project. Raise InvalidError, which names the
-    field.
+    Return a short description of the change, or None if nothing changed. The caller must have
+    locked the integrations, and `others` contains all other integrations of the project. Raise
+    InvalidError, which names the invalid field.
     """
     present = list_joined_ids(integration, others)
     if set(wanted) == set(present):
@@ -165,7 +166,7 @@ def _set_monitor(
 ) -> None:
     """Set the monitor of an integration, and move its open alerts to it.
 
-    Its other alerts are moved later.
+    The integration's resolved alerts are moved later.
     """
     former, integration.monitor_id = integration.monitor_id, monitor_id
     integration.monitor_changed_at = now
@@ -175,7 +176,8 @@ def _set_monitor(
         Integration.project_id == integration.project_id, Integration.monitor_id == former
     )
     if former is not None and not session.scalar(shares):
-        # No other integration reports the alerts of deleted integrations of the former monitor.
+        # No other integration of the previous monitor can report alerts of its deleted
+        # integrations.
         own = or_(own, Alert.integration_id.is_(None) & (Alert.monitor_id == former))
     _move_open_alerts(integration.project_id, own, monitor_id, session=session, now=now)
 
@@ -187,7 +189,7 @@ def _build_other_monitor_condition(monitor_id: int) -> Any:
 def _move_open_alerts(
     project_id: int, condition: Any, monitor_id: int, *, session: Session, now: datetime
 ) -> None:
-    """Move open alerts of a project to a monitor. The caller has locked the project."""
+    """Move open alerts of a project to a monitor. The caller must have locked the project."""
     statement = select(*_MOVED_ALERT_COLUMNS).where(
         Alert.project_id == project_id,
         Alert.status.in_(_UNRESOLVED_STATUSES),
@@ -212,12 +214,12 @@ def _resolve_duplicates(
 ) -> None:
     """Resolve all but one of the open alerts that would have the same fingerprint.
 
-    The remaining alert gets the highest severity. If that raises its severity, people are notified
-    as after a further report.
+    The remaining alert gets the highest severity. If this raises its severity, users are notified
+    as after another report.
     """
     equal: dict[bytes, list[_MovedAlert]] = {}
     for each in moved:
-        equal.setdefault(each.within(monitor_id), []).append(each)
+        equal.setdefault(each.compute_fingerprint_in(monitor_id), []).append(each)
     # With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
     # 0051).
     statement = select(*_MOVED_ALERT_COLUMNS).where(
@@ -255,8 +257,8 @@ def _resolve_duplicates(
     session.flush()
 
 
-#: Update of an alert that also checks the former fingerprint, since another worker may have moved
-#: it.
+#: UPDATE statement that also checks the previous fingerprint, since another worker may have moved
+#: the alert.
 _SET_FINGERPRINT_AND_MONITOR = (
     update(Alert)
     .where(Alert.id == bindparam("alert_id"), Alert.fingerprint == bindparam("former"))
@@ -267,12 +269,12 @@ _SET_FINGERPRINT_AND_MONITOR = (
 def _move_alerts(
     project_id: int, moved: Sequence[_MovedAlert], monitor_id: int, *, session: Session
 ) -> None:
-    """Store the fingerprints of alerts within a monitor, and update their open incidents."""
+    """Store the fingerprints that alerts have in a monitor, and update their open incidents."""
     rows = [
         {
             "alert_id": each.id,
             "former": each.fingerprint,
-            "identity": each.within(monitor_id),
+            "identity": each.compute_fingerprint_in(monitor_id),
             "monitor": monitor_id,
         }
         for each in moved
@@ -285,7 +287,7 @@ def _move_alerts(
 def _move_incident_fingerprints(
     project_id: int, moved: Sequence[_MovedAlert], monitor_id: int, *, session: Session
 ) -> None:
-    """Replace the former fingerprints of moved alerts in open incidents."""
+    """Replace the previous fingerprints of moved alerts in open incidents."""
     by_alert = {each.id: each for each in moved}
     held = session.execute(
         select(
@@ -302,7 +304,7 @@ def _move_incident_fingerprints(
         {
             "project_id": project_id,
             "incident_id": row.incident_id,
-            "fingerprint": by_alert[row.alert_id].within(monitor_id),
+            "fingerprint": by_alert[row.alert_id].compute_fingerprint_in(monitor_id),
         }
         for row in held
         if by_alert[row.alert_id].fingerprint == row.fingerprint
@@ -318,11 +320,11 @@ def _move_incident_fingerprints(
 
 
 def update_monitors(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
-    """Move alerts to changed monitors, and create monitors for integrations of earlier releases.
+    """Move alerts to changed monitors, and create monitors for integrations from earlier releases.
 
-    `between` commits. While any host runs an earlier release, integrations without a monitor keep
-    sharing their alerts. Alerts that the host stores for an integration with a monitor are moved to
-    it.
+    `between` must commit. While any host runs an earlier release, integrations without a monitor
+    keep sharing their alerts. Alerts that such a host stores for an integration with a monitor are
+    moved to that monitor.
     """
     pending = select(Integration.project_id).distinct()
     present = list_running_hosts(session=session, now=now)
@@ -353,9 +355,9 @@ def _lock_project(project_id: int, *, session: Session) -> list[Integration]:
 def _create_missing_monitors(
     integrations: Sequence[Integration], *, session: Session, now: datetime
 ) -> None:
-    """Create monitors for integrations of a project that have none.
+    """Create monitors for the integrations of a project that have no monitor.
 
-    The caller has locked the project.
+    The caller must have locked the project.
     """
     new = sorted(
         (each for each in integrations if each.monitor_id is None),
@@ -374,7 +376,7 @@ def _create_missing_monitors(
 def _assign_to_last_reporters(
     project_id: int, integrations: Sequence[Integration], *, session: Session, now: datetime
 ) -> None:
-    """Assign each open alert without a monitor to the integration of its last report."""
+    """Assign each open alert without a monitor to the integration that last reported the alert."""
     last = (
         select(Delivery.integration_id)
         .join(Occurrence, Occurrence.delivery_id == Delivery.id)
@@ -412,7 +414,8 @@ def _assign_to_last_reporters(
     for monitor_id, alerts in of_monitors.items():
         for begin in range(0, len(alerts), _MAX_ROWS_PER_STATEMENT) if monitor_id else ():
             some = alerts[begin : begin + _MAX_ROWS_PER_STATEMENT]
-            # An integration with a monitor may already have stored an equal alert in it.
+            # An integration with a monitor may already have stored an alert with the same
+            # fingerprint.
             _resolve_duplicates(project_id, some, monitor_id, session=session, now=now)
             _move_alerts(project_id, some, monitor_id, session=session)
 
@@ -428,7 +431,7 @@ def _move_alerts_of_integration(
 ) -> None:
     """Move the alerts of an integration to its monitor, newest first.
 
-    A change of the monitor before `over` is then marked as complete.
+    If the monitor was changed before `over`, the change is then marked as complete.
     """
     own = {each.id: each for each in _lock_project(project_id, session=session)}.get(integration_id)
     if own is None or own.monitor_id is None or own.monitor_changed_at is None:

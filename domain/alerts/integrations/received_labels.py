@@ -1,4 +1,4 @@
-"""Labels that an integration received recently, and proposals for environment and service."""
+"""Labels that an integration received recently, and proposed environment and service labels."""
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -16,9 +16,10 @@ from domain.projects.views import ProjectView
 from models import Delivery
 
 _MAX_DELIVERIES, _MAX_BODY_BYTES = 50, 2**18
-#: Maximum lengths of a label and a shown value in characters, and maximum number of shown values.
+#: Maximum lengths of a label and of an example value, in characters, and maximum number of example
+#: values.
 _MAX_NAME_LENGTH, _MAX_VALUE_LENGTH, _MAX_EXAMPLES = 100, 60, 3
-#: Usual names of labels for the environment and the service, most specific first.
+#: Common names of labels for the environment and the service, most specific first.
 _USUAL_ENVIRONMENT_LABELS = (
     *("environment", "env", "deployment_environment", "stage", "namespace"),
     *("kubernetes_namespace", "exported_namespace", "cluster", "datacenter", "region"),
@@ -33,7 +34,7 @@ _USUAL_SERVICE_LABELS = (
 def list_labels(
     work: UnitOfWork, project: ProjectView, integration_id: int, query: LabelQuery
 ) -> ListPage[ReceivedLabel]:
-    """List the labels of the latest deliveries.
+    """List the labels in the latest deliveries of an alert integration.
 
     Labels that may name the environment or the service come first.
     """
@@ -42,7 +43,7 @@ def list_labels(
 
 
 def find_received_labels(work: UnitOfWork, integration: IntegrationView) -> list[ReceivedLabel]:
-    """Return the labels that an integration received recently, proposals first."""
+    """Return the labels that an integration received recently, with proposed labels first."""
     if not integration.type.has_labels:
         return []
     values: dict[str, dict[str, None]] = {}

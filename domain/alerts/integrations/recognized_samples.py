@@ -12,7 +12,7 @@ from domain.alerts.integrations.mapping_preview import (
 )
 from domain.alerts.integrations.mapping_types import ReadMessage
 from domain.alerts.integrations.samples import Sample, parse_sample
-from domain.alerts.integrations.trials import explain_parsed_alert
+from domain.alerts.integrations.trial_alerts import explain_parsed_alert
 from domain.alerts.reading.body import parse_json
 from domain.alerts.reading.incoming import (
     IncomingAlert,

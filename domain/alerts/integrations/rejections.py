@@ -1,7 +1,7 @@
 """Detects working integrations that start to reject every delivery, and notifies maintainers.
 
-The delivery log is the source. Rejected requests store nothing else for this purpose, and during a
-flood the log keeps samples with counts. The worker checks the log once a minute.
+The worker checks the delivery log once a minute. Rejected requests store nothing else for this
+purpose. During a flood of requests, the log contains samples with counts.
 
 =========================  ========================================================================
 log of an integration      result
@@ -14,7 +14,7 @@ an acceptance              `rejected_since` is cleared. Three more rejections st
 integration turned off     Same as an acceptance. A 403 response does not count as a rejection.
 =========================  ========================================================================
 
-Test alerts of users count neither as rejections nor as acceptances.
+Test alerts from users count neither as rejections nor as acceptances.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 from domain.access.features import AccessLevel
 from domain.alerts.deliveries import MIN_REJECTED_STATUS
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations.set_up import (
+from domain.alerts.integrations.setup_progress import (
     SEARCHED_BODY_BYTES,
     get_rejection_advice,
     recognize_sender,
@@ -41,7 +41,8 @@ from models import Alert, Delivery, Integration, Project
 _MIN_REJECTIONS = 3
 _MIN_DURATION = timedelta(minutes=10)
 _TURNED_OFF_STATUS = 403
-#: A literal, since Postgres would not use the index of rejected deliveries with a parameter.
+#: SQL condition with a literal, since Postgres would not use the index on rejected deliveries with
+#: a parameter.
 _IS_REJECTED = text(f"deliveries.status_code >= {MIN_REJECTED_STATUS}")
 _IS_COUNTED = Delivery.status_code != _TURNED_OFF_STATUS
 _RECEIVING_TYPES = tuple(each.name for each in FORMATS)
@@ -74,9 +75,10 @@ class _RejectionRun(NamedTuple):
 
 
 def update_rejected_since(sign: MessageSettings | None, *, session: Session, now: datetime) -> int:
-    """Store which integrations reject all deliveries, and return the number of new ones.
+    """Record the integrations that reject all deliveries, and return the number of new records.
 
-    Their maintainers get an email, unless `sign` is None because no email can be sent.
+    Maintainers of the newly recorded integrations get an email, unless `sign` is None because no
+    email can be sent.
     """
     return sum(
         _update_integration(watched, sign, session=session, now=now)
@@ -184,7 +186,7 @@ def _has_ever_accepted(watched: _WatchedIntegration, *, session: Session) -> boo
     """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True
-    # The delivery of an alert is kept longer than other deliveries. It shows whether the alert is a
+    # Deliveries of alerts are stored longer than other deliveries. They show whether an alert is a
     # test.
     alert = (
         select(Alert.id)
@@ -198,9 +200,9 @@ def _has_ever_accepted(watched: _WatchedIntegration, *, session: Session) -> boo
 def _set_rejected_since(
     watched: _WatchedIntegration, since: datetime | None, *, session: Session
 ) -> bool:
-    """Store the time since which all deliveries are rejected.
+    """Store the time since which all deliveries have been rejected.
 
-    Return False if another worker has already stored it.
+    Return False if another worker has already stored the time.
     """
     changed = session.scalar(
         update_rows(Integration)
@@ -241,7 +243,7 @@ def _build_messages(
             ),
             recipient=person.email,
             subject=f"Alerts for “{watched.name}” in {path} are rejected",
-            text=_format_text(watched, run, person)
+            text=_format_introduction(watched, run, person)
             + f"The last request was rejected with status {last.status_code}: "
             + f"{last.reason or 'no reason'}\n"
             + f"{advice}\n\nView the deliveries, and process them again:\n{page}\n\n"
@@ -250,11 +252,14 @@ def _build_messages(
         )
 
 
-def _format_text(watched: _WatchedIntegration, run: _RejectionRun, person: Maintainer) -> str:
+def _format_introduction(
+    watched: _WatchedIntegration, run: _RejectionRun, person: Maintainer
+) -> str:
     return (
         f"Hello {person.name},\n\n"
         f"The integration “{watched.name}” has stopped accepting alerts. Since "
-        f"{format_api_time(run.since)}, all {run.requests:,} requests to it were rejected, so no "
+        f"{format_api_time(run.since)}, all {run.requests:,} requests to it have been rejected, "
+        "so no "
         "alerts "
         "are opened and nobody is paged.\n\n"
     )

@@ -1,4 +1,4 @@
-"""Sample payloads of senders, and the mappings that are proposed and chosen for them."""
+"""Sample payloads from senders, and the mappings that are proposed or chosen for samples."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
-#: Maximum number of fields in a tree.
+#: Maximum number of fields in the tree of a sample.
 MAX_TREE_NODES = 500
 
 
@@ -50,7 +50,7 @@ class SampleNode:
     name: str
     #: JSON type: string, number, boolean, null, array or object.
     json_type: str
-    #: Beginning of the value as JSON. For arrays and objects, it is the number of items.
+    #: First characters of the value as JSON, or the number of items in an array or object.
     gist: str
     branches: tuple["SampleNode", ...]
 
@@ -97,15 +97,15 @@ def _summarize_value(value: object) -> str:
 
 #: Fields to which other values can be appended.
 JOINABLE_FIELDS = (AlertField.TITLE, AlertField.FINGERPRINT)
-#: Number of values that the page offers to append.
+#: Minimum number of choices for appended values in a form.
 _OFFERED_JOIN_COUNT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConditionChoice:
-    """A row in a table of rules. Rows without a field are ignored."""
+    """A row in a form's table of rules. Rows without a field are ignored."""
 
-    #: Path of the field in the notation of forms.
+    #: Path of the field, as written by `serialize_path`.
     path: str = ""
     operator: str = Operator.IS.value
     #: Words, separated by commas.
@@ -114,7 +114,7 @@ class ConditionChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleChoices:
-    """All choices about rules in a form."""
+    """All rules that are chosen in a form."""
 
     joins: Mapping[AlertField, Sequence[str]] = dataclasses.field(default_factory=dict)
     #: Separator between the parts of a title.
@@ -127,7 +127,7 @@ NO_CHOICES = RuleChoices()
 
 
 def build_rule_choices(rules: MappingRules) -> RuleChoices:
-    """Return the form rows for rules, each table with an additional empty row."""
+    """Return the form rows for rules, with an additional empty row in each table."""
     title = rules.joins.get(AlertField.TITLE)
     return RuleChoices(
         joins={name: _build_join_choices(rules.joins.get(name)) for name in JOINABLE_FIELDS},
@@ -155,9 +155,9 @@ def _build_condition_choices(conditions: Sequence[PayloadCondition]) -> Sequence
 
 
 def parse_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> MappingRules:
-    """Convert the choices of a form to rules.
+    """Convert the choices in a form to rules.
 
-    Raise InvalidError if a choice is not valid or its path is not offered.
+    Raise InvalidError if a choice is not valid, or if its path is not among the offered paths.
     """
     joins = {
         name.value: validate_value_join(paths, chosen.separator, field="mapping")
@@ -225,20 +225,20 @@ class FieldChoice:
     """A row of the mapping table: a field and the paths that it is read from."""
 
     field: AlertField
-    #: Paths in the notation of forms. They are empty if nothing is chosen.
+    #: Paths as written by `serialize_path`. They are empty if nothing is chosen.
     first: str
     fallback: str
 
     @property
     def label(self) -> str:
-        """The label of the field."""
+        """Label of the field."""
         return self.field.label
 
 
 def parse_sample(text: str, *, nesting_limit: int) -> Sample:
     """Parse a sample.
 
-    Raise InvalidError if it is too large or not a JSON object.
+    Raise InvalidError if the sample is too large or not a JSON object.
     """
     body = text.encode("utf-8", "surrogatepass")
     if len(body) > MAX_SAMPLE_BYTES:
@@ -264,7 +264,7 @@ def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class MappingChoices:
-    """The choices of a form: the path and the fallback path of each field, and rules."""
+    """The choices in a form: the path and the fallback path of each field, and rules."""
 
     paths: Mapping[AlertField, Sequence[str]]
     rules: RuleChoices = NO_CHOICES
@@ -273,10 +273,10 @@ class MappingChoices:
 def parse_mapping_choices(
     chosen: MappingChoices, sample: Sample, saved: FieldMapping = NO_FIELD_MAPPING
 ) -> FieldMapping:
-    """Convert the choices of a form to a mapping.
+    """Convert the choices in a form to a mapping.
 
-    `saved` can also be a mapping that was proposed for a new sample. Its severity words are kept.
-    Raise InvalidError if a path is neither in the sample nor in `saved`.
+    `saved` can also be a mapping that was proposed for a new sample. The severity words of `saved`
+    are retained. Raise InvalidError if a path is neither in the sample nor in `saved`.
     """
     offered = frozenset(
         value.written for value in (*sample.values, *find_missing_values(saved, sample))
@@ -289,7 +289,7 @@ def parse_mapping_choices(
 
 
 def find_missing_values(mapping: FieldMapping, sample: Sample) -> Iterator[SampleValue]:
-    """Return each value that a mapping reads and that the sample does not contain."""
+    """Yield each value that a mapping reads but that is missing from the sample."""
     offered = {value.path for value in sample.values}
     for path in dict.fromkeys(mapping.all_paths):
         if path not in offered:
@@ -320,11 +320,11 @@ def build_mapping(
 ) -> FieldMapping:
     """Return a mapping with the given rules and paths. The second path of a field is its fallback.
 
-    A path must be in the sample, the saved mapping, or the mapping proposed for the sample. The
-    last two may read values that only other payloads of the sender contain.
+    A path must be in the sample, the saved mapping, or the mapping proposed for the sample. Saved
+    and proposed mappings may read values that only other payloads from the sender contain.
 
-    The paths of rules are not checked against the sample. The values that resolve or drop an alert
-    are often missing from it.
+    Paths in rules are not checked, because the values that resolve or drop an alert are often
+    missing from the sample.
 
     Raise InvalidParametersError, which lists all invalid paths.
     """
@@ -350,8 +350,8 @@ class MappingDraft:
 
     sample: Sample
     mapping: FieldMapping
-    #: True if the sample differs from the one for which the choices were made. The mapping is then
-    #: the proposed one.
+    #: True if the sample differs from the sample for which the choices were made. The mapping is
+    #: then the proposed mapping.
     is_new_sample: bool = False
 
     @property
@@ -366,12 +366,12 @@ class MappingDraft:
 
     @property
     def missing(self) -> tuple[SampleValue, ...]:
-        """Values that the mapping reads and that the sample does not contain."""
+        """Values that the mapping reads but that are missing from the sample."""
         return tuple(find_missing_values(self.mapping, self.sample))
 
 
 def load_saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
-    """Return the saved sample and mapping, or None if there are none.
+    """Return the saved sample and mapping, or None if no sample is saved.
 
     Raise InvalidError if the sample exceeds a limit that was lowered since it was saved.
     """
@@ -389,11 +389,11 @@ def parse_draft(
     mapped_for: str,
     nesting_limit: int,
 ) -> MappingDraft:
-    """Return the draft in a submitted form.
+    """Parse the draft in a submitted form.
 
-    `mapped_for` is the digest of the sample that the choices were made for. For any other sample
+    `mapped_for` is the digest of the sample that the choices were made for. For any other sample,
     the choices are ignored, since their paths may be missing or have another meaning. Instead, the
-    draft contains the proposed mapping. Raise InvalidError, which names the field.
+    draft contains the proposed mapping. Raise InvalidError, which names the invalid field.
     """
     sample, saved = parse_sample(text, nesting_limit=nesting_limit), integration.mapping
     proposed = build_proposed_draft(sample, saved.rules.severity_words)
@@ -405,7 +405,7 @@ def parse_draft(
 
 
 def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
-    """Return whether a sample equals the saved one, ignoring its formatting."""
+    """Return whether a sample equals the saved sample, ignoring formatting."""
     if not integration.sample:
         return False
     try:

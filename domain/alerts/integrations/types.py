@@ -1,4 +1,4 @@
-"""Resources and request bodies of integrations and their keys."""
+"""Resources and request bodies for integrations and their keys."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,8 +29,8 @@ from domain.core.types.base import (
     make_fields_optional,
 )
 
-#: Bounds of the time after which open alerts without a report are resolved, in minutes. Senders
-#: repeat alerts every few minutes to hours.
+#: Minimum and maximum time after which open alerts without a report are resolved, in minutes.
+#: Senders repeat alerts at intervals of minutes to hours.
 MIN_RESOLVE_AFTER_MINUTES, MAX_RESOLVE_AFTER_MINUTES = 5, 90 * 24 * 60
 #: Maximum time during which a replaced key stays valid.
 MAX_KEY_GRACE_PERIOD = max(each.length for each in GracePeriod)
@@ -47,8 +47,8 @@ _ResolveAfterMinutes = Annotated[
     AfterValidator(_validate_resolve_after),
 ]
 _REJECTED_SINCE_DESCRIPTION = (
-    "Time of the first rejected request, if the integration worked before and has since rejected "
-    "all requests: at least three over at least ten minutes. Null otherwise."
+    "Time since which an integration that worked before has rejected all requests. Null unless it "
+    "has rejected at least three requests over at least ten minutes."
 )
 _RESOLVE_AFTER_DESCRIPTION = (
     "Number of minutes without a report after which open alerts are resolved."
@@ -67,14 +67,14 @@ class IntegrationBody(Body):
 
     name: Text = Field(
         default="",
-        description="Name of the integration. The first integration of a type is named after its "
-        "type by default.",
+        description="Name of the integration. By default, the first integration of a type is "
+        "named after the type.",
     )
     active: Annotated[bool, Option("--active/--inactive")] = True
     api_url: Text | None = Field(
         default=None,
-        description="URL of the on-call tool for the type `external`. For the type `prometheus`, "
-        "the base URL of its API, which is deprecated. It is stored, but not used.",
+        description="URL of the on-call tool for the type `external`. The type `prometheus` has a "
+        "deprecated API URL, which is stored but not used.",
     )
     resolve_after_minutes: _ResolveAfterMinutes = Field(
         default=None, description=f"{_RESOLVE_AFTER_DESCRIPTION} Null or 0 for never."
@@ -82,13 +82,13 @@ class IntegrationBody(Body):
     environment_labels: Annotated[Words, Option("--environment-label")] = Field(
         default=(),
         description="Labels that contain the environment of an alert, for the type `prometheus`. "
-        "The first label that an alert has is used. They take precedence over "
+        "The first of these labels in an alert is used. These labels take precedence over "
         "`platform_environment_name`.",
     )
     service_labels: Annotated[Words, Option("--service-label")] = Field(
         default=(),
-        description="Labels that contain the service of an alert, for the type `prometheus`. They "
-        "take precedence over `service`.",
+        description="Labels that contain the service of an alert, for the type `prometheus`. "
+        "These labels take precedence over `service`.",
     )
     accepts_key_in_url: Annotated[bool, Option("--key-in-url/--no-key-in-url")] = Field(
         default=False,
@@ -98,7 +98,7 @@ class IntegrationBody(Body):
         default=(),
         description="Ids of all other integrations of the project that share their alerts with "
         "this integration, such as a redundant Alertmanager. Reports with the same fingerprint "
-        "then become one alert.",
+        "are then grouped into one alert.",
     )
 
 
@@ -114,22 +114,22 @@ class NewIntegration(IntegrationBody, _IntegrationTypeField):
 
 @make_fields_optional
 class IntegrationChange(IntegrationBody):
-    """Changes to an integration. Omitted fields are kept."""
+    """Changes to an integration. Omitted fields are not changed."""
 
 
 class LabelQuery(OffsetQuery):
-    """Query for the labels that an integration received, proposals first."""
+    """Query for the labels that an integration received, with proposed labels first."""
 
 
 class ReceivedLabel(Resource):
     """A label in the latest deliveries of an integration."""
 
     name: str
-    values: int = Field(description="Number of different values of the label.")
+    values: int = Field(description="Number of distinct values of the label.")
     examples: tuple[str, ...]
     proposed_as: Annotated[str | None, describe_choices("environment", "service")] = Field(
-        description="Field that the label is proposed for. Null for other labels, and for labels "
-        "that are already chosen."
+        description="Field for which the label is proposed. Null for other labels, and for labels "
+        "that are already used."
     )
 
 
@@ -202,12 +202,13 @@ class IntegrationView:
     #: Payload that the mapping was created from, as JSON text.
     sample: str | None = field(repr=False)
     mapping: FieldMapping
-    #: True if a mapping is stored. If a later release stored it and this release cannot read it,
-    #: `mapping` is empty.
+    #: True if a mapping is stored. `mapping` is empty if a later release stored a mapping that this
+    #: release cannot read.
     has_mapping: bool
     #: Minutes without a report after which open alerts are resolved, or None for never.
     resolve_after_minutes: int | None
-    #: Labels for the environment and the service. The first label that an alert has is used.
+    #: Labels for the environment and the service. The first label that is present in an alert is
+    #: used.
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
     accepts_key_in_url: bool
@@ -224,7 +225,7 @@ class IntegrationView:
     def format(self) -> AlertFormat:
         """Format of the alerts that the integration receives.
 
-        Raise NotFoundError if it does not receive alerts.
+        Raise NotFoundError if the integration does not receive alerts.
         """
         if isinstance(self.type, AlertFormat):
             return self.type
@@ -232,7 +233,7 @@ class IntegrationView:
 
 
 class KeyRotation(Body):
-    """A new key that replaces the current one."""
+    """A request to replace the current key."""
 
     previous_key_expires_at: RequestTime | None = Field(
         default=None,
@@ -263,7 +264,7 @@ class IntegrationKey(Resource):
 
 
 class IntegrationCredentials(SecretResource):
-    """The URL and the keys for the configuration of a sender."""
+    """The URL and the keys that are needed to configure a sender."""
 
     url: str
     key: str = Field(description="Current key.")

@@ -1,7 +1,8 @@
-"""Counts the alerts that were opened on each of the last days, by severity.
+"""Counts the alerts that were opened on each of the last 14 days, by severity.
 
-Triggers count each new alert. SQLite updates a row for the day. Postgres inserts one row for each
-alert, and `sum_day_counts` adds these rows to the row for the day once a minute.
+Database triggers count new alerts. On SQLite, a trigger updates the row for the day. On Postgres, a
+trigger inserts one row for each alert, and `sum_day_counts` adds these rows to the row for the day
+once a minute.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ CHART_DAYS = 14
 
 @dataclass(frozen=True, kw_only=True)
 class DayCounts:
-    """The number of alerts that were opened on a day (UTC), for every severity."""
+    """The number of alerts that were opened on a day (UTC), by severity."""
 
     day: date
     counts: dict[str, int]
@@ -32,7 +33,7 @@ class DayCounts:
 def count_alerts_by_day(
     projects: int | Select[int], today: date, *, session: Session, environment: str | None = None
 ) -> tuple[DayCounts, ...]:
-    """Return the counts of the last 14 days including today, oldest first.
+    """Return the counts for the last 14 days, including today, oldest first.
 
     `projects` is the ID of a project, or a query for the IDs of several projects.
     """
@@ -79,9 +80,9 @@ DO UPDATE SET alerts = alert_days.alerts + excluded.alerts
 
 
 def sum_day_counts(*, session: Session) -> None:
-    """Add the rows of new alerts to the counts of their days.
+    """Add the rows for new alerts to the daily counts.
 
-    If another process is already doing so, nothing happens.
+    Nothing happens if another process is already adding them.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(_ADD_UP_COUNTS)

@@ -1,4 +1,4 @@
-"""Filters on the alerts of one or several projects, and their conditions in SQL."""
+"""Filters for the alerts of one or several projects, and their SQL conditions."""
 
 from dataclasses import dataclass, replace
 
@@ -28,7 +28,7 @@ TABS: dict[str, tuple[str, ...]] = {
     "all": STATUSES,
 }
 SEVERITIES = tuple(Severity)
-#: Assignee of unassigned alerts. User names cannot have this value.
+#: Value that stands for no assignee. It is not a valid user name.
 NO_ASSIGNEE = "-"
 #: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
 #: order of the list. Otherwise, Postgres would first join all alerts of a status with all
@@ -44,7 +44,7 @@ _IS_UNASSIGNED = (
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFilter:
-    """A filter on the alerts of one or several projects. None and empty values match any alert."""
+    """A filter for the alerts of one or several projects. None and empty values match any alert."""
 
     project_id: int
     #: Query for the IDs of several projects. If it is set, `project_id` is ignored.
@@ -59,14 +59,14 @@ class AlertFilter:
     integration_id: int | None = None
     #: Upper bound for the ID of an alert.
     newest_id: int | None = None
-    #: Alerts that match `search`, and alerts of the assignee. Both are set by
-    #: `resolve_alert_filter`.
+    #: Alerts that match `search`, and alerts of the assignee. `resolve_alert_filter` sets both
+    #: fields.
     matches: SearchResult | None = None
     assigned: SearchResult | None = None
 
     @property
     def is_narrow(self) -> bool:
-        """True if the filter uses more than the status."""
+        """True if the filter has conditions other than the status."""
         return bool(self.search) or any(
             value is not None
             for value in (
@@ -79,17 +79,18 @@ class AlertFilter:
     def is_resolved_to_ids(self) -> bool:
         """True if the search or the assignee was resolved to a list of alert IDs."""
         return any(
-            found is not None and not found.are_many for found in (self.matches, self.assigned)
+            found is not None and not found.has_too_many_matches
+            for found in (self.matches, self.assigned)
         )
 
 
 def build_severity_order() -> ColumnElement[int]:
-    """Return the expression of the index on severity. In descending order, critical comes first."""
+    """Return the sort expression of the severity index. In descending order, critical is first."""
     return -Alert.severity
 
 
 def resolve_alert_filter(wanted: AlertFilter, *, session: Session) -> AlertFilter:
-    """Return the filter with its search and assignee resolved, so that this happens only once."""
+    """Look up the search and the assignee of a filter, and return a filter with the results."""
     if wanted.search and wanted.matches is None:
         words = parse_search_words(wanted.search)
         if wanted.projects is not None:
@@ -111,22 +112,22 @@ def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:
     ids = session.scalars(theirs.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
     are_many = len(ids) > MAX_MATCHES_LISTED_BY_ID
     named = theirs if are_many else ids
-    return SearchResult(condition=Alert.id.in_(named), are_many=are_many)
+    return SearchResult(condition=Alert.id.in_(named), has_too_many_matches=are_many)
 
 
 def build_filter_conditions(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter, without the status.
+    """Return the SQL conditions of a filter, except the status.
 
     The filter must come from `resolve_alert_filter`.
     """
-    # Without statistics, the planner would otherwise scan all alerts of the project instead of
-    # those in the list of IDs.
+    # Without `+ 0`, a planner without statistics would scan all alerts of the project instead of
+    # the alerts in the list of IDs.
     column = Alert.project_id + 0 if wanted.is_resolved_to_ids else Alert.project_id
     return [column == wanted.project_id, *build_filter_conditions_across(wanted)]
 
 
 def build_filter_conditions_across(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter, without the status and the project."""
+    """Return the SQL conditions of a filter, except the status and the project."""
     found = [
         column == value
         for column, value in (

@@ -1,7 +1,8 @@
 """Queries for lists of alerts. The cost of a page does not depend on the number of alerts.
 
-If a page contains several statuses, it is merged from the first rows of each status. In every index
-the status precedes the sort keys, except in the index for all statuses by their start.
+If a page contains several statuses, it is merged from the first rows of each status. In every
+index, the status precedes the sort keys. The only exception is the index on the start time across
+all statuses.
 
 Exports are written in chunks, so that their memory usage is constant. Exports from several projects
 include the project of each row, since alert numbers are unique only within a project.
@@ -67,9 +68,10 @@ from models import (
 )
 
 MAX_IID = 2**31 - 1
-#: Number of newest alerts of each status that are sorted if no index has the order.
+#: Maximum number of alerts of each status that are sorted if no index has the sort order. The
+#: newest alerts are used.
 MAX_SORTED_ALERTS = 2_000
-#: Maximum number of rows in memory.
+#: Number of rows in each chunk of an export.
 _EXPORT_CHUNK_SIZE = 50
 #: Maximum number of alerts of each status that are counted before all of them are changed.
 _MAX_COUNTED_ALERTS = 100_000
@@ -88,7 +90,7 @@ class AlertListRow:
     iid: int
     title: str
     severity: str
-    #: Severity before it was raised, or None.
+    #: Severity before it was raised, or None if it was not raised.
     raised_from: str | None
     status: str
     started_at: datetime
@@ -104,14 +106,15 @@ class AlertListRow:
     project_path: str
     #: User name of the assignee, or None.
     assignee: str | None
-    #: True if the alert was only reported by test alerts of users.
+    #: True if the alert was reported only by test alerts from users.
     is_test: bool
     #: End of the snooze, or None if the alert is not snoozed.
     snoozed_until: datetime | None
 
 
 _reporting_delivery = aliased(Delivery)
-#: Condition that a sender has also reported the alert. It is only evaluated for test alerts.
+#: Condition that is true if a sender has also reported the alert. It is only evaluated for test
+#: alerts.
 _IS_REPORTED_BY_SENDER = exists(
     select(Occurrence.alert_id)
     .join(_reporting_delivery, _reporting_delivery.id == Occurrence.delivery_id)
@@ -119,7 +122,7 @@ _IS_REPORTED_BY_SENDER = exists(
     .correlate(Alert)
 )
 
-#: The states are in `domain/paging/escalations/state.py`.
+#: End of the snooze. The states are defined in `domain/paging/escalations/state.py`.
 _SNOOZED_UNTIL = (
     select(Escalation.next_at)
     .where(Escalation.alert_id == Alert.id, Escalation.state == "snoozed")
@@ -170,20 +173,20 @@ def list_alerts(
     if wanted.projects is not None:
         return list_alerts_across(wanted, wanted.projects, part, session=session)
     branches = _build_branches(build_filter_conditions(wanted), wanted.statuses, part)
-    return part.page_of(_fetch_first_rows(branches, part, session=session))
+    return part.build_page(_fetch_first_rows(branches, part, session=session))
 
 
 def list_alerts_across(
     wanted: AlertFilter, projects: Select[int], part: AlertSlice, *, session: Session
 ) -> KeysetPage[AlertListRow]:
-    """Return a page of the alerts of several projects, sorted by an order with an index.
+    """Return a page of alerts from several projects, in a sort order that has an index.
 
-    `projects` is a query for their IDs. The filter must come from `resolve_alert_filter`. Its
-    project is ignored.
+    `projects` is a query for the project IDs. The filter must come from `resolve_alert_filter`. The
+    project of the filter is ignored.
     """
     if wanted.is_resolved_to_ids:
         named = _build_branches(build_filter_conditions_across(wanted), wanted.statuses, part)
-        return part.page_of(_fetch_first_rows(named, part, session=session))
+        return part.build_page(_fetch_first_rows(named, part, session=session))
     within = (
         _build_lateral_query
         if session.get_bind().dialect.name == "postgresql"
@@ -195,13 +198,13 @@ def list_alerts_across(
         within(branch.correlate(listed), listed)
         for branch in _build_branches(conditions, wanted.statuses, part)
     )
-    return part.page_of(_fetch_first_rows(branches, part, session=session))
+    return part.build_page(_fetch_first_rows(branches, part, session=session))
 
 
 def _build_lateral_query(
     branch: Select[*tuple[Any, ...]], listed: Subquery
 ) -> Select[*tuple[Any, ...]]:
-    """Return the rows of a branch for each of the projects."""
+    """Return a query for the rows of a branch in each project."""
     first = branch.lateral()
     return select(*first.c).select_from(listed.join(first, true()))
 
@@ -209,7 +212,7 @@ def _build_lateral_query(
 def _build_query_by_ids(
     branch: Select[*tuple[Any, ...]], listed: Subquery
 ) -> Select[*tuple[Any, ...]]:
-    """Return the same rows as `_build_lateral_query` on SQLite, which has no lateral joins.
+    """Return an equivalent of `_build_lateral_query` for SQLite, which has no lateral joins.
 
     The query selects the IDs first, then the rows.
     """
@@ -228,7 +231,7 @@ def _build_newest_order() -> list[ColumnElement[Any]]:
 def _build_branches(
     conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
-    """Yield a query with enough rows for the page for each status, or one for all statuses."""
+    """Yield one query for each status, or one for all statuses, with enough rows for the page."""
     found = select(*(key.column.label(f"key_{key.name}") for key in part.order.keys)).where(
         *conditions
     )
@@ -257,16 +260,17 @@ def _fetch_first_rows(
         .order_by(*build_order_by(columns, order=part.order, backwards=part.is_backwards))
     )
     return [
-        (build_alert_list_row(row), part.order.values_of(row)) for row in session.execute(statement)
+        (build_alert_list_row(row), part.order.get_sort_values(row))
+        for row in session.execute(statement)
     ]
 
 
 def list_open_alerts(
     projects: Select[int], *, limit: int, session: Session
 ) -> tuple[AlertListRow, ...]:
-    """Return open alerts of projects, sorted by severity and then newest first.
+    """Return open alerts from several projects, sorted by severity and then newest first.
 
-    `projects` is a query for their IDs.
+    `projects` is a query for the project IDs.
     """
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES)
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
@@ -274,9 +278,9 @@ def list_open_alerts(
 
 
 def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[str, int]:
-    """Return the number of open alerts of projects for every severity.
+    """Return the number of open alerts in several projects, by severity.
 
-    `projects` is a query for their IDs. A number above COUNT_LIMIT is a lower bound.
+    `projects` is a query for the project IDs. A number above COUNT_LIMIT is a lower bound.
     """
     is_postgres = session.get_bind().dialect.name == "postgresql"
     parts = []
@@ -297,13 +301,17 @@ def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[s
 def count_by_status(
     wanted: AlertFilter, *, session: Session, limit: int = COUNT_LIMIT
 ) -> dict[str, int]:
-    """Return the number of alerts for every status.
+    """Return the number of alerts, by status.
 
     A number above `limit` is a lower bound. The result is empty if too many alerts match the
     search.
     """
     wanted = resolve_alert_filter(wanted, session=session)
-    if wanted.matches is not None and wanted.matches.are_many and not wanted.is_resolved_to_ids:
+    if (
+        wanted.matches is not None
+        and wanted.matches.has_too_many_matches
+        and not wanted.is_resolved_to_ids
+    ):
         return {}
     is_postgres = session.get_bind().dialect.name == "postgresql"
     counts = [
@@ -329,7 +337,7 @@ def _build_count_query(
 ) -> Select[int]:
     """Return a query with one row for each alert of a status.
 
-    For several projects, each contributes at most `limit` + 1 rows.
+    With several projects, each project contributes at most `limit` + 1 rows.
     """
     found = select(literal(1).label("one")).select_from(Alert).where(Alert.status == status)
     if wanted.projects is None or wanted.is_resolved_to_ids:
@@ -345,16 +353,16 @@ def _build_count_query(
 
 
 def _build_counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:
-    """Return an order that an index has, or no order if alerts are found by their assignee.
+    """Return a sort order that has an index, or no order if alerts are found by assignee.
 
     Without an order, Postgres may scan the table, or may collect all alerts before it checks which
-    are unassigned.
+    alerts are unassigned.
     """
     return _build_newest_order() if wanted.assigned is None else []
 
 
 def list_service_names(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
-    """Return up to `most` distinct names of services, sorted.
+    """Return up to `most` distinct service names, sorted.
 
     The query jumps from one name to the next in the index. Therefore, its cost depends on the
     number of names, not on the number of alerts.
@@ -379,7 +387,7 @@ def list_service_names(project_id: int, *, most: int, session: Session) -> tuple
 def export_alerts_as_json(
     wanted: AlertFilter, order: SortOrder, *, session: Session
 ) -> Iterator[str]:
-    """Yield the alerts as a JSON array. If the order has no index, the newest come first."""
+    """Yield the alerts as a JSON array, newest first if the sort order has no index."""
     before = "[\n"
     for row, values in _fetch_all_rows(wanted, order, session=session):
         yield before + json.dumps(_format_project(wanted, row) | values, ensure_ascii=False)
@@ -412,7 +420,8 @@ def _fetch_all_rows(
             pages = _count_pages_by_alert(ids, session=session)
             answers = _find_acknowledgers(ids, session=session)
         finally:
-            # Releases the connection, so that a slow or disconnected client does not keep it.
+            # Closing the session releases the connection, so that a slow or disconnected client
+            # does not block it.
             session.close()
         for row in page.items:
             more = {"acknowledged_by": answers.get(row.id) or None, "pages": pages.get(row.id, 0)}
@@ -433,7 +442,7 @@ def _count_pages_by_alert(ids: Sequence[int], *, session: Session) -> dict[int, 
 
 
 def _find_acknowledgers(ids: Sequence[int], *, session: Session) -> dict[int, str]:
-    """Return the names of the users who first acknowledged alerts, by the ID of the alert."""
+    """Return the names of the users who first acknowledged alerts, by alert ID."""
     notes = reversed(find_status_notes(ids, session=session))
     return {note.alert_id: note.author for note in notes if note.text == "acknowledged"}
 

@@ -68,7 +68,7 @@ def save_filter(
     *,
     is_shared: bool,
 ) -> str:
-    """Save a filter of the user, or replace the one with the same name, and return its name.
+    """Save a filter for the user, replacing any filter with the same name, and return its name.
 
     Without a project, the filter belongs to the list of all projects, where filters cannot be
     shared. Raise ForbiddenError or InvalidError.
@@ -80,7 +80,7 @@ def save_filter(
         message = "Select a search, filter or sort order before you save it."
         raise InvalidError(message, field="query")
     user_id, session, project_id = work.actor.id, work.session, project.id if project else None
-    # The lock prevents concurrent requests of the user from saving the same name twice.
+    # The lock prevents concurrent requests from the user from saving the same name twice.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     of_user = select(SavedAlertFilter).where(
         SavedAlertFilter.user_id == user_id, SavedAlertFilter.project_id == project_id

@@ -1,14 +1,14 @@
-"""Full-text search for alerts that contain all words of a query, or words with these prefixes.
+"""Full-text search for alerts in which every word of a query is a word or the prefix of a word.
 
 The words are stored without accents, in a GIN index on Postgres and in an FTS5 table on SQLite
 (migration 0051). The number of matches determines how they are listed:
 
 - A small number of matches is listed by ID.
 - For a large number of matches, the list is read in its order and each alert is checked for the
-  words. This fills the first page quickly.
+  words, so that the first page is filled quickly.
 
 On Postgres, a sample of the newest alerts is checked first. A GIN index would collect all matches
-before it returns the first one.
+before it returns the first match.
 """
 
 import re
@@ -49,21 +49,21 @@ _SAMPLE_SIZE = 500
 _MIN_SAMPLE_MATCHES = 5
 _MAX_WORDS = 10
 _MAX_WORD_LENGTH = 100
-#: Constant of type regconfig. A text would be converted, and the query parsed, for each alert that
-#: is checked.
+#: Constant of type regconfig. If it were a string, Postgres would convert the string and parse the
+#: query for each alert that it checks.
 _SIMPLE_CONFIGURATION: ColumnElement[str] = literal_column("'simple'::regconfig")
 _ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchIndex:
-    """The search index of a kind of rows, which migrations store in a separate table."""
+    """A full-text index of the rows of a model. A separate table contains the words."""
 
-    #: Class of the rows, with the columns `id`, `project_id` and `iid`.
+    #: Model of the rows, with the columns `id`, `project_id` and `iid`.
     model: type[Any]
     #: Name of the table that contains the words.
     table: str
-    #: Name of that table's column for the ID of a row, on Postgres.
+    #: Name of the column in the search table that contains the ID of a row, on Postgres.
     key: str
     #: Name of the function that returns the IDs of rows with given words, on Postgres.
     function: str
@@ -74,7 +74,7 @@ class SearchIndex:
         return table(self.table, column(self.key, BigInteger), column("document", String))
 
     @property
-    def anywhere(self) -> ColumnElement[str]:
+    def match_operand(self) -> ColumnElement[str]:
         """Table as the left operand of MATCH, on SQLite."""
         return literal_column(self.table)
 
@@ -96,16 +96,16 @@ class SearchResult:
     #: SQL condition for the rows.
     condition: ColumnElement[bool]
     #: True if there are too many matches to count.
-    are_many: bool
+    has_too_many_matches: bool
 
 
 def parse_search_words(text: str) -> tuple[str, ...]:
-    """Return at most ten words of a query, without punctuation, arrows and emoji.
+    """Return at most ten words from a query, without punctuation, arrows and emoji.
 
     The indexes of both databases contain only letters and digits.
     """
-    # Remove accents, as in the indexes, but only from Latin letters. In other scripts, a mark can
-    # make a different letter.
+    # Remove accents, as in the indexes, but only from Latin letters. In other scripts, a combining
+    # mark can form a different letter.
     plain = normalize("NFC", _ACCENTS.sub(r"\1", normalize("NFD", text)))
     found = "".join(
         each if each.isalnum() or category(each).startswith("M") else " " for each in plain
@@ -123,7 +123,7 @@ def find_matches(
 ) -> SearchResult:
     """Find the rows of a project that contain a word with each of the given prefixes."""
     if not words:
-        return SearchResult(condition=literal(value=False), are_many=False)
+        return SearchResult(condition=literal(value=False), has_too_many_matches=False)
     # Words contain no quotes, so they cannot end the quoted term.
     if session.get_bind().dialect.name == "postgresql":
         terms = " & ".join(f"'{word}':*" for word in words)
@@ -135,9 +135,9 @@ def find_matches(
 def find_matches_across(
     words: tuple[str, ...], projects: Select[int], *, session: Session
 ) -> SearchResult:
-    """Find matching alerts like `find_matches`, in the projects whose IDs a query selects."""
+    """Find matching alerts, like `find_matches`, in the projects that a query selects."""
     if not words:
-        return SearchResult(condition=literal(value=False), are_many=False)
+        return SearchResult(condition=literal(value=False), has_too_many_matches=False)
     if session.get_bind().dialect.name != "postgresql":
         terms = " AND ".join(f'"{word}"*' for word in words)
         return _search_on_sqlite(terms, projects, ALERT_SEARCH_INDEX, session=session)
@@ -153,17 +153,19 @@ def find_matches_across(
         ids = session.scalars(statement.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
         if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-            return SearchResult(condition=Alert.id.expression == any_(named), are_many=False)
+            return SearchResult(
+                condition=Alert.id.expression == any_(named), has_too_many_matches=False
+            )
     return SearchResult(
         condition=_build_match_condition(query, Alert.id.expression, ALERT_SEARCH_INDEX),
-        are_many=True,
+        has_too_many_matches=True,
     )
 
 
 def _are_matches_frequent_across(
     query: ColumnElement[Any], project_ids: Sequence[int], *, session: Session
 ) -> bool:
-    """Return the result of `_are_matches_frequent` for several projects, sampling each of them."""
+    """Estimate like `_are_matches_frequent`, with a sample from each of several projects."""
     size = max(_MIN_SAMPLE_MATCHES, _SAMPLE_SIZE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
@@ -193,14 +195,16 @@ def _search_on_postgres(
         ids = session.scalars(select(found)).all()
         if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-            return SearchResult(condition=row_id == any_(named), are_many=False)
-    return SearchResult(condition=_build_match_condition(query, row_id, index), are_many=True)
+            return SearchResult(condition=row_id == any_(named), has_too_many_matches=False)
+    return SearchResult(
+        condition=_build_match_condition(query, row_id, index), has_too_many_matches=True
+    )
 
 
 def _build_match_condition(
     query: ColumnElement[Any], row_id: ColumnElement[int], index: SearchIndex
 ) -> ColumnElement[bool]:
-    """Return the condition that a row contains the words.
+    """Return a condition that is true if a row contains the words.
 
     A correlated subquery prevents the planner from collecting all matches first, and from reading
     the words of all rows.
@@ -220,8 +224,8 @@ def _are_matches_frequent(
 ) -> bool:
     """Estimate from the newest rows whether more rows match than can be listed by ID."""
     model = index.model
-    # Use a separate query. For an unknown number, the planner assumes that a third of all rows
-    # follow, and would read all of them.
+    # Use a separate query. If the number were unknown, the planner would assume that a third of all
+    # rows match, and would read all of them.
     last = session.scalar(_build_last_number_query(model, project_id)) or 0
     newest = _build_newest_query(model, project_id, last, _SAMPLE_SIZE).subquery()
     count = func.count().filter(_build_match_condition(query, newest.c.id, index))
@@ -241,8 +245,8 @@ def _build_newest_query(
 ) -> Select[int, int]:
     """Return a query for the newest rows of a project, which have the highest numbers.
 
-    Before Postgres has statistics, it would otherwise sort all rows of a project instead of using
-    an index.
+    The condition on the number ensures that Postgres uses an index even before it has statistics,
+    instead of sorting all rows of a project.
     """
     return select(model.id, model.iid).where(
         model.project_id == project_id, model.iid > last - count
@@ -257,10 +261,10 @@ def _search_on_sqlite(
     # project and check each one for the words.
     project = model.project_id + 0
     is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
-    matching = select(row).select_from(index.search).where(index.anywhere.op("MATCH")(terms))
+    matching = select(row).select_from(index.search).where(index.match_operand.op("MATCH")(terms))
     few = matching.join(model, model.id == row).where(is_inside).limit(MAX_MATCHES_LISTED_BY_ID + 1)
     ids = session.scalars(few).all()
     if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
-        return SearchResult(condition=model.id.in_(ids), are_many=False)
+        return SearchResult(condition=model.id.in_(ids), has_too_many_matches=False)
     # `+ 0` makes SQLite read the list in its order instead of sorting it.
-    return SearchResult(condition=(model.id + 0).in_(matching), are_many=True)
+    return SearchResult(condition=(model.id + 0).in_(matching), has_too_many_matches=True)

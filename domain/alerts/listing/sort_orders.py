@@ -1,4 +1,4 @@
-"""Sort orders of alert lists, and cursors that mark a position in them."""
+"""Sort orders of alert lists, and cursors that mark a position in a list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class SortKey:
     name: str
     column: ColumnElement[Any]
     is_time: bool = False
-    largest: int = MAX_ID
+    max_value: int = MAX_ID
 
 
 _ID_KEY = SortKey("id", Alert.id.expression)
@@ -52,7 +52,7 @@ class SortOrder:
         """True if the index for all statuses has this order."""
         return self.keys == (_START_KEY, _ID_KEY)
 
-    def values_of(self, row: Row[Any]) -> SortValues:
+    def get_sort_values(self, row: Row[Any]) -> SortValues:
         """Return the values of the sort keys in a row."""
         return tuple(getattr(row, f"key_{key.name}") for key in self.keys)
 
@@ -65,7 +65,7 @@ SORT_ORDERS = {
         SortOrder(
             "severity",
             "Severity",
-            (SortKey("urgency", build_severity_order(), largest=_MAX_RANK), _START_KEY, _ID_KEY),
+            (SortKey("urgency", build_severity_order(), max_value=_MAX_RANK), _START_KEY, _ID_KEY),
         ),
         SortOrder(
             "last_event",
@@ -76,7 +76,7 @@ SORT_ORDERS = {
         SortOrder(
             "events",
             "Most events",
-            (SortKey("events", Alert.events.expression, largest=_MAX_COUNT), _ID_KEY),
+            (SortKey("events", Alert.events.expression, max_value=_MAX_COUNT), _ID_KEY),
             is_among_newest=True,
         ),
     )
@@ -112,7 +112,7 @@ class ListSlice:
             self.size + 1
         )
 
-    def page_of(self, found: Sequence[tuple[Item, SortValues]]) -> KeysetPage[Item]:
+    def build_page(self, found: Sequence[tuple[Item, SortValues]]) -> KeysetPage[Item]:
         """Return the page for the rows of a limited query, which include their sort key values."""
         is_more, rows = len(found) > self.size, found[: self.size]
         if self.is_backwards:
@@ -162,7 +162,7 @@ def _format_value(value: int | datetime) -> str:
 
 
 def parse_sort_cursor(text: str | None, order: SortOrder) -> SortValues | None:
-    """Return the sort key values in a cursor, or None if it is empty.
+    """Return the sort key values in a cursor, or None if the cursor is empty.
 
     Raise QueryError if the cursor is not valid.
     """
@@ -177,7 +177,7 @@ def parse_sort_cursor(text: str | None, order: SortOrder) -> SortValues | None:
 def _parse_value(text: str, key: SortKey) -> int | datetime:
     digits = text.removeprefix("n")
     size = parse_id(digits)
-    if size is None or size > key.largest:
+    if size is None or size > key.max_value:
         raise _build_cursor_error()
     number = size if digits == text else -size
     if not key.is_time:

@@ -1,4 +1,4 @@
-"""Reads statuses of alerts that were not set by reports from the activity."""
+"""Queries for activity entries about status changes that were not made by reports."""
 
 from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter
@@ -28,7 +28,7 @@ _STATUS_NOTES = (
 def find_status_notes(
     alert_ids: Collection[int], *, session: Session
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the notes of alerts whose `text` is a status, in chronological order."""
+    """Return the status notes of alerts in chronological order. Each `text` is a status."""
     found = fetch_rows_by_key(_STATUS_NOTES, AlertNote.alert_id, alert_ids, session=session)
     return sorted(found, key=attrgetter("id"))
 
@@ -36,7 +36,7 @@ def find_status_notes(
 def find_last_status_notes(
     alert_ids: Collection[int], *, session: Session
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return the last status note of each alert. Alerts that only reports changed have none."""
+    """Return the last status note of each alert. Alerts that only reports changed are omitted."""
     return {note.alert_id: note for note in find_status_notes(alert_ids, session=session)}
 
 

@@ -43,7 +43,7 @@ class _SharedFilters(Query):
     )
     search: _Search = Field(
         default="",
-        description="Words, or beginnings of words, in the alert. All of them must occur.",
+        description="Words or word prefixes. An alert must contain all of them.",
     )
 
     def build_filter(self, project_id: int) -> AlertFilter:
@@ -60,7 +60,7 @@ class _SharedFilters(Query):
 
 
 class AlertFilters(_SharedFilters):
-    """Filters of alerts. An alert must match all of them."""
+    """Filters for alerts. An alert must match all of them."""
 
     integration: RowId | None = Field(default=None, description="Id of an integration.")
 
@@ -89,8 +89,8 @@ class AlertExportQuery(AlertFilters):
 
     sort: Literal["started", "oldest", "severity", "last_event", "events"] = Field(
         default="started",
-        description="Sort order. Exports ignore `last_event` and `events`, and are then sorted "
-        "newest first.",
+        description="Sort order. Exports do not support `last_event` and `events`, and are sorted "
+        "newest first instead.",
     )
 
     @property
@@ -101,7 +101,7 @@ class AlertExportQuery(AlertFilters):
 
 class _IgnoredOrderField(Query):
     order_by: Literal["started_at"] = Field(
-        default="started_at", description="Accepted for compatibility, without effect. Use `sort`."
+        default="started_at", description="Accepted for compatibility, but ignored. Use `sort`."
     )
 
 
@@ -127,13 +127,14 @@ class Alert(Resource):
 
     id: int
     iid: int = Field(
-        description="Number within the project. Numbers are never reused, and can be skipped."
+        description="Number of the alert in the project. Numbers are never reused, but can be "
+        "skipped."
     )
     title: str
     severity: _Severity
     raised_from: _Severity | None = Field(description="Severity before the last report raised it.")
     status: Status
-    events: int = Field(description="Number of reports.")
+    events: int = Field(description="Number of reports of the alert.")
     started_at: Time
     ended_at: Time | None
     last_event_at: Time
@@ -147,7 +148,7 @@ class Alert(Resource):
     )
     assignee: str | None = Field(description="User name of the assignee.")
     snoozed_until: Time | None = Field(
-        description="End of the snooze. Until then, the alert does not page anyone."
+        description="End of the snooze. Until then, no pages are sent for the alert."
     )
     web_url: str
 

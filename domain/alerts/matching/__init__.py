@@ -1,1 +1,1 @@
-"""Selection of alerts: their labels, matchers, and the conditions of rules and routes."""
+"""Selection of alerts by labels, matchers, and the conditions of rules and routes."""

@@ -1,4 +1,4 @@
-"""Conditions of rules and routes on alerts, and the types of fields that select alerts."""
+"""Conditions that rules and routes use to select alerts, and the types of their fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,26 +20,26 @@ from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.core.types.base import Body, Option, Resource, Text, Words, describe_choices
 
-#: Maximum number of entries in each list.
+#: Maximum number of entries in each condition.
 MAX_CONDITION_ENTRIES = 100
 MAX_CONDITION_ENTRY_LENGTH = 255
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertConditions:
-    """Conditions that an alert has to meet. An empty field matches any alert."""
+    """Conditions that an alert must meet. An empty field matches any alert."""
 
-    #: Values of `domain.alerts.reading.incoming.Severity`.
+    #: Severities to match, as values of `domain.alerts.reading.incoming.Severity`.
     severities: tuple[str, ...] = ()
-    #: Name patterns, in which `*` matches any characters. One of them has to match.
+    #: Name patterns, in which `*` matches any characters. At least one pattern must match.
     environments: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
-    #: Matchers for labels, all of which have to match.
+    #: Label matchers, all of which must match.
     labels: tuple[Matcher, ...] = ()
 
     @property
     def labels_text(self) -> str:
-        """Matchers for labels as a text for forms."""
+        """Label matchers as a string for forms."""
         return format_matchers(self.labels)
 
     def to_json(self) -> dict[str, list[str]]:
@@ -69,9 +69,9 @@ def _matches_any_pattern(patterns: Sequence[str], value: str | None) -> bool:
 def parse_conditions(json: Mapping[str, object]) -> AlertConditions:
     """Parse conditions from JSON with optional members.
 
-    `severities`, `environments` and `services` are arrays of strings. `labels` is a text of
-    matchers, an array of such texts, or an object of names and values. Other members are ignored.
-    Raise InvalidError if a member is not valid.
+    `severities`, `environments` and `services` are arrays of strings. `labels` is a string of
+    matchers, an array of such strings, or an object with names and values. Other members are
+    ignored. Raise InvalidError if a member is not valid.
     """
     return AlertConditions(
         severities=_validate_severities(_parse_words(json, "severities")),
@@ -113,7 +113,7 @@ def _validate_severities(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.lower() for word in words))
 
 
-#: Operators by the members isEqual and isRegex of Alertmanager.
+#: Operators, by the values of Alertmanager's members isEqual and isRegex.
 _ALERTMANAGER_OPERATORS = {
     (True, False): MatcherOperator.EQUAL,
     (False, False): MatcherOperator.NOT_EQUAL,
@@ -123,10 +123,10 @@ _ALERTMANAGER_OPERATORS = {
 
 
 def parse_given_matchers(value: object, *, field: str) -> tuple[Matcher, ...]:
-    """Parse matchers from a text, an array of texts, or an object of names and values.
+    """Parse matchers from a string, an array of strings, or an object with names and values.
 
-    An array may also contain objects in the notation of Alertmanager. Raise InvalidError, which
-    names the field.
+    An array may also contain objects in Alertmanager's notation. Raise InvalidError, which names
+    the field.
     """
     found: tuple[Matcher, ...]
     match value:
@@ -190,16 +190,16 @@ def _build_matchers_error(field: str) -> InvalidError:
 def _validate_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
     if isinstance(value, tuple) and all(isinstance(each, Matcher) for each in value):
         return value
-    # Each line of a form contains one or more matchers, and may end with a comma.
+    # Each line in a form field contains one or more matchers, and may end with a comma.
     given = value.splitlines() if isinstance(value, str) else value
     if isinstance(given, list):
         given = [line.strip().rstrip(",") if isinstance(line, str) else line for line in given]
     return parse_given_matchers(given, field=info.field_name or "")
 
 
-#: Matchers for labels. The value can be a text such as `service="web", host=~"web.*"`, a list of
-#: such texts, or an object of names and values. It is serialized as a list with one matcher per
-#: text.
+#: Label matchers. The value can be a string such as `service="web", host=~"web.*"`, a list of such
+#: strings, or an object with names and values. It is serialized as a list with one matcher per
+#: string.
 Matchers = Annotated[
     tuple[Matcher, ...],
     BeforeValidator(_validate_matchers),
@@ -230,14 +230,14 @@ MATCHERS_SCHEMA = WithJsonSchema(
 
 
 def _split_names(value: Any) -> Any:
-    """Split a text at its commas. Names may contain spaces."""
+    """Split a string at commas. Names may contain spaces."""
     return [each.strip() for each in value.split(",")] if isinstance(value, str) else value
 
 
 _NamePatterns = Annotated[
     tuple[Text, ...],
     BeforeValidator(_split_names),
-    Field(description="Names, in which `*` matches any characters. Empty for all."),
+    Field(description="Name patterns, in which `*` matches any characters. Empty for all names."),
 ]
 _SEVERITY_NAME = describe_choices(*(each.value for each in Severity))
 LABELS_DESCRIPTION = (
@@ -254,7 +254,8 @@ class ConditionsBody(Body):
         Words | None,
         Option("--severity"),
         Field(
-            description="Severities: critical, high, medium, low, info or unknown. Empty for all."
+            description="Severities: critical, high, medium, low, info or unknown. Empty for all "
+            "severities."
         ),
     ] = None
     environments: Annotated[_NamePatterns | None, Option("--environment")] = None
@@ -263,8 +264,8 @@ class ConditionsBody(Body):
         default=None, description=LABELS_DESCRIPTION
     )
 
-    def conditions(self, present: AlertConditions = AlertConditions()) -> AlertConditions:
-        """Return the conditions, with the values of `present` for omitted ones.
+    def build_conditions(self, present: AlertConditions = AlertConditions()) -> AlertConditions:
+        """Return the conditions. Omitted conditions have the values in `present`.
 
         Raise InvalidError if a condition is not valid.
         """
@@ -280,4 +281,4 @@ class ConditionsResource(Resource):
     severities: list[Annotated[str, _SEVERITY_NAME]]
     environments: list[str]
     services: list[str]
-    labels: list[str] = Field(description="Matchers. An alert has to match all of them.")
+    labels: list[str] = Field(description="Label matchers. An alert must match all of them.")

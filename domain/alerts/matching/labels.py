@@ -1,7 +1,8 @@
-"""Labels of alerts, which silences, routes and rules match.
+"""Labels of alerts, for the matchers of silences, routes and rules.
 
 The labels come from an Alertmanager payload, or are the top-level members of a generic payload. The
-fields of the alert override them. If the payload is no longer stored, only these fields remain.
+alert's own fields override these labels. If the payload is no longer stored, only the alert's own
+fields are available.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ _MAX_BATCH_IDS = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class AlertLabels:
-    """The data of an alert that matchers and conditions use."""
+    """The alert data that matchers and conditions use."""
 
     alert_id: int
     project_id: int
@@ -52,7 +53,7 @@ def find_alert_labels(
 ) -> Mapping[int, AlertLabels]:
     """Return the labels of alerts by ID. IDs without an alert are omitted.
 
-    This takes one query for each thousand alerts, and a few queries for their bodies.
+    One query is made for each thousand alerts, and a few queries for their bodies.
     """
     ids = sorted(set(alert_ids))
     rows: list[Row[*tuple[Any, ...]]] = []
@@ -158,7 +159,7 @@ def _extract_labels(payload: object, body_format: AlertFormat, index: int) -> Ma
 
 
 def _convert_to_texts(members: object) -> dict[str, str]:
-    """Return the strings, numbers and booleans of an object as texts, without empty ones."""
+    """Return the strings, numbers and booleans in an object as non-empty strings."""
     if not isinstance(members, dict):
         return {}
     texts = (

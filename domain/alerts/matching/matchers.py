@@ -1,4 +1,4 @@
-"""Label matchers in the syntax of Alertmanager, such as `{service="web", host=~"db-.*"}`."""
+"""Label matchers in Alertmanager's syntax, such as `{service="web", host=~"db-.*"}`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ import re2
 
 from domain.core.errors import InvalidError
 
-#: Memory limit in bytes. Patterns whose program needs more are rejected.
+#: Memory limit for a compiled pattern, in bytes. Patterns that exceed it are rejected.
 _MAX_PATTERN_BYTES = 1_000_000
 #: Names that both parsers of Alertmanager accept without quotes.
 _PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
@@ -19,7 +19,7 @@ _PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 @lru_cache(maxsize=2_000)
 def compile_pattern(pattern: str) -> Any:
-    """Compile a regular expression of RE2.
+    """Compile a regular expression in RE2 syntax.
 
     Call `fullmatch` on the result, since a matcher applies to the whole value. Raise InvalidError
     with RE2's reason if the expression is not valid.
@@ -67,14 +67,14 @@ class MatcherOperator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """A comparison of a label. `str` returns its canonical form, which can be parsed again."""
+    """A condition on a label. `str` returns its canonical form, which can be parsed again."""
 
     name: str
     operator: MatcherOperator
     value: str
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the label matches. A missing label is treated like an empty one."""
+        """Return whether the label matches. A missing label is treated like an empty label."""
         found = labels.get(self.name, "")
         if self.operator.is_regex:
             is_match = compile_pattern(self.value).fullmatch(found) is not None
@@ -82,7 +82,7 @@ class Matcher:
         return (found == self.value) == (self.operator is MatcherOperator.EQUAL)
 
     def __str__(self) -> str:
-        """Return `name="value"`, with quotes around the name if they are needed."""
+        """Return `name="value"`, with quotes around the name if it needs them."""
         name = self.name if _PLAIN_NAME.fullmatch(self.name) else _quote_matcher_value(self.name)
         return f"{name}{self.operator}{_quote_matcher_value(self.value)}"
 

@@ -1,13 +1,13 @@
-r"""Parses label matchers like the default mode of Alertmanager 0.27 and later.
+r"""Parses label matchers in the same way as the default mode of Alertmanager 0.27 and later.
 
-The documentation of Alertmanager (configuration, “Label matchers”) describes two syntaxes. A text
-is parsed with the classic syntax if possible, and otherwise with the UTF-8 syntax. A text that any
-version of Alertmanager accepts has the same meaning here.
+The documentation of Alertmanager (configuration, “Label matchers”) describes two syntaxes. A string
+is parsed with the classic syntax if possible, and otherwise with the UTF-8 syntax. A string that
+any version of Alertmanager accepts has the same meaning here.
 
-The classic syntax is the only one before 0.27. A value in it may be enclosed in double quotes;
-without quotes it extends to the next comma. In both cases, `\n`, `\"` and `\\` are escapes, and any
-other backslash is literal. In the UTF-8 syntax, names and values are literals without reserved
-characters, or quoted strings with the escapes of Go.
+Before 0.27, Alertmanager supported only the classic syntax. In this syntax, a value may be enclosed
+in double quotes; an unquoted value extends to the next comma. In both cases, `\n`, `\"` and `\\`
+are escapes, and any other backslash is literal. In the UTF-8 syntax, names and values are literals
+without reserved characters, or quoted strings with the escapes of Go.
 """
 
 import re
@@ -20,7 +20,7 @@ from domain.core.errors import InvalidError
 
 
 class MatcherSyntaxError(Exception):
-    """The text is not valid at `position`, a character index; `reason` has no full stop."""
+    """A syntax error at the character index `position`. `reason` has no full stop."""
 
     def __init__(self, position: int, reason: str) -> None:
         """Store the position and the reason."""
@@ -30,7 +30,7 @@ class MatcherSyntaxError(Exception):
 
 
 def check_matcher_pattern(matcher: Matcher, position: int) -> None:
-    """Raise MatcherSyntaxError if the matcher contains an invalid regular expression of RE2."""
+    """Raise MatcherSyntaxError if the matcher's regular expression is not valid in RE2 syntax."""
     if matcher.operator.is_regex:
         try:
             compile_pattern(matcher.value)
@@ -39,7 +39,7 @@ def check_matcher_pattern(matcher: Matcher, position: int) -> None:
 
 
 _SPACE = " \t\n\r\f\v"
-#: Part between two commas. Commas within quotes do not count.
+#: Pattern of the part between two commas. Commas within quotes are not separators.
 _CLASSIC_PART = re.compile(r'(?:\\[^,]|"(?:\\.|[^"\\])*(?:"|\\?\Z)|[^,"\\]|\\(?=,|\Z))*', re.DOTALL)
 _CLASSIC_MATCHER = re.compile(
     r"\s*(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?P<operator>=~|!=|!~|=)\s*(?P<value>.*)",
@@ -52,7 +52,7 @@ _ESCAPE_MEANINGS = {"n": "\n", '"': '"', "\\": "\\"}
 
 
 def parse_classic_matchers(text: str) -> tuple[Matcher, ...] | None:
-    """Return the matchers of a text, or None if it is not valid in the classic syntax."""
+    """Return the matchers in a string, or None if it is not valid in the classic syntax."""
     inner = text.strip(_SPACE).removeprefix("{").removesuffix("}")
     parts = _split_parts(inner)
     matchers = [_parse_part(part) for part in parts]
@@ -61,7 +61,7 @@ def parse_classic_matchers(text: str) -> tuple[Matcher, ...] | None:
 
 
 def _split_parts(text: str) -> list[str]:
-    """Split a text at its commas, ignoring an empty part after the last comma."""
+    """Split a string at commas, ignoring an empty part after the last comma."""
     parts, position = [], 0
     while position <= len(text):
         found = _CLASSIC_PART.match(text, position)
@@ -103,57 +103,57 @@ _MAX_CODE_POINT = 0x10FFFF
 
 
 class _Utf8MatcherParser:
-    """A parser that reads a text from beginning to end."""
+    """A parser for the UTF-8 syntax that reads a string from start to end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.position = _skip_spaces(text, 0)
 
     def take(self, mark: str) -> bool:
-        """Skip a character and the spaces after it, and return whether it was there."""
+        """Skip a character and the following spaces, and return whether the character was found."""
         if not self._text.startswith(mark, self.position):
             return False
         self.position = _skip_spaces(self._text, self.position + len(mark))
         return True
 
     def is_at_closing_brace(self, close: str) -> bool:
-        """Return whether the closing brace comes next, or the end of the text without a brace."""
+        """Return whether the closing brace is next, or the end of a string without braces."""
         rest = self._text[self.position : self.position + 1]
         return rest == close
 
     def finish(self, close: str) -> None:
-        """Skip the closing brace, and raise an error unless the text ends there."""
+        """Skip the closing brace, and raise an error unless the string ends there."""
         if close and not self.take(close):
-            raise self.error("a comma or a closing brace")
+            raise self.build_error("a comma or a closing brace")
         if self.position < len(self._text):
-            raise self.error("the end of the text" if close else "a comma")
+            raise self.build_error("the end of the text" if close else "a comma")
 
-    def matcher(self) -> Matcher:
+    def parse_matcher(self) -> Matcher:
         begin = self.position
-        name = self._word("the name of a label")
+        name = self._parse_word("the name of a label")
         if not name:
             raise MatcherSyntaxError(begin, "the name of a label is empty")
-        operator = self._operator()
+        operator = self._parse_operator()
         at_value = self.position
-        matcher = Matcher(name, operator, self._word("a value"))
+        matcher = Matcher(name, operator, self._parse_word("a value"))
         check_matcher_pattern(matcher, at_value)
         return matcher
 
-    def error(self, expected: str) -> MatcherSyntaxError:
+    def build_error(self, expected: str) -> MatcherSyntaxError:
         rest = self._text[self.position :]
         found = f'"{rest[0]}"' if rest else "the end of the text"
         return MatcherSyntaxError(self.position, f"expected {expected}, found {found}")
 
-    def _word(self, what: str) -> str:
+    def _parse_word(self, what: str) -> str:
         if self._text.startswith('"', self.position):
-            return self._string()
+            return self._parse_string()
         found = _LITERAL.match(self._text, self.position)
         if found is None:
-            raise self.error(what)
+            raise self.build_error(what)
         self.position = _skip_spaces(self._text, found.end())
         return found[0]
 
-    def _string(self) -> str:
+    def _parse_string(self) -> str:
         found = _STRING.match(self._text, self.position)
         if found is None:
             raise MatcherSyntaxError(self.position, "this double quote is not closed")
@@ -161,10 +161,10 @@ class _Utf8MatcherParser:
         self.position = _skip_spaces(self._text, found.end())
         return _unescape_string(found[1], begin)
 
-    def _operator(self) -> MatcherOperator:
+    def _parse_operator(self) -> MatcherOperator:
         found = _OPERATOR.match(self._text, self.position)
         if found is None:
-            raise self.error("one of = != =~ !~")
+            raise self.build_error("one of = != =~ !~")
         self.position = _skip_spaces(self._text, found.end())
         return MatcherOperator(found[0])
 
@@ -175,7 +175,7 @@ def _skip_spaces(text: str, position: int) -> int:
 
 
 def _unescape_string(text: str, begin: int) -> str:
-    def meaning(found: re.Match[bytes]) -> bytes:
+    def decode_escape(found: re.Match[bytes]) -> bytes:
         if found["mark"]:
             return bytes([_UTF8_ESCAPE_BYTES[found["mark"][0]]])
         if found["byte"] or found["octal"]:
@@ -186,37 +186,37 @@ def _unescape_string(text: str, begin: int) -> str:
         return chr(code).encode("utf-8", "surrogatepass")
 
     try:
-        return _UTF8_ESCAPE.sub(meaning, text.encode()).decode()
+        return _UTF8_ESCAPE.sub(decode_escape, text.encode()).decode()
     except UnicodeDecodeError as error:
         raise MatcherSyntaxError(begin, "this string is not UTF-8") from error
 
 
 def parse_utf8_matchers(text: str) -> tuple[Matcher, ...]:
-    """Return the matchers of a text in the UTF-8 syntax.
+    """Return the matchers in a string in the UTF-8 syntax.
 
-    Raise MatcherSyntaxError if the text is not valid.
+    Raise MatcherSyntaxError if the string is not valid.
     """
     reader = _Utf8MatcherParser(text)
     close = "}" if reader.take("{") else ""
     matchers = []
     while not reader.is_at_closing_brace(close):
-        matchers.append(reader.matcher())
+        matchers.append(reader.parse_matcher())
         if not reader.take(","):
             break
     reader.finish(close)
     return tuple(matchers)
 
 
-#: Maximum length of a text, in characters.
+#: Maximum length of a string of matchers, in characters.
 MAX_MATCHERS_TEXT_LENGTH = 4_000
 MAX_MATCHERS = 50
 
 
 def parse_matchers(text: str, *, field: str = "matchers") -> tuple[Matcher, ...]:
-    """Parse the matchers in a text.
+    """Parse the matchers in a string.
 
-    The text may be enclosed in braces. An empty text and `{}` contain no matchers. `field` is the
-    name of the parameter or form field for errors. Raise InvalidError with the position and the
+    The string may be enclosed in braces. An empty string and `{}` contain no matchers. `field` is
+    the name of the parameter or form field in errors. Raise InvalidError with the position and the
     reason.
     """
     _check_size(text, field)

@@ -1,1 +1,1 @@
-"""Parsers that convert payloads of all formats to the same immutable alerts, without a database."""
+"""Parsers that convert payloads of all formats to alerts in a common form, without a database."""

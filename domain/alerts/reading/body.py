@@ -15,8 +15,8 @@ _ALL_BYTES = bytes(range(256))
 _NON_BRACKETS = bytes(byte for byte in _ALL_BYTES if byte not in b'[]{}"')
 _DEPTH_STEPS = [1 if byte in b"[{" else -1 for byte in _ALL_BYTES]
 
-#: Maximum number of digits that orjson parses. It rounds integers beyond 64 bits, which could make
-#: two identifiers equal.
+#: Maximum number of digits in numbers that orjson parses. orjson rounds integers beyond 64 bits,
+#: which could make two identifiers equal.
 _MAX_EXACT_DIGITS = 18
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 _LONG_DIGIT_RUN = b"0" * (_MAX_EXACT_DIGITS + 1)
@@ -32,7 +32,7 @@ _TYPE_NAMES: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class LongNumber:
-    """A number outside the range of 64-bit integers and floats, as it is written in the body."""
+    """A number outside the range of 64-bit integers and floats, as written in the body."""
 
     text: str
 
@@ -77,7 +77,7 @@ def _compute_depth(body: bytes) -> int:
 def _parse_leniently(body: bytes) -> object:
     """Parse JSON that orjson rejects, such as lone surrogates and large numbers.
 
-    Raise UnreadableBodyError if it is not valid.
+    Raise UnreadableBodyError if the body is not valid JSON.
     """
     try:
         return _LENIENT_DECODER(body.decode())
@@ -99,7 +99,7 @@ def _parse_leniently(body: bytes) -> object:
 def parse_body_object(body: bytes, *, nesting_limit: int) -> dict[str, object]:
     """Parse a body that contains one JSON object.
 
-    Raise UnreadableBodyError if it contains anything else.
+    Raise UnreadableBodyError if the body contains any other value.
     """
     return require_object(parse_json(body, nesting_limit=nesting_limit))
 
@@ -119,8 +119,8 @@ def parse_json(body: bytes, *, nesting_limit: int) -> object:
     """Parse a body that contains one JSON value.
 
     The outermost object or array is level 1 of the nesting. If a name occurs twice in an object,
-    the last value is used. A byte order mark is ignored (RFC 8259 section 8.1), since senders on
-    Windows add one. Raise UnreadableBodyError if the body is not valid JSON or nested too deep.
+    the last value is used. A byte order mark is ignored (RFC 8259 section 8.1), since some senders
+    on Windows add it. Raise UnreadableBodyError if the body is not valid JSON or nested too deeply.
     """
     body = body.removeprefix(_BYTE_ORDER_MARK)
     if not body or body.isspace():

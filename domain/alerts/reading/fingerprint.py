@@ -1,7 +1,7 @@
 """Computes the fingerprint that identifies an alert: a SHA-256 hash of canonical JSON.
 
-The hash starts with the kind of its input, so labels and a payload with the same content have
-different fingerprints.
+The hashed data starts with the kind of the value, so that labels and a payload with the same
+content have different fingerprints.
 """
 
 from functools import lru_cache
@@ -11,9 +11,9 @@ from typing import Literal
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.text import convert_to_text, format_canonical_json, is_blank
 
-#: Kind of the hashed value. Of a payload, only the part that is the same in all reports is hashed.
-#: The order of labels does not matter. The title is used for alerts that have neither labels nor
-#: their own fingerprint. The last two kinds are for values from `compute_fingerprint_of_value`.
+#: Kind of the hashed value. For a payload, only the part that is the same in all reports is hashed.
+#: The order of labels does not matter. The title is used for alerts without labels and without a
+#: fingerprint from the sender. `compute_fingerprint_of_value` uses the last two kinds.
 FingerprintKind = Literal["payload", "labels", "title", "array", "text"]
 
 
@@ -30,10 +30,10 @@ def is_usable_fingerprint(value: object) -> bool:
 
 
 def compute_fingerprint_of_value(value: object) -> bytes:
-    """Return the fingerprint for a fingerprint value of the sender.
+    """Return the fingerprint for a value that the sender provides as a fingerprint.
 
-    A number equals its text, since tools that use templates send 17 when an alert fires and "17"
-    when it recovers. The order of an array matters.
+    A number and its string have the same fingerprint, since tools that use templates send 17 when
+    an alert fires and "17" when it recovers. The order of an array matters.
     """
     if isinstance(value, list):
         return compute_fingerprint("array", [convert_to_text(item) for item in value])
@@ -49,7 +49,7 @@ def combine_with_monitor(found: bytes, monitor_id: int | None) -> bytes:
     """
     if not monitor_id:
         return found
-    # Events that open no alert, such as change events of PagerDuty, have an empty fingerprint.
+    # Events that open no alert, such as change events from PagerDuty, have an empty fingerprint.
     size = len(found)
     mask = int.from_bytes(_compute_monitor_mask(monitor_id)[:size], "big")
     return (int.from_bytes(found, "big") ^ mask).to_bytes(size, "big")

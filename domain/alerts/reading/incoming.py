@@ -1,4 +1,4 @@
-"""Parsed alerts, which are the same for all formats, and the errors of parsing."""
+"""Parsed alerts, in a common form for all formats, and parsing errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from domain.core.errors import DomainError
 
-#: Title of an alert whose sender provides none.
+#: Title of alerts for which the sender provides no title.
 DEFAULT_TITLE = "New: Alert"
 
 
@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
 
 class AlertState(StrEnum):
-    """The state of an alert that an item reports."""
+    """The alert state that an item reports."""
 
     FIRING = "firing"
     RECOVERY = "recovery"
@@ -37,15 +37,15 @@ class AlertState(StrEnum):
 class IncomingAlert:
     """An alert as a sender reported it, in any format.
 
-    Texts are storable and truncated to the length of their columns; the payload contains the full
-    texts. `ended_at` is set if and only if the state is RECOVERY.
+    Texts contain only storable characters and are truncated to the length of their columns; the
+    payload contains the full texts. `ended_at` is set if and only if the state is RECOVERY.
     """
 
     title: str
     description: str | None
     severity: Severity
     state: AlertState
-    #: Start of the alert. It is an aware datetime in UTC, like `ended_at`.
+    #: Start of the alert, as an aware datetime in UTC, like `ended_at`.
     started_at: datetime
     ended_at: datetime | None
     service: str | None
@@ -53,7 +53,7 @@ class IncomingAlert:
     #: Host names without line breaks, at most 255 characters in total.
     hosts: tuple[str, ...]
     environment: str | None
-    #: SHA-256 hash that identifies the alert. Alerts without one are never grouped.
+    #: SHA-256 hash that identifies the alert. Alerts without a fingerprint are never grouped.
     fingerprint: bytes | None
     #: Source of the fingerprint, for display.
     fingerprint_source: str
@@ -66,9 +66,10 @@ class IncomingAlert:
     generator_url: str | None
     #: Sentences about assumptions that were made during parsing.
     parse_warnings: tuple[str, ...]
-    #: Index among the items of the body, or 0 if the body is a single alert.
+    #: Index of the item in the body, or 0 if the body is a single alert.
     item_index: int
-    #: Omitted fields among title, severity and started_at, which have default values.
+    #: Names of omitted fields among title, severity and started_at. Omitted fields have default
+    #: values.
     left_out: frozenset[str] = frozenset()
 
     @property
@@ -86,7 +87,7 @@ class RejectedAlertItem:
 
 
 class EventAction(StrEnum):
-    """The action of an event of PagerDuty's Events API."""
+    """The action of an event for PagerDuty's Events API."""
 
     TRIGGER = "trigger"
     ACKNOWLEDGE = "acknowledge"
@@ -97,7 +98,7 @@ class EventAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SenderEvent:
-    """An event of PagerDuty's Events API. The response contains its dedup_key."""
+    """An event for PagerDuty's Events API. The response contains its dedup_key."""
 
     action: EventAction
     dedup_key: str = ""
@@ -106,21 +107,21 @@ class SenderEvent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedBody:
-    """The alerts of a body, its rejected items and its warnings."""
+    """The alerts and rejected items in a body, and its warnings."""
 
     alerts: tuple[IncomingAlert, ...]
     refused: tuple[RejectedAlertItem, ...]
     #: Number of alerts that the sender reports as omitted.
     truncated_alerts: int
     parse_warnings: tuple[str, ...]
-    #: Number of items that were dropped by a rule of the mapping.
+    #: Number of items that were dropped by a mapping rule.
     dropped: int = 0
-    #: Event of PagerDuty's Events API, if the body is one.
+    #: Event for PagerDuty's Events API, or None if the body is not an event.
     event: SenderEvent | None = None
 
 
 class UnreadableBodyError(DomainError):
-    """The body is not valid JSON, not an object, or nested too deep. The message is the reason."""
+    """The body is not a valid JSON object, or nested too deeply. The message states the reason."""
 
 
 class MissingAttributesError(DomainError):
@@ -142,7 +143,7 @@ class NoValidItemError(DomainError):
 
 
 class InvalidEventError(DomainError):
-    """An event of PagerDuty's Events API is malformed; `problems` lists all mistakes."""
+    """An event for PagerDuty's Events API is malformed; `problems` lists all mistakes."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         """Store the mistakes in addition to the message."""

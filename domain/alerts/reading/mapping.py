@@ -1,4 +1,4 @@
-"""Custom mappings from the values of a sender's payload to the fields of an alert.
+"""Custom mappings from the values in a sender's payload to the fields of an alert.
 
 A mapping contains the paths for each field, and rules (`mapping_rules`).
 """
@@ -29,7 +29,7 @@ from domain.alerts.reading.paths import (
 )
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 
 #: Maximum number of sample values that are offered as choices.
 _MAX_SAMPLE_VALUES = 500
@@ -39,7 +39,7 @@ _RULES_KEY = "rules"
 
 
 class AlertField(LabeledEnum):
-    """A field of an alert that can be mapped, by its name in the generic format."""
+    """A mappable field of an alert. The value is the name of the field in the generic format."""
 
     TITLE = "title", "Title"
     DESCRIPTION = "description", "Description"
@@ -53,7 +53,7 @@ class AlertField(LabeledEnum):
     ENVIRONMENT = "platform_environment_name", "Environment"
     RUNBOOK = "runbook", "Runbook"
 
-    #: Hash of the text, so that a member can be used as a key of the payload.
+    #: Hash function of `str`, so that a member can be used as a key of the payload.
     __hash__ = str.__hash__
 
 
@@ -63,14 +63,14 @@ VOLATILE_FIELDS = (AlertField.START_TIME, AlertField.END_TIME, AlertField.HOSTS)
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """The path of each mapped field with an optional fallback path, and rules."""
+    """The path and the optional fallback path of each mapped field, and rules."""
 
     paths: Mapping[AlertField, tuple[PayloadPath, ...]] = field(default_factory=dict)
     rules: MappingRules = NO_RULES
     #: Source of each field, for display.
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
     #: Sources of the VOLATILE_FIELDS, for display.
-    volatile: str = field(init=False, repr=False, compare=False)
+    volatile_sources: str = field(init=False, repr=False, compare=False)
     #: True if the mapping changes how a payload is parsed, apart from severity words and labels.
     reads_fields: bool = field(init=False, repr=False, compare=False)
     #: Value for the JSON column.
@@ -78,11 +78,11 @@ class FieldMapping:
 
     def __post_init__(self) -> None:
         """Compute the values that do not depend on the payload."""
-        sources = {alert_field: self._source(alert_field) for alert_field in AlertField}
+        sources = {alert_field: self._format_source(alert_field) for alert_field in AlertField}
         object.__setattr__(self, "sources", sources)
         volatile = [sources[alert_field] for alert_field in VOLATILE_FIELDS]
         volatile += [format_path(rule.path) for rule in self.rules.resolved_when]
-        object.__setattr__(self, "volatile", ", ".join(dict.fromkeys(volatile)))
+        object.__setattr__(self, "volatile_sources", ", ".join(dict.fromkeys(volatile)))
         none: dict[str, Any] = dict.fromkeys(LABEL_FIELDS, ())
         other_rules = replace(self.rules, severity_words={}, **none)
         object.__setattr__(self, "reads_fields", bool(self.paths or other_rules != NO_RULES))
@@ -90,7 +90,7 @@ class FieldMapping:
         rules = {_RULES_KEY: serialize_mapping_rules(self.rules)} if self.rules != NO_RULES else {}
         object.__setattr__(self, "stored", {**stored, **rules})
 
-    def _source(self, alert_field: AlertField) -> str:
+    def _format_source(self, alert_field: AlertField) -> str:
         source = alert_field.value
         if alert_field in self.paths:
             source = " or else ".join(map(format_path, self.paths[alert_field]))
@@ -102,15 +102,17 @@ class FieldMapping:
         """All paths that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
 
-    def fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
+    def read_fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
 
         A mapped field is only read from its paths, since a key such as `end_time` may have another
-        meaning for the sender. Other fields keep the value of the key with their own name.
+        meaning for the sender. Other fields have the value of the key with the same name.
         """
         if not self.paths and not self.rules.joins:
             return payload
-        read = {alert_field: self._value(payload, alert_field) for alert_field in self.paths}
+        read = {
+            alert_field: self._find_field_value(payload, alert_field) for alert_field in self.paths
+        }
         found: dict[str, object] = {**payload, **{each.value: read[each] for each in read}}
         for name, join in self.rules.joins.items():
             found[name] = _join_values(
@@ -118,7 +120,7 @@ class FieldMapping:
             )
         return found
 
-    def _value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
+    def _find_field_value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
         found = (find_value(payload, path) for path in self.paths[alert_field])
         return next((value for value in found if not is_blank(value)), None)
 
@@ -135,7 +137,8 @@ class FieldMapping:
         return stable
 
 
-#: Field whose parts are kept separate. If they were joined, different parts could give equal texts.
+#: Field whose parts remain separate. If the parts were joined, different parts could result in
+#: equal strings.
 _SEPARATELY_JOINED_FIELD = AlertField.FINGERPRINT
 
 
@@ -150,14 +153,14 @@ def _join_values(
     )
 
 
-#: Mapping that reads each field from the key with its own name.
+#: Mapping that reads each field from the key with the same name.
 NO_FIELD_MAPPING = FieldMapping()
 
 
 def parse_mapping(stored: object) -> FieldMapping:
     """Parse a stored mapping.
 
-    Raise InvalidError if it is malformed.
+    Raise InvalidError if the mapping is malformed.
     """
     if not isinstance(stored, dict):
         raise InvalidError("A mapping must be an object with the paths of each field.")
@@ -174,10 +177,10 @@ def parse_mapping(stored: object) -> FieldMapping:
 
 
 def load_mapping(stored: object) -> FieldMapping:
-    """Return a stored mapping, or UNMAPPED if there is none.
+    """Return a stored mapping, or NO_FIELD_MAPPING if no mapping is stored.
 
     Mappings are validated when they are saved. If this release cannot read a mapping that a later
-    release saved, the result is UNMAPPED, so that no alerts are rejected.
+    release saved, the result is NO_FIELD_MAPPING, so that no alerts are rejected.
     """
     if not stored:
         return NO_FIELD_MAPPING
@@ -189,7 +192,7 @@ def load_mapping(stored: object) -> FieldMapping:
 
 @lru_cache(maxsize=1024)
 def load_mapping_from_json(text: str | None) -> FieldMapping:
-    """Return the mapping in a JSON text, like `load_mapping`. Results are cached."""
+    """Return the mapping in a JSON string, like `load_mapping`. Results are cached."""
     return load_mapping(json.loads(text)) if text else NO_FIELD_MAPPING
 
 
@@ -207,17 +210,17 @@ class SampleValue:
     path: PayloadPath
     #: JSON type: string, number, boolean, null or array.
     json_type: str
-    #: Beginning of the value, in quotes.
+    #: First characters of the value, in quotes.
     example: str
 
     @property
     def label(self) -> str:
-        """Path in the notation of pages."""
+        """Path as shown on web pages."""
         return format_path(self.path)
 
     @property
     def written(self) -> str:
-        """Path in the notation of forms."""
+        """Path as submitted by forms."""
         return serialize_path(self.path)
 
 

@@ -1,7 +1,7 @@
 """Rules of a mapping: severity words, conditions to resolve or drop an alert, and joins.
 
-A condition checks one value of the payload. Except for IS_MISSING, a missing value matches no
-condition, so that other kinds of payloads are not resolved or dropped by mistake.
+A condition checks one value of the payload. Except with IS_MISSING, a missing value matches no
+condition, so that payloads of other kinds do not resolve or drop alerts by mistake.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from domain.alerts.reading.paths import PayloadPath, find_value, format_path, va
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
 
-#: Maximum number of severity words of an integration.
+#: Maximum number of severity words that an integration can have.
 MAX_SEVERITY_WORDS = 100
 #: Maximum length of a severity word or a rule's word, in characters.
 MAX_RULE_WORD_LENGTH = 60
 #: Maximum length of a label name, in characters.
 MAX_LABEL_NAME_LENGTH = 100
-#: Maximum number of rules of a kind, of words in a rule, and of values joined to a field.
+#: Maximum numbers of rules of a kind, of words in a rule, and of values appended to a field.
 MAX_RULES_PER_KIND = 8
 _MAX_WORDS_PER_RULE = 20
 MAX_JOINED_VALUES = 6
@@ -28,7 +28,7 @@ MAX_SEPARATOR_LENGTH = 10
 
 
 class Operator(StrEnum):
-    """Comparison of a value with the words of a rule. Case and surrounding spaces are ignored."""
+    """An operator that compares a value with words. Case and surrounding spaces are ignored."""
 
     IS = "is"
     IS_NOT = "is_not"
@@ -38,7 +38,7 @@ class Operator(StrEnum):
 
     @property
     def words(self) -> str:
-        """Name of the operator for a sentence."""
+        """Name of the operator, for use in a sentence."""
         return self.value.replace("_", " ")
 
 
@@ -90,18 +90,20 @@ class MappingRules:
 
     #: Severity for each word that senders use. Words are normalized by `normalize_word`.
     severity_words: Mapping[str, Severity] = field(default_factory=dict)
-    #: Rules of which one resolves the alert. Without rules, the end time resolves it.
+    #: Rules that resolve the alert if any of them matches. Without rules, an end time resolves the
+    #: alert.
     resolved_when: tuple[PayloadCondition, ...] = ()
-    #: Rules of which one drops the item, so that it does not become an alert.
+    #: Rules that drop the item if any of them matches, so that it does not become an alert.
     dropped_when: tuple[PayloadCondition, ...] = ()
-    #: Joins by the name of the field.
+    #: Appended values, by the name of the field.
     joins: Mapping[str, ValueJoin] = field(default_factory=dict)
-    #: Labels for the environment and the service. The first label that an alert has is used.
+    #: Labels for the environment and the service. The first label that is present in an alert is
+    #: used.
     environment_labels: tuple[str, ...] = ()
     service_labels: tuple[str, ...] = ()
 
     def is_over(self, payload: object) -> bool:
-        """Return whether a rule resolves the alert of a payload."""
+        """Return whether a rule resolves the alert in a payload."""
         return any(rule.matches(payload) for rule in self.resolved_when)
 
     def is_dropped(self, payload: object) -> bool:
@@ -167,7 +169,7 @@ def validate_label_names(names: object, *, field: str) -> tuple[str, ...]:
 def validate_payload_condition(
     path: PayloadPath, operator: object, words: object, *, field: str
 ) -> PayloadCondition:
-    """Validate a rule.
+    """Validate a rule that compares a value with words.
 
     Raise InvalidError if the operator or a word is not valid.
     """
@@ -194,13 +196,13 @@ def validate_payload_condition(
 def validate_value_join(
     paths: tuple[PayloadPath, ...], separator: object, *, field: str
 ) -> ValueJoin:
-    """Validate a join.
+    """Validate values that are appended to a field.
 
-    Raise InvalidError if it is not valid.
+    Raise InvalidError if the number of paths or the separator is not valid.
     """
     if not 0 < len(paths) <= MAX_JOINED_VALUES:
         raise InvalidError(
-            f"A field can be joined with 1 to {MAX_JOINED_VALUES} values.", field=field
+            f"A field can have 1 to {MAX_JOINED_VALUES} appended values.", field=field
         )
     is_text = isinstance(separator, str) and len(separator) <= MAX_SEPARATOR_LENGTH
     if not is_text or not str(separator).isprintable():
@@ -212,7 +214,7 @@ def validate_value_join(
 def parse_mapping_rules(stored: object) -> MappingRules:
     """Parse stored rules.
 
-    Raise InvalidError if they are malformed.
+    Raise InvalidError if the rules are malformed.
     """
     if not isinstance(stored, dict) or stored.keys() - _RULE_KEYS:
         raise InvalidError("The mapping rules are invalid.", field="rules")
@@ -247,7 +249,7 @@ def _parse_conditions(stored: object, name: str) -> tuple[PayloadCondition, ...]
 
 def _parse_join(stored: object) -> ValueJoin:
     if not (isinstance(stored, dict) and isinstance(stored.get("paths"), list)):
-        raise InvalidError("The join is invalid.", field="joins")
+        raise InvalidError("The appended values are invalid.", field="joins")
     paths = tuple(map(validate_path, stored["paths"]))
     return validate_value_join(paths, stored.get("separator", ": "), field="joins")
 

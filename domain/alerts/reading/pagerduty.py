@@ -1,8 +1,8 @@
-"""Parser for events of PagerDuty's Events API v2, which many tools send.
+"""Parser for events in the format of PagerDuty's Events API v2, which many tools send.
 
-See https://developer.pagerduty.com/docs/events-api-v2-overview. A trigger event is an alert.
-Acknowledge and resolve events change the open alert with the same dedup_key. A change event does
-not create an alert.
+See https://developer.pagerduty.com/docs/events-api-v2-overview. A trigger event is parsed as an
+alert. Acknowledge and resolve events change the open alert with the same dedup_key. A change event
+does not create an alert.
 """
 
 import re
@@ -68,7 +68,7 @@ def check_event_kind(payload: Mapping[str, object], *, is_change: bool) -> None:
 
 
 def hide_routing_key(body: bytes) -> bytes:
-    """Remove the values of routing_key from a body, since keys must not be stored in plain text."""
+    """Replace the values of routing_key in a body, since keys must not be stored in plain text."""
     if b"routing_key" not in body:
         return body
     return _ROUTING_KEY.sub(rb'\1"%s"' % HIDDEN_ROUTING_KEY.encode(), body)
@@ -152,8 +152,8 @@ def _parse_trigger(
 def get_dedup_key(payload: Mapping[str, object]) -> str:
     """Return the dedup_key of a trigger event, or a key computed from its content.
 
-    With the computed key, a sender that repeats an event because it received no response opens only
-    one alert.
+    The computed key ensures that a sender that repeats an event because it received no response
+    opens only one alert.
     """
     given = payload.get("dedup_key")
     if isinstance(given, str) and not is_blank(given):
@@ -204,7 +204,7 @@ def _build_alert(
 
 
 def get_label_members(payload: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the label members of an event: its payload, which overrides its custom details."""
+    """Return the members of an event that are labels. The payload overrides the custom details."""
     about = payload.get("payload")
     about = about if isinstance(about, dict) else {}
     details = about.get("custom_details")

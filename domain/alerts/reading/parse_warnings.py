@@ -16,7 +16,8 @@ def collect_parse_warnings(
     """Return the warnings for a body, then for rejected items, then for each alert.
 
     `outcome_warnings` contains one entry for each alert: a sentence about an unexpected result of
-    storing it, or None. If the body has several items, warnings about an item contain its number.
+    storing the alert, or None. If the body has several items, warnings about an item contain the
+    item's number.
     """
     warnings = list(parsed.parse_warnings)
     if parsed.refused:

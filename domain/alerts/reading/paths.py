@@ -1,8 +1,8 @@
-"""Paths to values of a payload, which consist of keys and array indexes from its top.
+"""Paths to values in a payload, which consist of keys and array indexes from the top level.
 
-A path is stored as an array, so that keys can contain dots. Pages show it as
-`labels["app.kind"][0]`. Some senders put JSON into a text, such as Amazon SNS in its `Message`. A
-path can continue within such a text.
+A path is stored as an array, so that keys can contain dots. Web pages show a path as
+`labels["app.kind"][0]`. Some senders put JSON into a string, such as Amazon SNS into `Message`. A
+path can continue within such a string.
 """
 
 import json
@@ -18,7 +18,7 @@ PayloadPath = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _MAX_PATH_LENGTH = 100
-#: Maximum length in characters, and maximum depth, of a text that is parsed as JSON.
+#: Maximum length in characters, and maximum depth, of a string in a payload that is parsed as JSON.
 _MAX_INNER_LENGTH = 256 * 1024
 _MAX_INNER_DEPTH = 32
 
@@ -32,7 +32,7 @@ def _parse_inner_json(text: str) -> object:
 
 
 def parse_inner_object(text: str) -> dict[str, object] | None:
-    """Return the JSON object that a text contains, or None."""
+    """Return the JSON object in a string, or None if the string contains no object."""
     if not text.lstrip().startswith("{") or len(text) > _MAX_INNER_LENGTH:
         return None
     value = _parse_inner_json(text)
@@ -40,7 +40,7 @@ def parse_inner_object(text: str) -> dict[str, object] | None:
 
 
 def find_value(payload: object, path: PayloadPath) -> object:
-    """Return the value at a path, or None if there is none."""
+    """Return the value at a path, or None if the path does not exist."""
     value = payload
     for segment in path:
         if isinstance(value, str):
@@ -74,7 +74,7 @@ def remove_value(value: object, path: PayloadPath) -> Any:
 
 
 def format_path(path: PayloadPath) -> str:
-    """Return a path in the notation of pages."""
+    """Return a path as it is shown on web pages."""
     text = ""
     for segment in path:
         if isinstance(segment, str) and _PLAIN_KEY.fullmatch(segment):
@@ -85,9 +85,9 @@ def format_path(path: PayloadPath) -> str:
 
 
 def parse_path(text: str) -> PayloadPath:
-    """Parse a path in the notation of forms, as returned by `serialize_path`.
+    """Parse a path that `serialize_path` has written.
 
-    Raise InvalidError if it is malformed.
+    Raise InvalidError if the path is malformed.
     """
     try:
         segments = json.loads(text)
@@ -97,9 +97,9 @@ def parse_path(text: str) -> PayloadPath:
 
 
 def validate_path(segments: object) -> PayloadPath:
-    """Return a path from its stored value.
+    """Convert a stored value to a path.
 
-    Raise InvalidError if it is malformed.
+    Raise InvalidError if the path is malformed.
     """
     if not (isinstance(segments, list) and 0 < len(segments) <= _MAX_PATH_LENGTH):
         raise InvalidError("Choose a field of the sample.")
@@ -113,7 +113,7 @@ def _is_segment(segment: object) -> bool:
 
 
 def serialize_path(path: PayloadPath) -> str:
-    """Return a path in the notation of forms: a JSON array."""
+    """Return a path as a JSON array, for use in forms."""
     return json.dumps(list(path), ensure_ascii=False)
 
 

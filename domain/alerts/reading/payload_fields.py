@@ -1,4 +1,4 @@
-"""Formats a payload for pages, as a list of its fields or as indented JSON."""
+"""Formats a payload for web pages, as a list of its fields or as indented JSON."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Maps severity words of senders to severities."""
+"""Maps the severity words that senders use to severities."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping_rules import MAX_RULE_WORD_LENGTH, normalize_word
 from domain.alerts.reading.text import format_excerpt, is_blank
 
-#: Severities by the words of senders.
+#: Severities, by the words that senders use.
 SeverityWords = Mapping[str, Severity]
 NO_SEVERITY_WORDS: SeverityWords = MappingProxyType({})
 
@@ -45,7 +45,7 @@ _PROPOSED_SEVERITIES: SeverityWords = {
 
 
 class ParsedSeverity(NamedTuple):
-    """The severity for a word of the sender."""
+    """The severity for a word that the sender uses."""
 
     severity: Severity
     #: Reason for the severity, for display.
@@ -57,7 +57,7 @@ class ParsedSeverity(NamedTuple):
 def parse_severity(
     value: object, words: SeverityWords, own: SeverityWords = NO_SEVERITY_WORDS
 ) -> ParsedSeverity:
-    """Return the severity for a word of the sender. `own` contains the words of the integration.
+    """Return the severity for a sender's word. `own` contains the integration's own words.
 
     Case and surrounding spaces are ignored. A missing or unknown word results in critical.
     """
@@ -90,5 +90,5 @@ def is_known_severity_word(word: str) -> bool:
 
 
 def propose_severity(word: str) -> Severity:
-    """Return the probable severity for a word of the sender."""
+    """Return the probable severity for a sender's word."""
     return _PROPOSED_SEVERITIES.get(normalize_word(word), Severity.CRITICAL)

@@ -1,4 +1,4 @@
-"""Converts JSON values to texts that can be stored and that fit their columns."""
+"""Converts JSON values to strings that can be stored and that fit their columns."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _REPLACEMENT = "\ufffd"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 _format_scalar = json.JSONEncoder(ensure_ascii=False).encode
-#: Makes orjson reject a LongNumber instead of serializing it as an object.
+#: Options that make orjson reject a LongNumber instead of serializing it as an object.
 _CANONICAL_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _INDENTED_OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS
 
@@ -71,7 +71,7 @@ def _format_array(value: list[object], newline: str) -> str:
 
 
 def _format_value(value: object, newline: str) -> str:
-    """Return a value as JSON whose lines start with `newline`, or on one line if it is empty."""
+    """Return a value as JSON with `newline` before each line, or on one line if it is ""."""
     match value:
         case dict():
             return _format_object(value, newline)
@@ -110,7 +110,7 @@ def convert_to_text(value: object) -> str:
 
 
 def format_excerpt(value: object) -> str:
-    """Return the beginning of a value in quotes, for a warning."""
+    """Return the first characters of a value in quotes, for a warning."""
     text = truncate_to_length(convert_to_text(value), _MAX_EXCERPT_LENGTH)
     return f"“{replace_unstorable_characters(text)}”"
 

@@ -1,8 +1,8 @@
-"""Parses times of senders: RFC 3339 and similar formats, RFC 2822, and Unix times.
+"""Parses times from senders: RFC 3339 and similar formats, RFC 2822, and Unix times.
 
 A Unix time is in seconds, milliseconds, microseconds or nanoseconds, depending on its size. A time
 without an offset, or with an unknown zone, is interpreted as UTC. A date without a time is
-interpreted as midnight UTC. Both cases cause a warning.
+interpreted as midnight UTC. Times that are based on such an assumption cause a warning.
 """
 
 import re
@@ -77,7 +77,7 @@ _RFC_2822 = re.compile(
     r"(?: (?:(?P<offset>[+-]\d{4})|(?P<zone>[a-z]{1,5})))?(?: \([^()]*\))?",
     re.ASCII | re.IGNORECASE,
 )
-#: Format of `date` and Nagios, with the year at the end.
+#: Pattern of times from `date` and Nagios, with the year at the end.
 _UNIX_DATE = re.compile(
     r"(?:[a-z]{3} )?(?P<month>[a-z]{3}) (?P<day>\d\d?) (?P<time>\d\d:\d\d:\d\d)"
     r"(?P<zone> [a-z]{1,5})? (?P<year>\d{4})",
@@ -104,7 +104,7 @@ class AlertStart:
 
     time: datetime
     warning: str | None
-    #: True if the sender provided the start. Otherwise, it is the time of arrival.
+    #: True if the sender provided the start. Otherwise, `time` is the time of arrival.
     is_given: bool = True
 
 
@@ -191,7 +191,7 @@ def _parse_unix_time(number: float | Fraction) -> _ParsedTime:
 
 @lru_cache(maxsize=256)
 def _parse_text(text: str) -> _ParsedTime:
-    # Results are cached: alerts of a delivery often have the same start, and most have a zero end.
+    # Results are cached: alerts in a delivery often have the same start, and most have a zero end.
     if found := _RFC_3339.fullmatch(text):
         return _parse_rfc_3339(found)
     if _UNIX_TIME.fullmatch(text):
@@ -201,13 +201,13 @@ def _parse_text(text: str) -> _ParsedTime:
         text = "{day} {month} {year} {time}{zone}".format(**found.groupdict(""))
     if found := _RFC_2822.fullmatch(text):
         return _parse_rfc_2822(found)
-    raise ValueError("the time has no known format")
+    raise ValueError("unrecognized time format")
 
 
 def _parse_time(value: object) -> _ParsedTime:
     """Parse a time.
 
-    Raise ValueError or OverflowError if this is not possible.
+    Raise ValueError or OverflowError if the value is not a valid time.
     """
     if isinstance(value, str) and len(value) <= _MAX_TIME_LENGTH:
         return _parse_text(value.strip())
@@ -256,7 +256,8 @@ def parse_end_time(value: object, *, name: str) -> AlertEnd:
 def order_start_and_end(start: AlertStart, end: AlertEnd) -> tuple[datetime, AlertEnd]:
     """Return the start and the end of an alert, where the end is not before the start.
 
-    If the sender only provided an end, and it is before the time of arrival, it is also the start.
+    If the sender provided only an end, and this end is before the time of arrival, it is also used
+    as the start.
     """
     if end.time is None or start.time <= end.time:
         return start.time, end

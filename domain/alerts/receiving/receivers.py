@@ -1,7 +1,8 @@
 """Finds the integration that a request is addressed to, and checks its key.
 
-This takes one query, and a second one if the path may be a former path of a project. A
-`RejectionSampler` selects the rejected deliveries that are stored. All others are only counted.
+A request requires one query, and a second query if the path may be a previous path of a project. A
+`RejectionSampler` selects the rejected deliveries that are stored. All other rejected deliveries
+are only counted.
 """
 
 import base64
@@ -44,12 +45,12 @@ from models.folding import fold
 
 #: ID of the integration, and status code of the response.
 RejectionKind = tuple[int | None, int]
-#: Length of the column for the user agent.
+#: Maximum length of the user agent column.
 _MAX_USER_AGENT_LENGTH = 255
 
 _INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
 
-_ADD_SKIPPED = (
+_ADD_SKIPPED_COUNT = (
     update(Delivery)
     .where(Delivery.id == bindparam("of_delivery"))
     .values(skipped=Delivery.skipped + bindparam("more"))
@@ -82,17 +83,19 @@ def store_rejection(
 
 
 def flush_rejections(counts: list[tuple[int, int]], *, connection: StatementConnection) -> None:
-    """Add pending counts to rows that a `RejectionSampler` returned."""
+    """Add the pending counts of a `RejectionSampler` to rows of the delivery log."""
     if counts:
-        connection.all(_ADD_SKIPPED, [{"of_delivery": row, "more": more} for row, more in counts])
+        connection.all(
+            _ADD_SKIPPED_COUNT, [{"of_delivery": row, "more": more} for row, more in counts]
+        )
 
 
-#: Minimum interval between updates of the time of last use, to limit writes.
+#: Minimum interval between updates of a key's last use, to limit writes.
 KEY_USE_UPDATE_INTERVAL = timedelta(minutes=1)
 
 
 class UnknownReceiverError(NotFoundError):
-    """There is no integration with this URL."""
+    """No integration has the requested URL."""
 
 
 class WrongKeyError(DomainError):
@@ -108,7 +111,7 @@ class OverLimitError(DomainError):
 
 
 class BusyError(OverLimitError):
-    """The rate limit is exceeded, and the sender retries after a 503 but not after a 429."""
+    """The rate limit is exceeded. The sender retries after a 503 response, but not after a 429."""
 
 
 class NotJsonError(DomainError):
@@ -159,7 +162,7 @@ class ReceiverRow(NamedTuple):
     previous_key_expires_at: datetime | None
     previous_key_last_used_at: datetime | None
     key_last_used_at: datetime | None
-    #: Mapping as text, which is the key of the cache of parsed mappings.
+    #: Mapping as JSON text, which is the key in the cache of parsed mappings.
     mapping: str | None
     monitor_id: int | None
     accepts_key_in_url: bool
@@ -173,7 +176,7 @@ _ActiveIntegration = aliased(Integration)
 
 
 def build_taken_over_condition(project_id: InstrumentedAttribute[int]) -> Exists:
-    """Return the condition that an external tool has taken over the alerts of a project."""
+    """Return a condition that is true if an external tool has taken over a project's alerts."""
     return exists().where(
         _ActiveIntegration.project_id == project_id,
         or_(*(_ActiveIntegration.type == name for name in _EXCLUSIVE_TYPES)),
@@ -200,12 +203,12 @@ def _build_last_use(
     return case((used, bindparam("now", type_=last.type)), else_=last)
 
 
-_BY_IDENTIFIER = RECEIVER_QUERY.where(
+_RECEIVER_BY_IDENTIFIER_QUERY = RECEIVER_QUERY.where(
     Integration.endpoint_identifier == bindparam("identifier"),
     Project.path_key == bindparam("path"),
 )
 
-_OLDEST_OF_TYPE = (
+_OLDEST_RECEIVER_QUERY = (
     RECEIVER_QUERY.where(
         Project.path_key == bindparam("path"), Integration.type == bindparam("type")
     )
@@ -213,22 +216,25 @@ _OLDEST_OF_TYPE = (
     .limit(1)
 )
 
-#: Senders do not follow redirects, so former paths of a project keep receiving deliveries. A former
-#: path is only used if no project has this path now.
-_AT_FORMER_PATH = RECEIVER_QUERY.join(
+#: Query for a receiver at a previous path of its project. Previous paths still receive deliveries,
+#: since senders do not follow redirects. A previous path is only used if no project currently has
+#: this path.
+_PREVIOUS_PATH_QUERY = RECEIVER_QUERY.join(
     FormerPath, FormerPath.project_id == Integration.project_id
 ).where(FormerPath.path_key == bindparam("path"))
 
-_FORMER_BY_IDENTIFIER = _AT_FORMER_PATH.where(
+_PREVIOUS_PATH_BY_IDENTIFIER_QUERY = _PREVIOUS_PATH_QUERY.where(
     Integration.endpoint_identifier == bindparam("identifier")
 )
 
-_FORMER_OLDEST_OF_TYPE = (
-    _AT_FORMER_PATH.where(Integration.type == bindparam("type")).order_by(Integration.id).limit(1)
+_PREVIOUS_PATH_OLDEST_QUERY = (
+    _PREVIOUS_PATH_QUERY.where(Integration.type == bindparam("type"))
+    .order_by(Integration.id)
+    .limit(1)
 )
 
 _EVENT_TYPES = tuple(each.name for each in FORMATS if each.accepts_events)
-_BY_KEY = RECEIVER_QUERY.where(
+_RECEIVER_BY_KEY_QUERY = RECEIVER_QUERY.where(
     or_(
         Integration.key_digest == bindparam("digest"),
         and_(
@@ -240,8 +246,9 @@ _BY_KEY = RECEIVER_QUERY.where(
     Project.deleted_at.is_(None),
 )
 
-#: Update that finds the key by its digest, since the current key may have become the previous one.
-_RECORD_USE = (
+#: UPDATE statement that finds the key by its digest, since the current key may have become the
+#: previous key.
+_RECORD_KEY_USE = (
     update(Integration)
     .where(
         Integration.id == bindparam("integration_id"),
@@ -268,7 +275,7 @@ _KEY_IS_MALFORMED = (
 
 _KEY_IN_URL_IS_REJECTED = (
     'This integration does not accept a key in the URL. Send "Authorization: Bearer KEY", or turn '
-    'on "Accept the key in the URL" on its page.'
+    'on "Accept the key in the URL" on the integration\'s page.'
 )
 
 
@@ -277,11 +284,13 @@ def get_receiver_by_identifier(
 ) -> Receiver:
     """Return the receiver with this endpoint identifier.
 
-    Raise UnknownReceiverError if there is none.
+    Raise UnknownReceiverError if no receiver matches.
     """
     parameters = {"identifier": identifier, "path": fold(project_path)}
-    found = connection.look_up(_BY_IDENTIFIER, parameters)
-    return _build_receiver(found or connection.look_up(_FORMER_BY_IDENTIFIER, parameters), now)
+    found = connection.look_up(_RECEIVER_BY_IDENTIFIER_QUERY, parameters)
+    return _build_receiver(
+        found or connection.look_up(_PREVIOUS_PATH_BY_IDENTIFIER_QUERY, parameters), now
+    )
 
 
 def get_oldest_receiver(
@@ -293,11 +302,13 @@ def get_oldest_receiver(
 ) -> Receiver:
     """Return a project's oldest receiver of a format.
 
-    Raise UnknownReceiverError if there is none.
+    Raise UnknownReceiverError if no receiver matches.
     """
     parameters = {"type": body_format.name, "path": fold(project_path)}
-    found = connection.look_up(_OLDEST_OF_TYPE, parameters)
-    return _build_receiver(found or connection.look_up(_FORMER_OLDEST_OF_TYPE, parameters), now)
+    found = connection.look_up(_OLDEST_RECEIVER_QUERY, parameters)
+    return _build_receiver(
+        found or connection.look_up(_PREVIOUS_PATH_OLDEST_QUERY, parameters), now
+    )
 
 
 def get_receiver_by_key(
@@ -305,10 +316,10 @@ def get_receiver_by_key(
 ) -> Receiver:
     """Return the HTTP receiver with this key.
 
-    Raise UnknownReceiverError if there is none.
+    Raise UnknownReceiverError if no receiver matches.
     """
     for digest in keyring.digests(key, CredentialType.INTEGRATION_KEY):
-        rows = connection.look_up(_BY_KEY, {"digest": digest, "now": now})
+        rows = connection.look_up(_RECEIVER_BY_KEY_QUERY, {"digest": digest, "now": now})
         if rows:
             return _build_receiver(rows, now)
     raise UnknownReceiverError("'routing_key' is not the key of an HTTP endpoint")
@@ -317,11 +328,11 @@ def get_receiver_by_key(
 def get_matching_key(receiver: Receiver, key: str, *, keyring: Keyring) -> ValidKey:
     """Return the valid key of a receiver that matches the given key.
 
-    Raise WrongKeyError if none matches.
+    Raise WrongKeyError if no key matches.
     """
-    for live in receiver.keys:
-        if keyring.matches(key, [live.digest]):
-            return live
+    for valid in receiver.keys:
+        if keyring.matches(key, [valid.digest]):
+            return valid
     raise WrongKeyError("The authorization key is wrong.")
 
 
@@ -330,9 +341,9 @@ def get_metrics_receiver(
 ) -> Receiver:
     """Return the receiver with the URL `PATH/prometheus/alerts/notify.json`.
 
-    This is the oldest Prometheus receiver of the project PATH, or the oldest HTTP receiver of the
-    project `PATH/prometheus`. Since projects cannot be nested, at most one of them exists. Raise
-    UnknownReceiverError if there is no receiver.
+    The URL belongs to the oldest Prometheus receiver of the project PATH, or to the oldest HTTP
+    receiver of the project `PATH/prometheus`. Since projects cannot be nested, at most one of these
+    projects exists. Raise UnknownReceiverError if there is no receiver.
     """
     with suppress(UnknownReceiverError):
         return get_oldest_receiver(project_path, PROMETHEUS, connection=connection, now=now)
@@ -367,7 +378,7 @@ def _build_receiver(rows: Sequence[Row], now: datetime) -> Receiver:
 def parse_authorization_key(authorization: str | None) -> str:
     """Return the key in a Bearer header, or the password in a Basic header without a user name.
 
-    Raise WrongKeyError if there is none.
+    Raise WrongKeyError if there is no key.
     """
     scheme, _, rest = (authorization or "").partition(" ")
     key = ""
@@ -384,7 +395,7 @@ def parse_authorization_key(authorization: str | None) -> str:
 
 
 def get_key_in_url(receiver: Receiver, given: str | None) -> str | None:
-    """Return the key in the URL of a request, or None if there is none.
+    """Return the key in the URL of a request, or None if the URL contains no key.
 
     Raise WrongKeyError if the integration does not accept keys in URLs.
     """
@@ -396,7 +407,7 @@ def get_key_in_url(receiver: Receiver, given: str | None) -> str | None:
 def check_accepts_alerts(receiver: Receiver) -> None:
     """Raise DisabledReceiverError if the integration or its project does not accept alerts.
 
-    This is also the case while an external on-call tool is active.
+    A project does not accept alerts while an external on-call tool is active.
     """
     if receiver.is_archived:
         message = "This project is archived and does not accept alerts. An owner can unarchive it."
@@ -416,4 +427,4 @@ def record_integration_key_use(
 ) -> None:
     """Store the time at which a key was last used."""
     parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
-    connection.all(_RECORD_USE, parameters)
+    connection.all(_RECORD_KEY_USE, parameters)

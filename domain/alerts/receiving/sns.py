@@ -1,8 +1,8 @@
-"""Confirms subscriptions to topics of Amazon SNS, whose notifications are alerts.
+"""Confirms subscriptions to Amazon SNS topics, whose notifications are alerts.
 
 See https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html. A confirmation
-request contains the URL of a certificate and the URL that confirms the subscription. Before
-anything is confirmed, both URLs must belong to Amazon SNS, and the certificate must verify the
+request contains the URL of a certificate and the URL that confirms the subscription. Before a
+subscription is confirmed, both URLs must belong to Amazon SNS, and the certificate must verify the
 signature.
 """
 
@@ -23,7 +23,7 @@ from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
-#: Header of all requests of Amazon SNS, and its values for requests other than notifications.
+#: Header of all requests from Amazon SNS, and its values in requests other than notifications.
 TYPE_HEADER = "x-amz-sns-message-type"
 CONFIRMATION_TYPE = "SubscriptionConfirmation"
 UNSUBSCRIPTION_TYPE = "UnsubscribeConfirmation"
@@ -42,13 +42,13 @@ HttpGet = Callable[[OutgoingUrl], tuple[int, bytes]]
 class UnconfirmedSubscriptionError(NoValidItemError):
     """The request contains no alert, and its subscription cannot be confirmed.
 
-    The message is the reason.
+    The message states the reason.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ConfirmationRequest:
-    """The members of a confirmation request, all of which are texts."""
+    """The members of a confirmation request, all of which are strings."""
 
     members: Mapping[str, str]
     certificate_url: OutgoingUrl

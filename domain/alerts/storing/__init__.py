@@ -1,1 +1,1 @@
-"""Stores deliveries. Each opens, updates or resolves alerts in one transaction."""
+"""Stores deliveries. Each delivery opens, updates or resolves alerts in one transaction."""

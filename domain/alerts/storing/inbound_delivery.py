@@ -12,7 +12,7 @@ from domain.alerts.storing.lifecycle import Arrival
 from domain.core.database.statements import StatementConnection
 from domain.core.errors import DomainError
 
-#: Maximum duration in the column, in microseconds, which is more than half an hour.
+#: Maximum value of the duration column, in microseconds, which is more than half an hour.
 _MAX_DURATION_MICROSECONDS = 2**31 - 1
 
 
@@ -23,7 +23,7 @@ class ReceiverContext:
     connection: StatementConnection
     #: Function that returns the exclusive size limit for bodies of a format, in bytes.
     body_limit: Callable[[AlertFormat], int]
-    #: Time after a recovery during which copies of its alert count as late.
+    #: Period after a recovery during which copies of the resolved alert count as late.
     late_copies: timedelta
     #: Function that returns the status code of the response for an error.
     status_of: Callable[[DomainError], int]
@@ -34,15 +34,15 @@ class InboundDelivery:
     """The body of a request, its sender, and the integration that receives it."""
 
     project_id: int
-    #: ID of the integration, or None for reports of the service itself.
+    #: ID of the integration, or None for reports from the service itself.
     integration_id: int | None
     #: Name of the format.
     format: str
     #: IP address of the client, or name of the user who sent a test alert.
     sender: str
     body: bytes = field(repr=False)
-    #: Size of the body as received, in bytes. It is also set if the body was rejected without
-    #: reading.
+    #: Size of the body as received, in bytes. It is also set if the body was rejected without being
+    #: read.
     size: int
     received_at: datetime
     #: Time at which the request arrived, measured by `time.perf_counter_ns`.
@@ -54,8 +54,8 @@ class InboundDelivery:
     is_test: bool = False
     #: User agent of the client. It is stored if the delivery is rejected.
     user_agent: str | None = None
-    #: Time after a recovery during which copies of its alert count as late. It is zero for bodies
-    #: without copies.
+    #: Period after a recovery during which copies of the resolved alert count as late. It is zero
+    #: for bodies without copies.
     late_copies: timedelta = timedelta(0)
     #: Time at which a replayed body first arrived.
     first_received_at: datetime | None = None

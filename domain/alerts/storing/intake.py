@@ -8,10 +8,10 @@ There are two ways to store a delivery:
   `lifecycle.plan_intake` decides what to change, and `postgres_batch` or `sqlite_batch` writes the
   plan.
 
-The lock is the row of the project's alert counter. Each batch takes it before any other lock.
-Therefore, two webhooks with the same items in opposite order wait for each other instead of causing
-a deadlock. A single alert may open an alert that is also part of a batch being planned. Then the
-unique index on open fingerprints rejects the batch, and `transact` repeats it.
+The row of the project's alert counter is used as the lock. Each batch takes this lock before any
+other lock. Therefore, two webhooks with the same items in opposite order wait for each other
+instead of causing a deadlock. A single alert may open an alert that is also part of a batch being
+planned. Then the unique index on open fingerprints rejects the batch, and `transact` repeats it.
 
 Events other than triggers acknowledge or resolve an open alert, or are only logged. Their delivery
 is always stored, so that the log shows the outcome.
@@ -84,9 +84,9 @@ def store_follow_up_event(
     *,
     connection: StatementConnection,
 ) -> IntakeResult:
-    """Store an event that is not a trigger, within the transaction of the connection.
+    """Store an event that is not a trigger, within the connection's transaction.
 
-    The caller has locked the project.
+    The caller must have locked the project.
     """
     match event.action:
         case EventAction.RESOLVE:
@@ -103,7 +103,7 @@ def _get_batch_module(connection: StatementConnection) -> ModuleType:
 def _store_delivery_only(
     parsed: ParsedBody, delivery: InboundDelivery, *warnings: str, connection: StatementConnection
 ) -> IntakeResult:
-    """Store only the delivery."""
+    """Store a delivery that changes no alerts."""
     logged = replace(parsed, alerts=(), parse_warnings=(*parsed.parse_warnings, *warnings))
     nothing = IntakePlan((), Counter(), {}, {}, ())
     delivery_id, _ = _get_batch_module(connection).store_plan(
@@ -147,7 +147,7 @@ def _acknowledge_alert(
 
 
 def _build_note_values(found: OpenAlertRow, now: datetime) -> dict[str, object]:
-    """Return an entry of the activity without a user, since the sender acknowledged the alert."""
+    """Return an activity entry without a user, since the sender acknowledged the alert."""
     return {
         "alert_id": found.id,
         "user_id": None,
@@ -161,7 +161,7 @@ def _build_note_values(found: OpenAlertRow, now: datetime) -> dict[str, object]:
 def store_alerts(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
-    """Store the alerts of a body, and return the result for each.
+    """Store the alerts in a body, and return the result for each alert.
 
     An event other than a trigger acknowledges or resolves the open alert with its fingerprint.
     """
@@ -176,7 +176,7 @@ def store_alerts(
 def store_alerts_in_transaction(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
-    """Store the alerts of a body within the transaction of the connection, always as a batch."""
+    """Store the alerts in a body within the connection's transaction, always as a batch."""
     return _store_as_batch(
         _combine_body_with_monitor(parsed, delivery), delivery, connection=connection
     )
@@ -185,7 +185,7 @@ def store_alerts_in_transaction(
 def _store_as_batch(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
-    batch: ModuleType = sqlite_batch  # Transactions of SQLite exclude each other.
+    batch: ModuleType = sqlite_batch  # SQLite transactions exclude each other.
     if connection.dialect_name == "postgresql":
         batch = postgres_batch
         batch.lock_alert_counter(delivery.project_id, connection=connection)
@@ -201,7 +201,7 @@ def _store_as_batch(
 def preview_outcomes(
     alerts: Sequence[IncomingAlert], delivery: InboundDelivery, *, connection: StatementConnection
 ) -> tuple[ItemOutcome, ...]:
-    """Return the outcome that each alert of a delivery would have, without changing anything."""
+    """Return the outcome that each alert in a delivery would have, without changing anything."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
     alerts = [_combine_alert_with_monitor(each, delivery) for each in alerts]
     known = batch.find_existing_alerts(alerts, delivery.project_id, connection=connection)
@@ -209,7 +209,7 @@ def preview_outcomes(
 
 
 def _combine_body_with_monitor(parsed: ParsedBody, delivery: InboundDelivery) -> ParsedBody:
-    """Combine the fingerprints of a body with the monitor of its integration."""
+    """Combine the fingerprints in a body with the monitor of its integration."""
     if not delivery.monitor_id:
         return parsed
     alerts = tuple(_combine_alert_with_monitor(each, delivery) for each in parsed.alerts)

@@ -30,7 +30,7 @@ class IntakeResult:
 
 
 def build_intake_result(decided: IntakePlan, delivery_id: int, iids: Sequence[int]) -> IntakeResult:
-    """Return the result of a stored plan; `iids` are the numbers of `IntakePlan.new` in order."""
+    """Return the result of a stored plan. `iids` are the numbers of the new alerts, in order."""
     by_item: list[IntakeItem] = []
     first: dict[int, IntakeItem] = {}
     for outcome in decided.outcomes:

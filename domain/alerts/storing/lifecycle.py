@@ -1,7 +1,7 @@
 """Decides how incoming alerts change stored alerts, without access to the database.
 
 `plan_intake` takes the items of a delivery and the stored alerts with the same fingerprints, and
-returns the changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
+returns the changes to write. The modules `postgres_batch` and `sqlite_batch` write these changes.
 """
 
 from collections import Counter
@@ -37,8 +37,8 @@ class Action(StrEnum):
     RESOLVED = "resolved"
     UNCHANGED = "unchanged"
     STORED_AS_RESOLVED = "stored as resolved"
-    #: Copy of an alert that was resolved before the copy arrived. Occurrences store it with the
-    #: rank of JOINED and with `is_late`.
+    #: The item is a copy of an alert that was resolved before the copy arrived. Occurrences store
+    #: this action with the rank of JOINED and with `is_late`.
     LATE = "arrived late"
 
     def __init__(self, word: str) -> None:
@@ -58,7 +58,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class StoredAlert:
-    """A stored alert: the open alert with a fingerprint, or else the last resolved one."""
+    """A stored alert: the open alert with a fingerprint, or else the last resolved alert."""
 
     alert_id: int
     iid: int
@@ -66,7 +66,7 @@ class StoredAlert:
     started_at: datetime
     #: End of the alert, or None while it is open.
     ended_at: datetime | None
-    #: Time of the recovery. It is None if no report resolved the alert, so its cause may persist.
+    #: Time of the recovery, or None if no report resolved the alert, so that its cause may persist.
     recovery_received_at: datetime | None = None
     #: ID of the alert's integration. It is only read on SQLite.
     integration_id: int | None = None
@@ -76,7 +76,7 @@ class StoredAlert:
 class PlannedAlert:
     """An alert that an earlier item of the batch creates.
 
-    `index` is its position in `IntakePlan.new`.
+    `index` is the position of the alert in `IntakePlan.new`.
     """
 
     index: int
@@ -161,7 +161,7 @@ def can_match_resolved_alert(incoming: IncomingAlert) -> bool:
 def decide_item_effect(
     existing: MatchedAlert | None, incoming: IncomingAlert, arrival: Arrival
 ) -> ItemDecision:
-    """Decide how an item changes the alert with its fingerprint.
+    """Decide how an item changes the alert with the same fingerprint.
 
     An item without a fingerprint matches no alert. It opens a new alert, or is stored as resolved.
     """
@@ -185,8 +185,9 @@ def decide_item_effect(
 
 def _is_late_copy(resolved: MatchedAlert, incoming: IncomingAlert, arrival: Arrival) -> bool:
     ended_at, recovered_at = resolved.ended_at, resolved.recovery_received_at
-    # Senders with a constant start fire again after a recovery. Others still fire although
-    # something other than a report resolved the alert. Both must open a new alert.
+    # Two kinds of reports must open a new alert: reports of a new problem from senders with a
+    # constant start, and reports of a problem that persists although its alert was resolved by
+    # something other than a report.
     if incoming.reported_start is None or ended_at is None or recovered_at is None:
         return False
     is_recent = arrival.recovered_after < recovered_at < arrival.recovered_before
@@ -195,7 +196,7 @@ def _is_late_copy(resolved: MatchedAlert, incoming: IncomingAlert, arrival: Arri
 
 @dataclass(frozen=True, slots=True)
 class NewAlert:
-    """An alert to create. `resolved_at` is None if it is open."""
+    """An alert to create. `resolved_at` is None if the alert is open."""
 
     incoming: IncomingAlert
     events: int
@@ -213,7 +214,7 @@ class StoredAlertOutcome:
 
     alert_id: int
     iid: int
-    #: Title after all items of the batch.
+    #: Title of the alert after all items of the batch have been applied.
     title: str
     action: Action
     #: Warning about a result that the sender may not expect, or None.
@@ -226,7 +227,7 @@ class StoredAlertOutcome:
 class NewAlertOutcome:
     """The outcome of an item that created an alert, or matched an alert of the same batch.
 
-    `index` is its position in `IntakePlan.new`.
+    `index` is the position of the alert in `IntakePlan.new`.
     """
 
     index: int
@@ -239,16 +240,16 @@ ItemOutcome = StoredAlertOutcome | NewAlertOutcome
 
 @dataclass(frozen=True, slots=True)
 class IntakePlan:
-    """The changes of a batch.
+    """The changes that a batch makes.
 
     Resolutions must be written before new alerts. A batch may resolve an alert and open the next
-    one with the same fingerprint.
+    alert with the same fingerprint.
     """
 
     #: New alerts in the order in which they first appear.
     new: tuple[NewAlert, ...]
     #: Number of events to add to each stored alert, by its ID.
-    bumps: Mapping[int, int]
+    added_events: Mapping[int, int]
     #: Latest report of each stored open alert and the index of its item, by the alert's ID.
     reported: Mapping[int, tuple[ReportedFields, int]]
     #: End of each stored alert to resolve, by its ID.
@@ -267,7 +268,7 @@ class _IntakePlanDraft:
     reported: dict[int, tuple[ReportedFields, int]] = field(default_factory=dict)
     resolutions: dict[int, datetime] = field(default_factory=dict)
 
-    def create(self, incoming: IncomingAlert) -> MatchedAlert:
+    def add_new_alert(self, incoming: IncomingAlert) -> MatchedAlert:
         self.new.append(NewAlert(incoming, events=1, resolved_at=incoming.ended_at))
         recovered_at = None if incoming.ended_at is None else self.arrival.received_at
         return PlannedAlert(len(self.new) - 1, incoming.started_at, incoming.ended_at, recovered_at)
@@ -281,12 +282,12 @@ class _IntakePlanDraft:
                 self.new[index] = replace(drafted, events=drafted.events + 1)
         return alert
 
-    def join(self, alert: MatchedAlert, incoming: IncomingAlert) -> MatchedAlert:
+    def join_alert(self, alert: MatchedAlert, incoming: IncomingAlert) -> MatchedAlert:
         match alert:
             case StoredAlert(alert_id=alert_id):
                 report = get_reported_fields(incoming)
                 if alert_id in self.reported:
-                    report = report.merge_over_stored(self.reported[alert_id][0])
+                    report = report.merge_over_earlier(self.reported[alert_id][0])
                 self.reported[alert_id] = report, incoming.item_index
                 self.bumps[alert_id] += 1
             case PlannedAlert(index=index):
@@ -295,7 +296,7 @@ class _IntakePlanDraft:
                 self.new[index] = replace(drafted, incoming=updated, events=drafted.events + 1)
         return alert
 
-    def close(self, alert: MatchedAlert, ended_at: datetime) -> MatchedAlert:
+    def resolve_alert(self, alert: MatchedAlert, ended_at: datetime) -> MatchedAlert:
         match alert:
             case StoredAlert():
                 self.resolutions[alert.alert_id] = ended_at
@@ -304,16 +305,16 @@ class _IntakePlanDraft:
         recovered_at = self.arrival.received_at
         return replace(alert, ended_at=ended_at, recovery_received_at=recovered_at)
 
-    def apply(self, decision: ItemDecision, incoming: IncomingAlert) -> MatchedAlert:
+    def apply_decision(self, decision: ItemDecision, incoming: IncomingAlert) -> MatchedAlert:
         match decision:
             case OpenAlertDecision() | StoreResolvedAlertDecision():
-                return self.create(incoming)
+                return self.add_new_alert(incoming)
             case JoinAlertDecision(alert=alert):
-                return self.join(alert, incoming)
+                return self.join_alert(alert, incoming)
             case LateCopyDecision(alert=alert):
                 return self.count_event(alert)
             case ResolveAlertDecision(alert=alert, ended_at=ended_at):
-                return self.close(alert, ended_at)
+                return self.resolve_alert(alert, ended_at)
             case KeepResolvedAlertDecision(alert=alert):
                 return alert
 
@@ -321,10 +322,10 @@ class _IntakePlanDraft:
 def plan_intake(
     incoming: Iterable[IncomingAlert], existing: Mapping[bytes, StoredAlert], arrival: Arrival
 ) -> IntakePlan:
-    """Return the changes of a batch, and the outcome of each of its items.
+    """Return the changes that a batch makes, and the outcome of each of its items.
 
     `existing` contains the stored alert for each fingerprint. Items are applied in order: each item
-    matches the alert with its fingerprint in the state after the earlier items.
+    is matched with the alert in the state after the earlier items.
     """
     known: dict[bytes, MatchedAlert] = dict(existing)
     draft = _IntakePlanDraft(arrival)
@@ -332,7 +333,7 @@ def plan_intake(
     for item in incoming:
         matched = known.get(item.fingerprint) if item.fingerprint is not None else None
         decision = decide_item_effect(matched, item, arrival)
-        alert = draft.apply(decision, item)
+        alert = draft.apply_decision(decision, item)
         if item.fingerprint is not None:
             known[item.fingerprint] = alert
         decided.append((alert, decision))

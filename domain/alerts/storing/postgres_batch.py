@@ -1,12 +1,13 @@
 """Stores a delivery with any number of items on Postgres, with one query and one write statement.
 
-Rows are passed as JSON, since serializing and parsing it is faster than writing arrays with
+Rows are passed as JSON, since serializing and parsing JSON is faster than writing arrays with
 psycopg.
 
 A statement is planned once per connection, possibly while the tables are almost empty. The same
-plan is still used when the tables are large. Therefore, no part may seem cheaper with a full table
-scan. Alerts are looked up one fingerprint at a time. Rows to update are selected by comparing a
-text column with a constant, for which the planner expects few rows.
+plan is still used when the tables are large. Therefore, a full table scan must not seem cheaper to
+the planner for any part of a statement. Alerts are looked up one fingerprint at a time. Rows to
+update are selected by comparing a text column with a constant, for which the planner expects few
+rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,10 +37,10 @@ _LOCK_COUNTER = text(
     "SELECT last_iid FROM alert_counters WHERE project_id = :project_id FOR UPDATE"
 )
 
-#: Query for open alerts and, for items that can belong to a resolved alert, the last resolved one.
-#: With `project_id + 0` and the ORDER BY, the planner can only use the indexes that begin with the
-#: fingerprint (migration 0051).
-_FIND_EXISTING = text(
+#: Query for open alerts and, for items that can belong to a resolved alert, the last resolved
+#: alert. With `project_id + 0` and the ORDER BY, the planner can only use the indexes that begin
+#: with the fingerprint (migration 0051).
+_FIND_EXISTING_ALERTS = text(
     """
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,
   CAST(NULL AS timestamptz) AS ended_at, CAST(NULL AS timestamptz) AS recovery_received_at
@@ -65,7 +66,7 @@ WHERE met.status = 'resolved'
 )
 
 #: Statement that writes a plan. `count(*)` of the updated rows makes the updates happen before the
-#: inserts. A body may resolve an alert and open the next one with the same fingerprint.
+#: inserts. A body may resolve an alert and open the next alert with the same fingerprint.
 _STORE_PLAN = text(
     f"""
 WITH touched AS MATERIALIZED (
@@ -136,7 +137,7 @@ SELECT delivery.id AS delivery_id, taken.iids FROM delivery, taken
 def lock_alert_counter(project_id: int, *, connection: StatementConnection) -> None:
     """Lock the project's alert counter until the end of the transaction.
 
-    Batches and manual changes of the status take this lock first.
+    Batches and manual status changes take this lock first.
     """
     connection.all(_LOCK_COUNTER, {"project_id": project_id})
 
@@ -144,7 +145,7 @@ def lock_alert_counter(project_id: int, *, connection: StatementConnection) -> N
 def find_existing_alerts(
     alerts: Sequence[IncomingAlert], project_id: int, *, connection: StatementConnection
 ) -> dict[bytes, StoredAlert]:
-    """Return the open alert for each fingerprint, or the last resolved one if it may match."""
+    """Return the open alert for each fingerprint, or the last resolved alert if it may match."""
     fingerprints = {alert.fingerprint for alert in alerts}
     looking_back = {alert.fingerprint for alert in alerts if can_match_resolved_alert(alert)}
     parameters = {
@@ -153,7 +154,9 @@ def find_existing_alerts(
         "looking_back": list(looking_back - {None}),
     }
     found: dict[bytes, StoredAlert] = {}
-    for alert_id, iid, title, fingerprint, *span in connection.all(_FIND_EXISTING, parameters):
+    for alert_id, iid, title, fingerprint, *span in connection.all(
+        _FIND_EXISTING_ALERTS, parameters
+    ):
         is_open = span[1] is None
         if is_open or fingerprint not in found:
             found[fingerprint] = StoredAlert(alert_id, iid, title, *span)
@@ -184,7 +187,7 @@ def store_plan(
 def _build_alert_rows(decided: IntakePlan) -> Iterator[dict[str, object]]:
     for ordinal, new in enumerate(decided.new, 1):
         yield {"row_state": "new", "ordinal": ordinal, **_build_new_alert_values(new)}
-    for alert_id in decided.bumps.keys() | decided.resolutions.keys():
+    for alert_id in decided.added_events.keys() | decided.resolutions.keys():
         ended_at = decided.resolutions.get(alert_id)
         reported, item_index = decided.reported.get(alert_id, (None, 0))
         yield {
@@ -192,7 +195,7 @@ def _build_alert_rows(decided: IntakePlan) -> Iterator[dict[str, object]]:
             "item_index": item_index,
             "row_state": "stored",
             "id": alert_id,
-            "events": decided.bumps.get(alert_id, 0),
+            "events": decided.added_events.get(alert_id, 0),
             "status": None if ended_at is None else RESOLVED,
             "ended_at": ended_at,
         }

@@ -1,7 +1,7 @@
 """Fields of an alert that each report can change, and the SQL that changes them.
 
-The latest report is used. A field that a report omits keeps its value. For example, a report
-without a severity does not make an alert critical, although critical is the default.
+The latest report determines the fields. A field that a report omits keeps its value. For example, a
+report without a severity does not make an alert critical, although critical is the default.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from domain.alerts.reading.incoming import IncomingAlert
 
-#: Columns whose changes appear in the activity. A trigger records them (migration 0051).
+#: Columns whose changes appear in the activity. A trigger records the changes (migration 0051).
 RECORDED_COLUMNS = (
     "severity",
     "title",
@@ -20,7 +20,7 @@ RECORDED_COLUMNS = (
     "hosts",
     "query",
 )
-#: All columns that a report changes.
+#: All columns that a report can change.
 REPORTED_COLUMNS = (*RECORDED_COLUMNS, "severity_reason")
 
 
@@ -36,7 +36,7 @@ class ReportedFields(NamedTuple):
     hosts: str | None
     query: str | None
 
-    def merge_over_stored(self, earlier: "ReportedFields") -> "ReportedFields":
+    def merge_over_earlier(self, earlier: "ReportedFields") -> "ReportedFields":
         """Merge the fields of two reports. The values of this report take precedence."""
         own = {name: getattr(self, name) for name in REPORTED_COLUMNS}
         return earlier._replace(
@@ -60,10 +60,10 @@ def get_reported_fields(alert: IncomingAlert) -> ReportedFields:
 
 
 def apply_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAlert:
-    """Return an alert that is not stored yet, updated by a later item of the same delivery."""
+    """Return an alert that is not stored yet, updated by a later item in the same delivery."""
     left_out = later.left_out
     before = get_reported_fields(alert)
-    is_unchanged = get_reported_fields(later).merge_over_stored(before) == before
+    is_unchanged = get_reported_fields(later).merge_over_earlier(before) == before
     return replace(
         alert,
         title=alert.title if "title" in left_out else later.title,
@@ -80,11 +80,11 @@ def apply_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAl
 
 
 def build_set_clause(values: Mapping[str, str], *, delivery_id: str, item_index: str) -> str:
-    """Return the SET clause of an UPDATE of `alerts` for a report.
+    """Return the SET clause of an UPDATE statement that applies a report to `alerts`.
 
-    `values` contains an SQL expression for each of REPORTED_COLUMNS; NULL means that the report
-    omits it. If no shown column changes, the row keeps its delivery_id and item_index. Then no
-    index has to be updated, and no trigger fires.
+    `values` contains an SQL expression for each column in REPORTED_COLUMNS; NULL means that the
+    report omits the column. If no recorded column changes, the row keeps its delivery_id and
+    item_index. In this case, no index must be updated, and no trigger fires.
     """
     updated = {name: f"coalesce({values[name]}, alerts.{name})" for name in REPORTED_COLUMNS}
     before = ", ".join(f"alerts.{name}" for name in RECORDED_COLUMNS)

@@ -1,10 +1,10 @@
 """Stores the most common delivery, one firing alert on Postgres, with a single statement.
 
-If an open alert has the fingerprint, the statement adds an event to it and updates its reported
-fields. Otherwise, it takes the next number of the project and opens an alert. It also inserts the
-delivery and the occurrence. If two requests open the same alert at the same time, one of the
-statements stores nothing. Its delivery is then stored as a batch, and the number that it took
-remains unused.
+If an open alert has the same fingerprint, the statement adds an event to it and updates its
+reported fields. Otherwise, it takes the next number of the project and opens an alert. The
+statement also inserts the delivery and the occurrence. If two requests open the same alert at the
+same time, one of the statements stores nothing. Its delivery is then stored as a batch, and the
+number that it took remains unused.
 
 With `project_id + 0`, the planner can only use the indexes that begin with the fingerprint
 (migration 0051).
@@ -110,8 +110,8 @@ def store_single_alert(
     """Store the only alert of a body, which is firing and has a fingerprint.
 
     In two cases, return None without storing anything. Either the alert may be a late copy of a
-    resolved alert, or another request has just opened the same alert. Both are rare, and handling
-    them here would slow down every execution of the statement.
+    resolved alert, or another request has just opened the same alert. Both cases are rare, and
+    handling them here would slow down every execution of the statement.
     """
     (alert,) = parsed.alerts
     values = build_alert_values(alert, delivery)

@@ -83,7 +83,7 @@ _LAST_RESOLVED_ALERTS_QUERY = EXISTING_ALERTS_QUERY.where(
 def find_existing_alerts(
     alerts: Sequence[IncomingAlert], project_id: int, *, connection: StatementConnection
 ) -> dict[bytes, StoredAlert]:
-    """Return the open alert for each fingerprint, or the last resolved one if it may match."""
+    """Return the open alert for each fingerprint, or the last resolved alert if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
     found = _look_up_alerts(_OPEN_ALERTS_QUERY, wanted, project_id, connection=connection)
     unknown = wanted - found.keys()
@@ -164,7 +164,7 @@ def store_plan(
 
 
 def _build_reporter_rows(decided: IntakePlan, delivery: InboundDelivery) -> list[dict[str, object]]:
-    """Return rows that add the integration as a reporter of alerts of other integrations."""
+    """Return rows that add the integration as a reporter of other integrations' alerts."""
     if delivery.integration_id is None:
         return []
     others = {
@@ -232,7 +232,7 @@ def _update_existing(
     now = delivery.received_at
     bumps = [
         {"alert_id": alert_id, "more": more, "now": now}
-        for alert_id, more in sorted(decided.bumps.items())
+        for alert_id, more in sorted(decided.added_events.items())
     ]
     resolutions = [
         {"alert_id": alert_id, "ended": ended_at, "now": now}
@@ -281,7 +281,7 @@ def _insert_new_alerts(
     *,
     connection: StatementConnection,
 ) -> Sequence[int]:
-    """Insert new alerts of a delivery, and return their IDs in order.
+    """Insert the new alerts in a delivery, and return their IDs in order.
 
     `ids_to_use` contains the ID of the delivery and the numbers (iid) of the alerts.
     """

@@ -11,7 +11,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
 from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
 from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 
 CRITICAL, HIGH, MEDIUM, LOW, INFO = (
     Severity.CRITICAL,

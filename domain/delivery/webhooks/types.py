@@ -16,7 +16,7 @@ from domain.alerts.matching.conditions import (
 )
 from domain.alerts.reading.payload_fields import format_payload
 from domain.core.errors import InvalidError, QueryError
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 from domain.core.types.base import (
     GitLabQuery,
     KeysetQuery,
@@ -173,7 +173,7 @@ class WebhookBody(ConditionsBody):
     @property
     def details(self) -> EndpointDetails:
         """Return the requested properties."""
-        return EndpointDetails(url=self.url, events=self.events, conditions=self.conditions())
+        return EndpointDetails(url=self.url, events=self.events, conditions=self.build_conditions())
 
 
 class WebhookChangeBody(ConditionsBody):
@@ -192,7 +192,7 @@ class WebhookChangeBody(ConditionsBody):
         return EndpointDetails(
             url=present.url if self.url is None else self.url,
             events=present.events if self.events is None else self.events,
-            conditions=self.conditions(present.conditions),
+            conditions=self.build_conditions(present.conditions),
         )
 
 

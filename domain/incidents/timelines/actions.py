@@ -34,7 +34,7 @@ def list_alert_timeline(
 ) -> ListPage[TimelineItem]:
     """List the timeline of an alert.
 
-    It contains reports, pages, actions of users and deployments of the same time.
+    The timeline contains reports, pages, user actions, and deployments from the same period.
 
     Raise NotFoundError if the project has no such alert.
     """
@@ -61,7 +61,7 @@ def list_incident_timeline(
 ) -> ListPage[TimelineItem]:
     """List the timeline of an incident and its alerts.
 
-    It contains deployments of the same time.
+    The timeline also contains deployments from the same period.
 
     Raise NotFoundError if the project has no such incident.
     """

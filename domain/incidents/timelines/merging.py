@@ -1,7 +1,7 @@
-"""Merges rows of several tables into one list by time, in pages with a bounded cost.
+"""Merges rows from several tables into one chronological list, in pages with a bounded cost.
 
-Each source is read in its own order, from the end of the previous page. This puts each item in
-exactly one page, even if the clocks of hosts differ or rows have the same time.
+Each source is read in its own order, from the end of the previous page. Therefore, each item
+appears on exactly one page, even if the clocks of hosts differ or rows have the same time.
 """
 
 import re
@@ -16,8 +16,8 @@ from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 
 #: Position of an item in its source, as numbers that only increase or only decrease.
 TimelinePosition = tuple[int, ...]
-#: Maximum number of rows that are read from a source for a page. Some of them are joined into one
-#: line.
+#: Maximum number of rows that are read from a source for a page. Several rows may be joined into
+#: one line.
 MAX_ROWS_PER_SOURCE = 200
 _CURSOR_PART = re.compile(r"([a-z])([0-9]{1,19})(?:_([0-9]{1,19}))?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,8 +34,8 @@ class TimelineRow:
     joins: Hashable | None = None
 
 
-#: Function that returns rows after a position. It takes the position, the maximum number of rows,
-#: and whether the oldest rows come first.
+#: Function that returns rows after a position. Its arguments are the position, the maximum number
+#: of rows, and True if the oldest rows come first.
 RowReader = Callable[[TimelinePosition | None, int, bool], Sequence[TimelineRow]]
 
 
@@ -89,13 +89,13 @@ def merge_sources(
         )[::-1]
         for each in sources
     }
-    cut = {letter for letter, rows in waiting.items() if len(rows) > MAX_ROWS_PER_SOURCE}
+    truncated = {letter for letter, rows in waiting.items() if len(rows) > MAX_ROWS_PER_SOURCE}
     lines: list[list[TimelineRow]] = []
     while any(waiting.values()):
         letter = _find_next_source(waiting, is_oldest_first=is_oldest_first)
         row = waiting[letter][-1]
         # Unread rows of this source might come before the rows of other sources.
-        is_unknown = letter in cut and len(waiting[letter]) == 1
+        is_unknown = letter in truncated and len(waiting[letter]) == 1
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
         if is_unknown or (not joins and len(lines) == query.size):
             return ListPage(
@@ -115,7 +115,7 @@ def _find_next_source(
 ) -> str:
     """Return the source of the next row.
 
-    If several rows have the same time, the row of the earlier source counts as older.
+    If several rows have the same time, the row from the earlier source counts as older.
     """
     letters = [letter for letter, rows in waiting.items() if rows]
     if is_oldest_first:

@@ -1,4 +1,4 @@
-"""Sources of timelines: reports, activity, pages, deployments and entries of incidents."""
+"""Sources of timelines: reports, activity, pages, deployments and incident entries."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ from models import Alert, IncidentAlert
 
 #: Maximum time between a deployment and an alert that it may have caused.
 _MAX_TIME_AFTER_DEPLOYMENT = timedelta(hours=1)
-#: Maximum number of alerts in the timeline of an incident. The newest are used.
+#: Maximum number of alerts in the timeline of an incident. The newest alerts are used.
 MAX_TIMELINE_ALERTS = 500
 #: Kinds of alert activity that are shown in the timeline of an incident.
 _INCIDENT_ACTIVITY_KINDS = frozenset({NoteKind.STATUS, NoteKind.NOTE})
@@ -57,7 +57,7 @@ _ITEM_KINDS_BY_ACTIVITY = {
 
 
 def build_report_source(alert_id: int, *, session: Session) -> TimelineSource:
-    """Return the reports of an alert. Reports of the same sender without changes are joined."""
+    """Return a source of an alert's reports. Unchanged reports from the same sender are joined."""
 
     def read(
         following: TimelinePosition | None,
@@ -88,16 +88,16 @@ def _build_report_row(report: AlertOccurrence) -> TimelineRow:
 
 
 def build_alert_activity_source(alert_id: int, *, session: Session) -> TimelineSource:
-    """Return all activity of an alert: actions of users, changes by reports, and failed pages."""
+    """Return a source of an alert's activity: user actions, changes by reports, failed pages."""
     return _build_activity_source({alert_id: ()}, frozenset(NoteKind), session=session)
 
 
 def build_incident_activity_source(
     numbers: Mapping[int, int], *, session: Session
 ) -> TimelineSource:
-    """Return the actions of users on the alerts of an incident.
+    """Return a source of user actions on the alerts of an incident.
 
-    `numbers` contains the numbers (iid) of the alerts by their IDs.
+    `numbers` contains the numbers (iid) of the alerts, by alert ID.
     """
     alerts = {alert_id: (iid,) for alert_id, iid in numbers.items()}
     return _build_activity_source(alerts, _INCIDENT_ACTIVITY_KINDS, session=session)
@@ -143,7 +143,7 @@ def _build_activity_row(view: ActivityView, alerts: tuple[int, ...]) -> Timeline
 def build_page_source(
     alert_ids: Mapping[int, tuple[int, ...]], *, session: Session
 ) -> TimelineSource:
-    """Return the pages for alerts. The values of `alert_ids` become the `alerts` of the items."""
+    """Return a source of pages for alerts. `alert_ids` maps IDs to the `alerts` of the items."""
 
     def read(
         following: TimelinePosition | None,
@@ -179,7 +179,7 @@ def build_deployment_source(
     opened_at: datetime,
     ended_at: datetime | None,
 ) -> TimelineSource:
-    """Return deployments from an hour before an alert opened until its end.
+    """Return a source of deployments from an hour before an alert opened until the alert ended.
 
     If the viewer may not see environments, the source is empty.
     """
@@ -207,7 +207,7 @@ def build_deployment_source(
 def build_entry_source(
     incident_id: int, *, shows_internal: bool, session: Session
 ) -> TimelineSource:
-    """Return the comments on an incident and its changes."""
+    """Return a source of comments on an incident, and of changes to the incident."""
 
     def read(
         following: TimelinePosition | None,

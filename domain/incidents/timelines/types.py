@@ -27,12 +27,12 @@ class ItemKind(StrEnum):
     HANDLING = "handling"
     #: Page that was sent.
     PAGE = "page"
-    #: Reason why a person was not paged or not reached.
+    #: Reason why a user was not paged or not reached.
     UNREACHED = "unreached"
     #: Reason why no page was sent, or why paging is delayed, with the end of the delay.
     ESCALATION = "escalation"
     DEPLOYMENT = "deployment"
-    #: Change of an incident.
+    #: Change to an incident.
     INCIDENT = "incident"
     #: Alerts of an incident that were opened, or that a report resolved.
     OPENED = "opened"
@@ -48,16 +48,17 @@ class TimelineQuery(KeysetQuery):
 
 
 class TimelineItem(Resource):
-    """An item of a timeline. Fields that its kind does not have are null or empty."""
+    """An item in a timeline. Fields that do not apply to its kind are null or empty."""
 
     kind: ItemKind
     at: Time
     until: Time | None = Field(
-        default=None, description="Time of the last of several joined events."
+        default=None,
+        description="Time of the last event, if the item consists of several joined events.",
     )
     author: AlertAuthor | None = Field(
         default=None,
-        description="User who caused the item. Null if a report, rule or command caused it.",
+        description="User who caused the event. Null if a report, rule or command caused it.",
     )
     text: str = Field(
         default="",
@@ -66,7 +67,8 @@ class TimelineItem(Resource):
     )
     via: str | None = Field(
         default=None,
-        description="Source of the action, if the author used neither a page nor a token.",
+        description="Source of the action as a phrase. Null if the author used a web page or a "
+        "token.",
     )
     changes: tuple[AlertChange, ...] = Field(
         default=(), description="Fields that a report changed."
@@ -84,7 +86,7 @@ class TimelineItem(Resource):
         description="True to show the comment only to members with the Reporter role or higher.",
     )
     updated_at: Time | None = Field(
-        default=None, description="Time at which the comment was changed."
+        default=None, description="Time at which the comment was last changed."
     )
 
 
@@ -94,4 +96,4 @@ class IncidentSurroundings(Resource):
     on_call: tuple[ScheduleOnCall, ...] = Field(
         description="Users who are on call in the schedules of the project."
     )
-    runbooks: tuple[str, ...] = Field(description="Runbooks of the newest alerts of the incident.")
+    runbooks: tuple[str, ...] = Field(description="Runbooks of the incident's newest alerts.")

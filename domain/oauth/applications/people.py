@@ -53,7 +53,7 @@ def find_application_users(
 
 
 def _select_users(people: Select[int], *, session: Session) -> Select[int, str, str]:
-    # Selected by id: without statistics, the planner would read all users to find a few.
+    # Users are selected by id. If Postgres has no statistics, it would otherwise read all users.
     ids = session.scalars(people).all()
     return select(User.id, User.username, User.name).where(User.id.in_(ids))
 

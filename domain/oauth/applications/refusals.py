@@ -1,8 +1,8 @@
 """Setup progress and rejected requests of an application, for its owner.
 
 Any client can send requests in the name of an application, since its client_id is public. Only the
-newest requests of each reason are stored. This way a flood of one kind neither fills the disk nor
-hides other kinds.
+newest requests with each reason are stored, so that many requests of one kind neither fill the disk
+nor hide other requests.
 """
 
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ def count_rejected_requests(application_id: int, *, session: Session) -> int:
 def _build_view(row: TokenRefusal) -> RefusedRequest:
     reason = REASONS_BY_NAME.get(
         row.reason, OTHER_REASON
-    )  # unknown reasons may come from a newer release
+    )  # A newer release may have stored unknown reasons.
     words = {"title": reason.title, "advice": reason.advice}
     columns = {each.key: getattr(row, each.key) for each in TokenRefusal.__table__.columns}
     return RefusedRequest.model_validate({**columns, **words})
@@ -151,7 +151,7 @@ class ApplicationSetupProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationViewer:
-    """The viewer of the application."""
+    """The user who views the application."""
 
     user_id: int
     sees_everybody: bool

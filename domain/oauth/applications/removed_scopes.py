@@ -1,4 +1,4 @@
-"""Live access tokens with scopes that were removed from their application."""
+"""Active access tokens with scopes that were removed from their application."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from models import AccessToken
 def find_removed_scopes(
     application_id: int, registered: Sequence[str], *, session: Session, now: datetime
 ) -> RemovedScopes | None:
-    """Return the removed scopes that live access tokens have, or None if there are none."""
+    """Return the removed scopes that active access tokens have, or None if there are none."""
     counted = session.execute(
         select(AccessToken.scopes, func.count())
         .where(*_list_live_conditions(application_id, now))

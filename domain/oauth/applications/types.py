@@ -161,7 +161,7 @@ class RefusedRequest(Resource):
 
 
 class RemovedScopes(Resource):
-    """Scopes of live access tokens that were removed from the application."""
+    """Scopes of active access tokens that were removed from the application."""
 
     scopes: tuple[str, ...]
     #: Number of these access tokens.

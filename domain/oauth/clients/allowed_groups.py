@@ -1,4 +1,4 @@
-"""Groups that may use an application; without any, all users may."""
+"""Groups whose members may use an application; without allowed groups, all users may use it."""
 
 from collections.abc import Sequence
 

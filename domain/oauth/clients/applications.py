@@ -34,7 +34,7 @@ ENDED_TRUST_DETAILS: Mapping[str, str] = {"trust": "ended: users are asked for c
 
 
 def build_application_view(application: Application) -> ApplicationView:
-    """Return the view of a row."""
+    """Return the view of an application row."""
     return ApplicationView.model_validate(application)
 
 

@@ -27,7 +27,7 @@ from models import Application
 
 #: The value of client_assertion_type (section 2.2).
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-#: Maximum difference between the clock of a client and ours.
+#: Maximum difference between the clocks of the client and the server.
 _CLOCK_LEEWAY = timedelta(seconds=60)
 #: Maximum time until an assertion expires, since its use must be stored until then.
 _MAX_LIFETIME = timedelta(hours=1)
@@ -113,7 +113,7 @@ def _check_claims(claims: Mapping[str, Any], client_id: str, context: OAuthConte
     # Another server named in `aud` could replay the assertion.
     if not several or not all(isinstance(each, str) and each in ours for each in several):
         raise InvalidAssertionError(
-            "aud of the client_assertion must be only the issuer of this server."
+            "The aud of the client_assertion must contain only the issuer of this server."
         )
     jti = claims.get("jti")
     if not isinstance(jti, str) or not 0 < len(jti) <= MAX_JTI_LENGTH:

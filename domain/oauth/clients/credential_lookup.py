@@ -54,8 +54,8 @@ class CredentialLookup(Generic[CredentialT]):
     """A lookup of the credential in a parameter, together with its client.
 
     The statement has the parameters `client_id`, `now` and `presented_digest`. It returns a row for
-    each live secret of the client, always with the same credential. The credential columns are NULL
-    if no credential matches.
+    each valid secret of the client, always with the same credential. The credential columns are
+    NULL if no credential matches.
     """
 
     statement: Select[Any]
@@ -83,7 +83,7 @@ CLIENT_QUERY = select(*_CLIENT_FIELDS).select_from(_CLIENTS_WITH_SECRETS).where(
 class ClientWithCredential(NamedTuple, Generic[CredentialT]):
     """A client with the presented credential."""
 
-    #: The client with each of its live secrets; empty if the client is unknown.
+    #: The client with each of its valid secrets; empty if the client is unknown.
     clients: list[ClientRow]
     #: The credential; None without a lookup or a match.
     credential: CredentialT | None

@@ -100,7 +100,7 @@ def _list_live_conditions(application_id: int, now: datetime) -> tuple[ColumnEle
 def _count_users_and_tokens(
     ids: Sequence[int], *, session: Session, now: datetime
 ) -> Mapping[int, tuple[int, int]]:
-    """Return the number of users and live token pairs of each application.
+    """Return the number of users and active token pairs of each application.
 
     A number above COUNT_LIMIT means at least that many.
     """

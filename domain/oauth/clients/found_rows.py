@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ClientRow(NamedTuple):
-    """A registered application with one of its live secrets, if it has any."""
+    """A registered application with one of its valid secrets, if it has any."""
 
     id: int
     #: client_id of the application.

@@ -13,7 +13,7 @@ _BROWSER_SCHEMES = (
     " file filesystem jar javascript livescript mhtml mk mocha moz-icon ms-its opera pcast res"
     " resource vbscript view-source vivaldi wyciwyg"
 )
-#: Schemes that pass our response to a program unrelated to the application.
+#: Schemes that pass the response to a program unrelated to the application.
 _PROGRAM_SCHEMES = (
     "android-app callto content facetime facetime-audio geo intent irc irc6 ircs itms itms-apps"
     " itms-services magnet mailto maps market message mms mmst ms-appinstaller ms-cxh ms-excel"
@@ -32,7 +32,7 @@ _NETWORK_SCHEMES = (
 FORBIDDEN_SCHEMES = frozenset(f"{_BROWSER_SCHEMES} {_PROGRAM_SCHEMES} {_NETWORK_SCHEMES}".split())
 
 
-#: Parameters of our response, which a registered parameter could hide or forge.
+#: Parameters of the response, which a registered parameter could hide or forge.
 RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _UNSAFE_CHARACTERS = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
@@ -162,8 +162,8 @@ def is_redirect_uri_registered(requested: str, registered: list[str]) -> bool:
 
 #: Query characters that need no encoding (RFC 3986 section 3.4) and are common in `state`.
 _UNENCODED_CHARACTERS = "/:,"
-#: Number of characters from which a query is encoded only where necessary. This keeps a long
-#: `state` as short as the application sent it.
+#: Length in characters above which only characters that need encoding are encoded in a query. This
+#: prevents encoding from making a long `state` even longer.
 _LONG_QUERY_LENGTH = 4_000
 
 

@@ -25,13 +25,13 @@ from models import Application, ApplicationSecret
 
 #: Resolution of "last used" times: fine enough for users, without too many writes.
 _USE_RESOLUTION = timedelta(minutes=1)
-#: Time since its last use during which an old secret counts as in use.
+#: Period after the last use in which an old secret counts as in use.
 _IN_USE_PERIOD = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecretView:
-    """A live secret without its value."""
+    """A valid secret without its value."""
 
     id: int
     created_at: datetime
@@ -59,7 +59,7 @@ class SecretRotationStatus(StrEnum):
 def get_secret_rotation_status(
     secrets: Sequence[SecretView], *, now: datetime
 ) -> SecretRotationStatus | None:
-    """Return the progress of an application with two live secrets; None with one."""
+    """Return the rotation status of an application; None if it has only one valid secret."""
     new = next((each for each in secrets if each.is_current), None)
     old = next((each for each in secrets if not each.is_current), None)
     if new is None or old is None:
@@ -76,7 +76,7 @@ def is_secret_live(now: datetime | BindParameter[datetime]) -> ColumnElement[boo
 
 
 def list_secrets(application_id: int, *, session: Session, now: datetime) -> tuple[SecretView, ...]:
-    """Return the live secrets of an application, at most two, newest first."""
+    """Return the valid secrets of an application, at most two, newest first."""
     rows = session.execute(
         select(
             ApplicationSecret.id,
@@ -101,7 +101,7 @@ def renew_secret(
     """Create a secret and return it; the previous one stays valid for a grace period.
 
     Any older secret is deleted immediately. The application is locked, so concurrent renewals wait
-    for each other. Raise NotFoundError if the application was deleted meanwhile.
+    for each other. Raise NotFoundError if the application has been deleted.
     """
     _lock_secrets(application_id, session=session)
     mine = ApplicationSecret.application_id == application_id

@@ -1,4 +1,4 @@
-"""Describes the device or program of a User-Agent header in words."""
+"""Describes the device or program that a User-Agent header identifies."""
 
 import re
 

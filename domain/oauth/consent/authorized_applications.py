@@ -45,7 +45,7 @@ class AuthorizedApplication:
     first_authorized_at: datetime
     #: Time when a token was last issued or used; None if the application has no tokens.
     last_used_at: datetime | None
-    #: Number of live tokens; 0 if only a consent is stored.
+    #: Number of active tokens; 0 if only a consent is stored.
     token_count: int
     #: Sources of requests, latest first.
     sources: tuple[AccessSource, ...]
@@ -53,7 +53,7 @@ class AuthorizedApplication:
 
 @dataclass(frozen=True, kw_only=True)
 class _ApplicationAccess:
-    """The access of an application: its live tokens, a stored consent, or both."""
+    """The access that an application has: active tokens, a stored consent, or both."""
 
     scopes: set[str] = field(default_factory=set)
     since: datetime
@@ -63,7 +63,7 @@ class _ApplicationAccess:
 def list_authorized_applications(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
-    """Return the applications with live tokens or a stored consent, most recently used first."""
+    """Return the applications with active tokens or a stored consent, most recently used first."""
     live = _list_live_conditions(user_id, now)
     access = _find_access(user_id, live, session=session)
     sources = _find_sources(live, session=session)

@@ -1,8 +1,8 @@
 """Pushed authorization requests (RFC 9126), and the endpoint that stores them.
 
-The browser must present the request within a short time. After that, the user has as much time as
-on any consent page. Signing in with a second factor or a new password takes time. Only the decision
-consumes the request, so that the page can be reloaded.
+The browser must present the request within a short time. After that, the user has the usual time
+for a consent page, since a sign-in with a second factor or a new password may take a while. Only
+the user's decision consumes the request, so that the page can be reloaded.
 """
 
 from collections.abc import Mapping
@@ -93,7 +93,7 @@ def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> Prot
 def read_authorization_parameters(
     request: ProtocolRequest, context: OAuthContext
 ) -> dict[str, str]:
-    """Return the parameters of an authorization request; empty if its pushed request is gone."""
+    """Return the parameters of an authorization request; empty if a pushed request has expired."""
     if not is_pushed_request(request):
         return request.payload.data
     try:
@@ -142,7 +142,7 @@ def _extend_lifetime(row_id: int, until: datetime, context: OAuthContext) -> Non
 def consume_pushed_request(request: ProtocolRequest, context: OAuthContext) -> None:
     """Delete a pushed request after its decision; only one of concurrent decisions succeeds.
 
-    Raise InvalidRequestUriError if the request is gone (section 4).
+    Raise InvalidRequestUriError if the request no longer exists (section 4).
     """
     if request.pushed is None:
         return

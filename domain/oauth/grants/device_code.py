@@ -81,7 +81,7 @@ REDEEMED_OR_WITHDRAWN_CODE = Rejection(
     sentence="The device code has already been redeemed, or its approval was withdrawn.",
     reason=_USED_CODE_REASON,
 )
-#: Maximum time that a poll may spend on the network.
+#: Maximum time in which a poll travels over the network.
 _MAX_NETWORK_TIME = timedelta(seconds=1)
 #: Tolerance before a poll counts as too early. Two polls may take different times on the network,
 #: and hosts with different clocks may record them.
@@ -269,7 +269,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
     ) -> Mapping[str, object]:
         """Consume the approval and store the pair atomically; one of concurrent polls succeeds.
 
-        All polls fail if the user has revoked the approval meanwhile.
+        All polls fail if the user has revoked the approval.
         """
         context, client = self.server.context, asked.get_client()
         device_id = checked.device.device_id

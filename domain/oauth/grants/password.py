@@ -18,7 +18,7 @@ from domain.access.scopes import (
     filter_grantable_scopes,
     sort_scopes,
 )
-from domain.accounts.signing_in.sessions import PASSWORD_METHODS
+from domain.accounts.sign_in.sessions import PASSWORD_METHODS
 from domain.accounts.users import UserView, authenticate_by_password_only
 from domain.audit.events import EventActor, EventKind
 from domain.core.errors import TooManyAttemptsError

@@ -150,7 +150,7 @@ class RefreshParameters(ClientParameters):
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshCheck:
-    """The pair whose refresh token was presented, and the scope of the new pair."""
+    """The token pair to refresh, and the scope of the new pair."""
 
     found: TokenPairRow
     #: Time of the sign-in for the grant.

@@ -40,7 +40,7 @@ from domain.oauth.tokens import Grant, issue_token_pair, use_subject_token
 
 #: Token type identifier of access tokens (section 3).
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name
-#: Scopes that exchanged tokens never have: they cannot administer, and have no refresh token.
+#: Scopes that exchanged tokens never have, since they grant administrator rights or refresh tokens.
 _EXCLUDED_SCOPES = frozenset({ADMIN_MODE, "offline_access"})
 
 _ENDED_TOKEN_REASON = RejectionReason(
@@ -158,7 +158,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
     LOOKUP = SUBJECT_TOKEN_LOOKUP
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
-        """Reject public clients: anyone who found a token could exchange it in their name."""
+        """Reject public clients, since anyone with a leaked token could impersonate them."""
         super().check_client(client, request)
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_EXCHANGE)

@@ -24,14 +24,14 @@ from models import Application, BackchannelSession
 _LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 #: Lifetime of a logout token, at most two minutes (section 2.4).
 _TOKEN_LIFETIME = timedelta(minutes=2)
-#: Time for which a claimed session is reserved for one worker.
+#: Period for which a claimed session is reserved for one worker.
 _CLAIM_LIFETIME = timedelta(minutes=2)
 _FIRST_RETRY_PAUSE = timedelta(minutes=1)
 #: Maximum number of attempts; the last one is about two hours after the first.
 _MAX_ATTEMPTS = 8
 MAX_LOGOUT_RETRY_PAUSE = _FIRST_RETRY_PAUSE * 2 ** (_MAX_ATTEMPTS - 2)
 _IS_ENDED = BackchannelSession.sign_in_id.is_(None)
-#: Condition that an application waits for a notification that a sign-in has ended.
+#: Condition for ended sign-ins that an application has not been notified of.
 LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(_IS_ENDED, BackchannelSession.due_at <= NOW)
 
 

@@ -35,7 +35,7 @@ ID_TOKEN_CLAIMS = (
 )
 #: Authentication context classes, with the levels that clients of Keycloak know.
 ACR_ONE_FACTOR, ACR_TWO_FACTORS = "1", "2"
-#: Maximum length of an id_token_hint; our ID tokens are shorter.
+#: Maximum length of an id_token_hint; ID tokens of this server are shorter.
 _MAX_HINT_LENGTH = 8192
 
 
@@ -80,7 +80,7 @@ class IdTokenAudience:
 
 
 class InvalidHintError(Exception):
-    """Error for an id_token_hint of another service, or one whose key was deleted."""
+    """Error for an id_token_hint that another service issued, or whose signing key was deleted."""
 
 
 def create_id_token(
@@ -127,8 +127,8 @@ def compute_at_hash(access_token: str) -> str:
 def parse_id_token_hint(text: str, *, issuer: str, session: Session) -> IdTokenAudience:
     """Return the subject and the audience of an id_token_hint.
 
-    Expired hints are valid (RP-Initiated Logout section 2). The `kid` selects one of our own keys,
-    and the algorithm is fixed, since the token's header proves nothing. Raise InvalidHintError if
+    Expired hints are valid (RP-Initiated Logout section 2). The token's header is not trusted: the
+    `kid` only selects a key of this server, and the algorithm is fixed. Raise InvalidHintError if
     the hint is invalid.
     """
 

@@ -1,7 +1,7 @@
 """Keys that sign ID tokens with RS256, one at a time (RFC 7517, RFC 7518).
 
-A new key is published before its first use, so that clients that cache the key set know it by then.
-An old key stays published until the last ID token signed with it has expired.
+A new key is published before its first use, so that clients that cache the key set have fetched the
+key by then. An old key stays published until the last ID token signed with it has expired.
 """
 
 import json
@@ -46,7 +46,7 @@ MAX_ID_TOKEN_LIFETIME = timedelta(days=1)
 
 
 class KeyRotation(StrEnum):
-    """The way in which a new key replaces the old ones."""
+    """The method of replacing the old keys with a new key."""
 
     #: The key is published first, and signs after the notice period.
     AFTER_NOTICE = "after-notice"
@@ -57,7 +57,7 @@ class KeyRotation(StrEnum):
 
 
 class PublishedKey(NamedTuple):
-    """A key of the key set, with the end of its use."""
+    """A key in the key set, with the time when it stops signing."""
 
     kid: str
     #: Public key in the format of RFC 7517 section 4.

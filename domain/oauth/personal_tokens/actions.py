@@ -38,7 +38,7 @@ from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
 from domain.projects.bots import find_bot_namespace
 from domain.projects.views import ProjectOrGroup, get_viewer
 
-#: Lifetime of a rotated token without a requested expiry; API clients rely on it.
+#: Default lifetime of a rotated token, which API clients rely on.
 _ROTATED_TOKEN_LIFETIME = timedelta(days=7)
 
 
@@ -51,7 +51,7 @@ def list_tokens(work: UnitOfWork, query: TokenQuery) -> ListPage[AccessToken]:
 
 @read_action("personal_access_tokens.show_self")
 def show_presented_token(work: UnitOfWork) -> AccessToken:
-    """Show the token of the request."""
+    """Show the token that authenticates the request."""
     return AccessToken.model_validate(_get_token(work, _get_presented_id(work)))
 
 
@@ -63,7 +63,7 @@ def show_token(work: UnitOfWork, token_id: int) -> AccessToken:
 
 @action("personal_access_tokens.rotate_self")
 def rotate_presented_token(work: UnitOfWork, rotation: RotationBody) -> NewAccessToken:
-    """Rotate the token of the request."""
+    """Rotate the token that authenticates the request."""
     until = _compute_rotated_expiry(work, rotation)
     return _build_new_token(
         _rotate_token(work, _get_rotatable_id(work), until, owner_id=_get_owner_id(work))
@@ -97,7 +97,7 @@ def renew_token(work: UnitOfWork, token_id: int) -> NewAccessToken:
 
 @action("personal_access_tokens.revoke_self")
 def revoke_presented_token(work: UnitOfWork) -> AccessToken:
-    """Revoke the token of the request."""
+    """Revoke the token that authenticates the request."""
     return _revoke_token(work, _get_presented_id(work), owner_id=_get_owner_id(work))
 
 
@@ -180,7 +180,7 @@ def create_resource_token(
 def rotate_presented_resource_token(
     work: UnitOfWork, holder: ProjectOrGroup, rotation: RotationBody
 ) -> NewResourceAccessToken:
-    """Rotate the token of the request."""
+    """Rotate the token that authenticates the request."""
     token = _get_resource_token(work, holder, _get_rotatable_id(work)).token
     until = _compute_rotated_expiry(work, rotation)
     return _build_new_resource_token(
@@ -229,7 +229,7 @@ def revoke_resource_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: in
 
 
 def _find_bearer(work: UnitOfWork) -> Bearer | None:
-    """Return the token of the request; None on pages and the command line."""
+    """Return the token that authenticates the request; None on pages and the command line."""
     token = work.actor.token
     return token if isinstance(token, Bearer) else None
 

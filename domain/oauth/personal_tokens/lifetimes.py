@@ -1,9 +1,9 @@
 """Lifetimes of personal, project and group access tokens.
 
-Before release 16.0, a token without a requested expiry never expires. From release 16.0, it expires
-after a year. Existing tokens without an expiry are then assigned one, a year after they are found.
-A maximum lifetime under a year is set by the administrator, and applies in every release. Expiry
-dates that have been assigned are never removed.
+Before release 16.0, a token without a requested expiry never expires. From release 16.0, such a
+token expires after a year. Existing tokens without an expiry are assigned an expiry one year after
+they are found. Administrators can set a maximum lifetime under a year, which applies in every
+release. Assigned expiry dates are never removed.
 """
 
 from collections.abc import Callable

@@ -15,12 +15,12 @@ from domain.projects.views import Namespace
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
 from models.folding import build_search_text, fold
 
-#: Time before the expiry from which pages show a warning.
+#: Period before the expiry in which pages show a warning.
 _EXPIRES_SOON_PERIOD = timedelta(days=14)
 #: Maximum number of expiring tokens listed on the home page.
 _MAX_EXPIRING_TOKENS = 5
 
-#: Columns of times that a list can be filtered and sorted by.
+#: Time columns by which a list can be filtered and sorted.
 TIME_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {
     "created": PersonalAccessToken.created_at,
     "expires": PersonalAccessToken.expires_at,
@@ -56,7 +56,7 @@ class TokenView:
     keeps_admin_mode: bool = False
 
     def expires_soon(self, now: datetime) -> bool:
-        """Return whether a live token expires in less than two weeks."""
+        """Return whether an active token expires in less than two weeks."""
         ends = self.expires_at
         return self.is_active and ends is not None and ends - now < _EXPIRES_SOON_PERIOD
 
@@ -65,10 +65,10 @@ class TokenView:
 class TokenFilter:
     """A filter of tokens; fields that are None match all tokens."""
 
-    #: Owner that the list is limited to; None for administrators.
+    #: Owner of the tokens; None for the tokens of all users.
     owner_id: int | None
     user_id: int | None = None
-    #: Project or group whose bots own the tokens.
+    #: Project or group to which the bots that own the tokens belong.
     namespace: Namespace | None = None
     is_active: bool | None = None
     is_revoked: bool | None = None
@@ -155,7 +155,7 @@ def find_tokens(
 def list_expiring_tokens(
     owner_id: int, within: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
-    """Return a few live tokens of a user that expire within a time, earliest expiry first."""
+    """Return a few active tokens of a user that expire soon, earliest expiry first."""
     wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
     found = find_tokens(
         wanted, session=session, now=now, sort="expires_asc", limit=_MAX_EXPIRING_TOKENS

@@ -1,6 +1,6 @@
-"""Personal access tokens that applications create, which end with the authorization.
+"""Personal access tokens that applications create, which expire with the authorization.
 
-Otherwise an application could turn two hours of access into a year, and keep its access after the
+Otherwise, an application could extend two hours of access to a year, or keep its access after the
 user revoked it.
 """
 
@@ -46,10 +46,10 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
 def lock_parent_authorization(
     authorization_id: int, key_thumbprint: str | None, *, session: Session
 ) -> ParentAuthorization:
-    """Lock and return a live authorization.
+    """Lock and return an active authorization.
 
-    A concurrent revocation either runs first, or waits and finds the new token. Raise
-    ForbiddenError if the authorization was revoked.
+    A concurrent revocation that runs later also revokes the new token. Raise ForbiddenError if the
+    authorization was already revoked.
     """
     held = session.scalar(
         select(Authorization.id)

@@ -131,8 +131,8 @@ def get_revocable_token(
 ) -> ResourceToken:
     """Return a token that the viewer may rotate and revoke, and lock the viewer's role.
 
-    Users cannot end tokens with a role that they could not grant. Raise NotFoundError or
-    ForbiddenError in such cases.
+    Users cannot rotate or revoke tokens with a role that they could not grant. Raise NotFoundError
+    or ForbiddenError in such cases.
     """
     role = _lock_token_role(namespace, by, session=session)
     token = get_resource_token(namespace, token_id, session=session, now=now)

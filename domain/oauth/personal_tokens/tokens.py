@@ -186,7 +186,7 @@ def rotate_personal_token(
     keyring: Keyring,
     now: datetime,
 ) -> NewToken:
-    """Replace a live token with a new one; the old one is revoked immediately.
+    """Replace an active token with a new one; the old one is revoked immediately.
 
     Only one of several concurrent rotations succeeds. Raise NotFoundError for a token of another
     user unless `owner_id` is None. Raise InvalidError for a token that can no longer be used.
@@ -221,7 +221,7 @@ def _find_parent(token: PersonalAccessToken, *, session: Session) -> ParentAutho
 
 
 def _lock_family(family_id: int, *, session: Session) -> None:
-    """Lock the family, so that no new token escapes its revocation."""
+    """Lock a token family, so that a concurrent rotation cannot add a token while it is revoked."""
     token = PersonalAccessToken
     session.execute(
         select(token.id)
@@ -236,8 +236,8 @@ def revoke_token_family(
 ) -> TokenView | None:
     """Revoke the family of a rotated token that is presented for another rotation.
 
-    One of its two holders has stolen the token, and it is unknown which. Return the presented
-    token, or None without any change if it was not rotated.
+    The token was presented twice, so it may have been stolen. Return the presented token. If the
+    token was not rotated, return None and change nothing.
     """
     token = PersonalAccessToken
     digests = keyring.digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
@@ -277,6 +277,6 @@ def revoke_personal_token(
     token = get_token_row(token_id, owner_id=owner_id, session=session)
     if token.revoked_at is None:
         token.revoked_at = now
-        session.flush()  # so that a bot without live tokens is detected
+        session.flush()  # The next query must not find the revoked token.
         remove_idle_bot(token.user_id, session=session, now=now)
     return build_token_view(token, now)

@@ -90,7 +90,7 @@ class TokenQuery(OffsetQuery, GitLabQuery):
 
 
 class RotationBody(Body):
-    """Expiry date of the new token. The default is in a week."""
+    """Expiry date of the new token; it defaults to one week from now."""
 
     expires_at: RequestDay | None = None
 

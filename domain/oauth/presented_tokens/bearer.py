@@ -52,7 +52,7 @@ class InsufficientScopeError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bearer:
-    """A live token and its user."""
+    """An active token and its user."""
 
     profile: Profile
     scopes: tuple[str, ...]
@@ -240,7 +240,7 @@ _QUERIES_BY_TYPE = {
 def get_access_token_bearer(
     token: str, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
-    """Return the bearer of a live OAuth access token.
+    """Return the bearer of an active OAuth access token.
 
     Raise InvalidTokenError if there is none.
     """
@@ -255,7 +255,7 @@ def get_access_token_bearer(
 def get_bearer(
     token: str, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
-    """Return the bearer of a live OAuth or personal access token.
+    """Return the bearer of an active OAuth or personal access token.
 
     Raise InvalidTokenError if there is none.
     """
@@ -309,7 +309,7 @@ def _rehash_token(
 ) -> None:
     """Store the hash of a personal token under the newest secret key.
 
-    Personal tokens may live longer than a secret key.
+    Personal tokens may remain valid longer than a secret key.
     """
     newest = keyring.rehash_if_outdated(token, bearer.digest)
     if newest is None:

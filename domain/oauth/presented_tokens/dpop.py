@@ -32,7 +32,8 @@ from domain.oauth.context import OAuthContext
 from domain.oauth.presented_tokens.bearer import Bearer
 
 _PROOF_TYPE = "dpop+jwt"
-#: Maximum difference between the clock of a client and ours, in either direction (section 11.1).
+#: Maximum difference between the clocks of the client and the server, in either direction (section
+#: 11.1).
 _CLOCK_LEEWAY = timedelta(seconds=60)
 #: SHA-256 thumbprint (RFC 7638): 32 bytes in base64url without padding.
 _THUMBPRINT_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -179,7 +180,7 @@ def build_consume_statement(
 
 
 class MissingKeyProofError(OAuth2Error):
-    """Error for a valid token whose key the request does not prove (section 7.1)."""
+    """Error for a valid token in a request without proof of its key (section 7.1)."""
 
     error = "invalid_token"
     status_code = 401

@@ -1,1 +1,1 @@
-"""Actions on the contacts of users and on the channels of projects and groups."""
+"""Contacts of users, and notification channels of projects and groups."""

@@ -1,6 +1,7 @@
-"""Actions of users on their contacts, and of maintainers on channels of projects and groups.
+"""Actions on the contacts of users, and on the notification channels of projects and groups.
 
-The operator can act for a user without a code; `work.actor.id` is the id of that user.
+The operator can manage the contacts of a user without confirmation codes. In this case,
+`work.actor.id` is the id of the user.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,18 +37,18 @@ from domain.paging.notifications.states import MessageState
 from domain.projects.owners import build_owner_columns, find_group_ids_above, find_owner_group_paths
 from domain.projects.views import ProjectOrGroup
 
-#: Time to wait for the result of a test, since a service may take several seconds.
+#: Maximum time to wait for the result of a test message. A service may take several seconds.
 _TEST_RESULT_TIMEOUT_SECONDS = 12.0
 _TEST_RESULT_POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContactFunctions:
-    """The functions that a deployment provides for contacts."""
+    """Functions that contact actions get from the deployment."""
 
     read_url: UrlReader
-    #: Function that returns the outcome of a message, or None while it is queued, and its last
-    #: error. It returns None if the message was deleted.
+    #: Function that returns the outcome and the last error of a message. The outcome is None while
+    #: the message is queued. The function returns None if the message was deleted.
     find_outcome: Callable[[int], Sequence[str | None] | None]
 
 
@@ -59,7 +60,7 @@ def list_contacts(work: UnitOfWork, query: ContactQuery) -> ListPage[Contact]:
 
 @read_action("contacts.show")
 def show_contact(work: UnitOfWork, contact_id: int) -> Contact:
-    """Show a contact and whether messages reach it."""
+    """Show a contact and its delivery status."""
     return contacts.get_contact(contact_id, _build_user_owner(work), session=work.session)
 
 
@@ -67,7 +68,7 @@ def show_contact(work: UnitOfWork, contact_id: int) -> Contact:
 def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
     """Create a contact and send it a code to confirm it.
 
-    Contacts that the operator creates are already confirmed.
+    Contacts created by the operator are confirmed immediately.
     """
     made = _create_contact(work, _build_user_owner(work), new, is_confirmed=work.actor.is_trusted)
     return made if made.confirmed_at else send_code(work, made.id)
@@ -101,7 +102,7 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
         now=work.now,
     )
     if problem is not None:
-        release_locks(work.session)  # Commits the guess, even though the request fails.
+        release_locks(work.session)  # Commits the failed attempt, although the request fails.
         raise InvalidError(problem, field="code")
     if lock_authorization(work) is None:
         contacts.detach_from_application(contact_id, session=work.session)
@@ -165,7 +166,7 @@ def list_channels(
 
 @read_action("notification_channels.show")
 def show_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> Channel:
-    """Show a channel and whether messages reach it."""
+    """Show a channel and its delivery status."""
     found = contacts.get_contact(channel_id, _build_namespace_owner(holder), session=work.session)
     return _build_channels(work, [found])[0]
 
@@ -188,7 +189,8 @@ def send_channel_test(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int)
 def delete_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> Channel:
     """Delete a channel and its queued messages.
 
-    Raise ConflictError if an escalation policy pages it, in the project, the group or below it.
+    Raise ConflictError if the channel is used by an escalation policy of the project or group, or
+    of a project or group below it.
     """
     target = Target(kind=TargetKind.CHANNEL, id=channel_id)
     check_no_policy_pages(target, holder, session=work.session)
@@ -242,7 +244,7 @@ def _create_contact(
 
 
 def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactTest:
-    """Send a test message through the worker, like pages, and wait for its outcome."""
+    """Send a test message through the worker, like a page, and wait for its outcome."""
     message_id = contacts.send_test(
         contact_id,
         owner,

@@ -1,4 +1,4 @@
-"""Actions of users on their notification rules, and of the operator for users."""
+"""Actions on notification rules, by the users who own them or by the operator."""
 
 from collections.abc import Mapping, Sequence
 
@@ -93,9 +93,9 @@ def delete_rule(work: UnitOfWork, rule_id: int) -> ContactRule:
 
 
 def _set_rule_fields(work: UnitOfWork, row: RuleRow, wanted: NewContactRule) -> None:
-    """Set the fields of a row.
+    """Set the fields of a notification rule.
 
-    Raise InvalidError if another rule is equal.
+    Raise InvalidError if the user already has an identical rule.
     """
     others = [build_rule(each) for each in _list_rule_rows(work) if each is not row]
     row.contact_id = _get_confirmed_contact(work, wanted.contact_id).id
@@ -144,7 +144,7 @@ def _build_contact_rule(row: RuleRow, labels: Mapping[int, str]) -> ContactRule:
     return ContactRule(
         id=row.id,
         contact_id=row.contact_id,
-        alerts=rule.concern.value,
+        alerts=rule.alert_selection.value,
         delay_minutes=row.delay_minutes,
         only=build_rule_window(rule.only),
         sentence="".join(describe_rules([rule], labels)),

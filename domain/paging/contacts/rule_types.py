@@ -1,4 +1,4 @@
-"""Resources and request bodies of notification rules, and their descriptions in words."""
+"""Resources and request bodies for notification rules, and descriptions of rules in words."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import time, timedelta
@@ -36,28 +36,28 @@ ALERT_SELECTION_WORDS: Mapping[AlertSelection, str] = {
 }
 _AlertSelectionName = Literal["all", "critical", "other"]
 _MINUTES_PER_HOUR = 60
-#: Time in minutes after which an escalation counts a page as failed.
+#: Number of minutes after which an escalation treats a page as failed.
 _PAGE_FAILURE_MINUTES = 1
 
 
 class ContactRuleQuery(OffsetQuery):
-    """Parameters of the list of rules, the oldest first."""
+    """Query parameters for a list of notification rules, sorted from oldest to newest."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
 
 class ContactRule(Resource):
-    """A notification rule of a contact."""
+    """A notification rule for a contact."""
 
     id: int
     contact_id: int
     alerts: _AlertSelectionName
     delay_minutes: int = Field(
-        description="Delay of the message after the page is sent, in minutes."
+        description="Number of minutes between the page and the message to the contact."
     )
     only: OnCallRestriction | None = Field(
-        description="Period in which the rule applies. Null for any time."
+        description="Period in which the rule applies. Null if it always applies."
     )
     sentence: str = Field(description="Summary of the rule.")
     created_at: Time
@@ -69,36 +69,35 @@ class NewContactRule(Body):
     contact_id: Annotated[Id, Option("--contact")] = Field(description="Id of a confirmed contact.")
     alerts: _AlertSelectionName = Field(
         default="all",
-        description="Alerts that the rule applies to. `other` stands for all alerts that are not "
+        description="Alerts that the rule applies to. `other` means all alerts that are not "
         "critical.",
     )
     delay_minutes: Annotated[int, Field(ge=0, le=MAX_RULE_DELAY_MINUTES), Option("--after")] = (
         Field(
             default=0,
             description=(
-                "Delay of the message after the page is sent, in minutes. The message is not "
-                ""
-                "sent if someone has responded by then."
+                "Number of minutes between the page and the message to the contact. The message "
+                "is not sent if someone responds earlier."
             ),
         )
     )
     only: Annotated[NewRestriction | None, Option("--only", null="--at-any-time")] = Field(
         default=None,
         description="Period in which the rule applies, such as `mon-fri 09:00-17:00`, in the "
-        "user's time zone. The default is any time.",
+        "user's time zone. By default, the rule always applies.",
     )
 
 
 @make_fields_optional
 class ContactRuleChange(NewContactRule):
-    """Changes to a rule; omitted fields are kept."""
+    """Changes to a notification rule; omitted fields are kept."""
 
 
 class ContactRuleSummary(Resource):
     """Summary of the notification rules of a user."""
 
     sentences: list[str] = Field(
-        description="Summary of the rules, one sentence for each kind of alert and period."
+        description="Summary of the rules, with one sentence for each kind of alert and period."
     )
     gaps: list[str] = Field(
         description="Warnings about alerts that no rule applies to, and about delayed messages."
@@ -106,7 +105,7 @@ class ContactRuleSummary(Resource):
 
 
 def serialize_rule_window(given: OnCallRestriction | None) -> dict[str, Any] | None:
-    """Return a period in its stored format."""
+    """Convert the period of a rule to its stored format."""
     if given is None:
         return None
     each = given.restriction
@@ -118,7 +117,7 @@ def serialize_rule_window(given: OnCallRestriction | None) -> dict[str, Any] | N
 
 
 def build_rule_window(only: TimeWindow | None) -> OnCallRestriction | None:
-    """Return a period as a resource."""
+    """Return the resource for the period of a rule."""
     if only is None:
         return None
     return OnCallRestriction(
@@ -137,13 +136,13 @@ def _get_time_of_day(minutes: int) -> time:
 
 
 def describe_rules(rules: Iterable[NotificationRule], labels: Mapping[int, str]) -> Iterator[str]:
-    """Yield sentences about rules, grouped by alerts and times.
+    """Yield sentences that describe rules, grouped by alert selection and period.
 
     `labels` maps the ids of contacts to their labels.
     """
     together: dict[tuple[AlertSelection, TimeWindow | None], list[NotificationRule]] = {}
     for each in rules:
-        together.setdefault((each.concern, each.only), []).append(each)
+        together.setdefault((each.alert_selection, each.only), []).append(each)
     order = list(AlertSelection)
     for (concern, only), some in sorted(together.items(), key=lambda each: order.index(each[0][0])):
         when = f", {_format_window(only)}" if only else ""
@@ -161,7 +160,7 @@ def _format_delay(minutes: int) -> str:
 
 
 def describe_rule_gaps(rules: Sequence[NotificationRule]) -> Iterator[str]:
-    """Yield sentences about alerts that no rule covers, and alerts with late notifications."""
+    """Yield sentences about alerts without a rule, and about alerts with late notifications."""
     for concern in (AlertSelection.CRITICAL, AlertSelection.OTHER) if rules else ():
         spans = find_first_delays(rules, concern)
         alerts = ALERT_SELECTION_WORDS[concern]
@@ -182,12 +181,15 @@ def describe_rule_gaps(rules: Sequence[NotificationRule]) -> Iterator[str]:
 
 
 def _format_week_times(spans: Sequence[tuple[int, int]]) -> str:
-    """Return times of the week in words after a comma; empty for the whole week."""
+    """Format times of the week in words, after a comma.
+
+    Return an empty string for the whole week.
+    """
     first, last = spans[0], spans[-1]
     if first == (0, MINUTES_PER_WEEK):
         return ""
     if len(spans) > 1 and first[0] == 0 and last[1] == MINUTES_PER_WEEK:
-        # A period across the end of the week is a single period.
+        # A period that crosses the end of the week is a single period.
         spans = [*spans[1:-1], (last[0], MINUTES_PER_WEEK + first[1])]
     daily: dict[tuple[int, int], list[int]] = {}
     long: list[str] = []

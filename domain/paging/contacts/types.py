@@ -1,4 +1,4 @@
-"""Resources and request bodies of contacts, channels and paging preferences."""
+"""Resources and request bodies for contacts, channels and paging preferences."""
 
 from typing import Annotated, Literal
 
@@ -24,14 +24,14 @@ from domain.paging.notifications.recipients import (
 
 
 class ContactQuery(OffsetQuery):
-    """Parameters of the list of contacts, the oldest first."""
+    """Query parameters for a list of contacts, sorted from oldest to newest."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
 
 class ChannelQuery(ContactQuery):
-    """Parameters of the list of channels, the oldest first."""
+    """Query parameters for a list of channels, sorted from oldest to newest."""
 
     include_ancestor_groups: IncludeAncestorGroups = False
 
@@ -55,7 +55,7 @@ class ContactBody(Body):
 
 
 class ContactCodeBody(Body):
-    """The code that was sent to a contact."""
+    """The confirmation code that was sent to a contact."""
 
     code: RequiredText
 
@@ -80,7 +80,7 @@ class QuietHoursBody(Body):
         description="Time zone of the quiet hours, such as Europe/Berlin."
     )
     critical_breaks_quiet_hours: bool = Field(
-        default=True, description="True to send pages about critical alerts anyway."
+        default=True, description="True to send pages about critical alerts during quiet hours."
     )
 
     @property
@@ -133,7 +133,7 @@ class QuietHoursView(Resource):
 
     @classmethod
     def of(cls, hours: QuietHours) -> "QuietHoursView":
-        """Return the resource of quiet hours."""
+        """Return the resource for quiet hours."""
         return cls(
             starts_at=format_minutes_of_day(hours.starts),
             ends_at=format_minutes_of_day(hours.ends),
@@ -150,7 +150,7 @@ class ContactPreferences(Resource):
 
     @classmethod
     def of(cls, preferences: PagingPreferences) -> "ContactPreferences":
-        """Return the resource of preferences."""
+        """Return the resource for paging preferences."""
         hours = preferences.quiet_hours
         return cls(
             quiet_hours=None if hours is None else QuietHoursView.of(hours),

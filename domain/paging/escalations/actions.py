@@ -15,7 +15,7 @@ from domain.core.database.paging import MAX_ID
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.types.base import ListPage
 from domain.paging.escalations import dry_run
-from domain.paging.escalations.locks import make_escalations_due
+from domain.paging.escalations.locks import schedule_escalations_now
 from domain.paging.escalations.policies import (
     build_policies,
     list_applicable_policies,
@@ -85,8 +85,8 @@ def list_policies(
 def show_policy(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | str) -> EscalationPolicy:
     """Show an escalation policy.
 
-    The policy is found by its id, or by its name regardless of case. Raise NotFoundError if there
-    is no such policy.
+    `policy_id` is the id or the name of the policy. Names are not case-sensitive. Raise
+    NotFoundError if there is no such policy.
     """
     return build_policies([_get_policy_row(work, holder, policy_id)], session=work.session)[0]
 
@@ -114,7 +114,7 @@ def resolve_plan(work: UnitOfWork, holder: ProjectOrGroup, new: NewPolicy) -> Es
 def create_policy(work: UnitOfWork, holder: ProjectOrGroup, new: NewPolicy) -> EscalationPolicy:
     """Create an escalation policy.
 
-    The policy applies to new alerts of the project, or of all projects below the group. Raise
+    The policy applies to new alerts in the project, or in all projects below the group. Raise
     InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
     lock_policies_and_routes(holder, session=work.session)
@@ -141,9 +141,9 @@ def change_policy(
 ) -> EscalationPolicy:
     """Change an escalation policy.
 
-    Omitted fields are kept. Escalations under way use the new steps immediately, and continue at
-    the number of their next step. Raise NotFoundError if there is no such policy, InvalidError if a
-    field is invalid, or ConflictError if the name is taken.
+    Omitted fields are kept. Active escalations use the new steps immediately, and continue at the
+    same step number. Raise NotFoundError if there is no such policy, InvalidError if a field is
+    invalid, or ConflictError if the name is taken.
     """
     lock_policies_and_routes(holder, session=work.session)
     row = _get_policy_row(work, holder, policy_id)
@@ -183,9 +183,9 @@ def delete_policy(
 ) -> EscalationPolicy:
     """Delete an escalation policy.
 
-    Its escalations start again with the policies that apply then. If no other policy applies,
-    alerts do not page anyone. Return the deleted policy. Raise NotFoundError if there is no such
-    policy, or ConflictError if a route uses it.
+    Active escalations of the policy start again with another policy that applies to their alerts.
+    Return the deleted policy. Raise NotFoundError if there is no such policy. Raise ConflictError
+    if a route uses the policy, or if no other policy applies to an alert that it is escalating.
     """
     lock_policies_and_routes(holder, session=work.session)
     row = _get_policy_row(work, holder, policy_id)
@@ -201,7 +201,7 @@ def delete_policy(
 
 
 def _check_no_route_uses_policy(work: UnitOfWork, holder: ProjectOrGroup, row: PolicyRow) -> None:
-    """Raise ConflictError if a route of the project, the group or below uses the policy."""
+    """Raise ConflictError if a route uses the policy."""
     found = work.session.execute(
         select(RouteRow.name, func.coalesce(Project.path, Group.path).label("path"))
         .outerjoin(Project, Project.id == RouteRow.project_id)
@@ -218,7 +218,7 @@ def _check_no_route_uses_policy(work: UnitOfWork, holder: ProjectOrGroup, row: P
 
 
 def _get_policy_row(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | str) -> PolicyRow:
-    """Return the policy with this id, or with this name regardless of case.
+    """Return the policy with the given id or name; names are not case-sensitive.
 
     Raise NotFoundError if there is no such policy.
     """
@@ -290,7 +290,7 @@ def _check_name(name: str, example: str) -> str:
 
 
 def _check_escalations_have_other_policy(work: UnitOfWork, row: PolicyRow) -> None:
-    """Raise ConflictError if the deletion would leave current escalations without a policy."""
+    """Raise ConflictError if the deletion would leave active escalations without a policy."""
     running = (
         select(Escalation.project_id, func.count(Escalation.id))
         .where(Escalation.policy_id == row.id, Escalation.state.in_(_ACTIVE_STATE_VALUES))
@@ -312,9 +312,9 @@ def _check_escalations_have_other_policy(work: UnitOfWork, row: PolicyRow) -> No
 
 
 def _make_policy_escalations_due(work: UnitOfWork, row: PolicyRow) -> None:
-    """Make the escalations of a changed or deleted policy due immediately."""
+    """Make the active escalations of a changed or deleted policy due immediately."""
     which = Escalation.policy_id == row.id, Escalation.state.in_(_ACTIVE_STATE_VALUES)
-    make_escalations_due(*which, session=work.session, now=work.now)
+    schedule_escalations_now(*which, session=work.session, now=work.now)
 
 
 def _build_and_record_policy(
@@ -377,7 +377,7 @@ def create_route(work: UnitOfWork, holder: ProjectOrGroup, new: NewRoute) -> Ale
     row = RouteRow(
         **build_owner_columns(holder),
         name=_check_name(new.name, "Production"),
-        conditions=new.conditions().to_json(),
+        conditions=new.build_conditions().to_json(),
         policy_id=_resolve_policy_id(work, holder, new.escalation_policy_id),
         position=len(rows) + 1,
         created_at=work.now,
@@ -402,7 +402,7 @@ def change_route(
     present = _build_route(work, row)
     rows = [each for each in list_route_rows(holder, session=work.session) if each.id != row.id]
     row.name = _check_name(change.given.get("name", row.name), "Production")
-    row.conditions = change.conditions(present.conditions).to_json()
+    row.conditions = change.build_conditions(present.conditions).to_json()
     if "escalation_policy_id" in change.given:
         row.policy_id = _resolve_policy_id(work, holder, change.escalation_policy_id)
     _insert_route(rows, row, change.given.get("position", row.position))
@@ -414,7 +414,7 @@ def change_route(
 
 @action("alert_routes.delete")
 def delete_route(work: UnitOfWork, holder: ProjectOrGroup, route_id: int) -> AlertRoute:
-    """Delete an alert route and move up the routes after it.
+    """Delete an alert route, and move the routes after it up.
 
     Return the deleted route. Raise NotFoundError if there is no such route.
     """
@@ -431,7 +431,7 @@ def delete_route(work: UnitOfWork, holder: ProjectOrGroup, route_id: int) -> Ale
 
 @read_action("alert_routes.dry_run")
 def show_dry_run(work: UnitOfWork, holder: ProjectOrGroup, asked: DryRunBody) -> AlertRouteDryRun:
-    """Show the pages that past alerts would have caused.
+    """Show the pages that the current routes and policies would have sent for past alerts.
 
     Raise InvalidError if the period is too long or in the future.
     """
@@ -456,10 +456,10 @@ def _get_route_row(work: UnitOfWork, holder: ProjectOrGroup, route_id: int) -> R
 def _resolve_policy_id(
     work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | str | None
 ) -> int | None:
-    """Return the id of a policy of the project or group, or of a group above it.
+    """Return the id of a policy in the project or group, or in an ancestor group.
 
-    If several policies have the name, the nearest policy is used. Raise InvalidError if there is
-    none.
+    If several policies have the same name, the nearest policy is used. Raise InvalidError if no
+    policy is found.
     """
     if policy_id is None:
         return None
@@ -479,7 +479,7 @@ def _resolve_policy_id(
     wanted = str(policy_id)
     numbered = [row.id for row in found if str(row.id) == wanted]
     if not (named or numbered):
-        message = f'Escalation policy "{wanted[:100]}" not found here or in the groups above.'
+        message = f'Escalation policy "{wanted[:100]}" not found here or in ancestor groups.'
         raise InvalidError(message, field="escalation_policy_id")
     chosen: int = (named or numbered)[0]
     return chosen

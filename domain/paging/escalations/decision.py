@@ -1,7 +1,7 @@
-"""Decides the next actions of a single escalation: hold it, check its pages, take steps, end it.
+"""Decides the next actions of an escalation: hold it, evaluate its pages, take steps, or end it.
 
-Every change of state follows the table in `domain/paging/escalations/state.py`. Changes are
-collected in a `DecisionChanges` object and stored later.
+All state changes follow the table in `domain/paging/escalations/state.py`. Changes are collected in
+a `DecisionChanges` object and stored later.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from domain.core.durations import format_duration
 from domain.paging.escalations.recipients import NamedUser, RecipientLookup, StepRecipients
 from domain.paging.escalations.round_robin import parse_stored_target, serialize_target
 from domain.paging.escalations.snapshot import (
-    FormerProgress,
     NamedPlan,
     PageableAlert,
+    PreviousProgress,
     StartReasons,
     compute_clock_lead,
     get_progress,
@@ -46,25 +46,26 @@ from domain.paging.silences.muting import Mute
 from models import Escalation, EscalationPage
 
 #: Time after which pages without a result count as failed. It is longer than the batching delay of
-#: pages to one user plus one attempt to send.
+#: a user's pages plus one attempt to send them.
 _EVALUATE_PAGES_AFTER = timedelta(seconds=90)
 #: Shortest and longest interval between checks of an archived project. The interval is a tenth of
-#: the time since the escalation was held.
+#: the time since the hold started.
 _MIN_ARCHIVED_CHECK_INTERVAL, _MAX_ARCHIVED_CHECK_INTERVAL = (
     timedelta(seconds=30),
     timedelta(minutes=30),
 )
-#: Time that a user has to respond after their acknowledgement expires, before others are paged.
+#: Time that a user has to respond after their acknowledgement expires, before other users are
+#: paged.
 _ACKNOWLEDGER_RESPONSE_TIME = timedelta(minutes=5)
 _ARCHIVED_REASON = "the project is archived"
 _ANSWERED_BY = "The user who acknowledged the alert"
-#: Suffix of the keys of repeated pages.
+#: Suffix of page keys that marks repeated pages.
 _REPEATED_PAGE_SUFFIX = ", again"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EscalationSettings:
-    """The service settings that escalations depend on."""
+    """Service settings that escalations depend on."""
 
     reading: ParserSettings
     paging: PagingSettings
@@ -72,16 +73,16 @@ class EscalationSettings:
 
 @dataclass
 class DecisionChanges:
-    """The changes that decisions collect, to be stored together."""
+    """Changes that result from decisions and are stored together."""
 
     pages: list[NewPage] = field(default_factory=list)
     paged: list[dict[str, Any]] = field(default_factory=list)
     entries: list[NewActivityEntry] = field(default_factory=list)
-    #: Alerts for which a whole round reached nobody, and alerts for which nobody responded.
+    #: Alerts for which a whole round reached nobody, and alerts to which nobody responded.
     unreached: list[PageableAlert] = field(default_factory=list)
     unanswered: list[PageableAlert] = field(default_factory=list)
 
-    def note(self, alert_id: int, text: str) -> None:
+    def add_note(self, alert_id: int, text: str) -> None:
         """Add an entry to the activity of an alert."""
         self.entries.append(
             NewActivityEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text)
@@ -89,7 +90,7 @@ class DecisionChanges:
 
 
 class EscalationDecision:
-    """The decisions for one escalation at one moment."""
+    """Decides the next actions of one escalation at a given time."""
 
     def __init__(
         self,
@@ -123,29 +124,31 @@ class EscalationDecision:
     def _is_round_over(self) -> bool:
         return self._row.step >= len(self._plan.steps)
 
-    def begin(self, beginnings: StartReasons) -> None:
+    def start(self, beginnings: StartReasons) -> None:
         """Set the initial progress of an escalation, and log why it starts.
 
-        An escalation of a recurring alert resumes the progress of the former escalation.
+        An escalation of a recurring alert resumes the progress of the previous escalation.
         """
         row = self._row
-        story = beginnings.stories.get(row.alert_id)
+        story = beginnings.previous_progress.get(row.alert_id)
         former = beginnings.escalated.get(row.alert_id)
         if former is not None:
             is_same = former.policy_id == row.policy_id
-            self._go_on(get_progress(former) if is_same else build_first_progress(self._now))
-        elif row.alert_id in beginnings.raised:
-            self._note(f"The alert became more severe. Paging starts with {self._policy.name}.")
+            self._make_next_step_due(
+                get_progress(former) if is_same else build_first_progress(self._now)
+            )
+        elif row.alert_id in beginnings.severity_increased:
+            self._add_note(f"The alert became more severe. Paging starts with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
-            self._resume_former_progress(story)
+            self._resume_previous_progress(story)
 
-    def _go_on(self, progress: EscalationProgress) -> None:
+    def _make_next_step_due(self, progress: EscalationProgress) -> None:
         """Make the next step due immediately; after the last step, make step 1 due."""
         if progress.step >= len(self._plan.steps):
             progress = build_first_progress(self._now)
         store_progress(self._row, advance_after_failure(self._plan, progress, now=self._now))
 
-    def _resume_former_progress(self, story: FormerProgress) -> None:
+    def _resume_previous_progress(self, story: PreviousProgress) -> None:
         row, waits = self._row, story.again_at > self._now
         row.last_paged_at, row.turns = story.last_paged_at, story.turns
         opened = f"The alert opened again after {format_duration(story.calm)}"
@@ -154,18 +157,18 @@ class EscalationDecision:
             # All steps had run, so the round starts over and the same users are paged again.
             store_progress(row, build_first_progress(story.again_at))
             then = f"at {format_message_time(story.again_at)}" if waits else "immediately"
-            self._note(f"{opened}. All steps had run, so they start again {then}.")
+            self._add_note(f"{opened}. All steps had run, so they start again {then}.")
             return
         row.has_reached = story.has_reached
         if story.last_paged_at is None:
             return
         row.again_at = story.again_at
         then = f"at {format_message_time(story.again_at)}" if waits else "now"
-        self._note(
+        self._add_note(
             f"{opened}. Paging continues. People who were paged before are paged again {then}."
         )
 
-    def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
+    def take_due_actions(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
         """Take all actions that are due; `pages` are the pages of the current round."""
         self._correct_clock_difference()
         if self._state is EscalationState.EXHAUSTED:
@@ -173,16 +176,16 @@ class EscalationDecision:
             return
         hold = self._find_hold(mute)
         if hold is not None:
-            self._hold(*hold)
+            self._hold_escalation(*hold)
             return
-        self._release()
-        self._judge(pages)
+        self._end_hold()
+        self._evaluate_pages(pages)
         self._page_acknowledger()
         self._repeat_pages()
         self._take_due_steps()
 
     def _correct_clock_difference(self) -> None:
-        """Move all times back if a clock that was ahead recorded them."""
+        """Correct the stored times of the escalation if a clock that was ahead recorded them."""
         row = self._row
         ahead = compute_clock_lead(row, self._now)
         if not ahead:
@@ -213,13 +216,16 @@ class EscalationDecision:
         self._apply_event(EscalationEvent.NO_ANSWER)
         row.next_at = None
         pause = format_duration(self._plan.pause)
-        self._note(
+        self._add_note(
             f"Nobody answered within {pause} after the last step. The maintainers are notified."
         )
         self._results.unanswered.append(self._alert)
 
     def _find_hold(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
-        """Return the reason for a hold, its end and the next check; None if not held."""
+        """Return the reason for a hold, its end and the time of the next check.
+
+        Return None if the escalation is not held.
+        """
         if self._alert.is_archived:
             since = self._row.held_since or self._now
             pause = min(
@@ -232,30 +238,34 @@ class EscalationDecision:
             return None
         return format_mute_reason(mute), mute.until, mute.look_again_at
 
-    def _hold(self, words: str, until: datetime | None, look_again_at: datetime) -> None:
+    def _hold_escalation(self, words: str, until: datetime | None, look_again_at: datetime) -> None:
         row = self._row
         if row.held_by != words:
             end = f" until {format_message_time(until)}" if until else ""
-            self._note(f"Paging is held back{end}: {words}.")
+            self._add_note(f"Paging is held back{end}: {words}.")
         self._apply_event(EscalationEvent.HOLD)
         row.held_by, row.held_until = words, until
         row.held_since = row.held_since or self._now
         row.next_at = look_again_at
 
-    def _release(self) -> None:
+    def _end_hold(self) -> None:
         row = self._row
         if row.held_since is None:
             return
         self._apply_event(EscalationEvent.RELEASE)
-        self._note(f"Paging continues. It was held back: {row.held_by}.")
+        self._add_note(f"Paging continues. It was held back: {row.held_by}.")
         store_progress(row, shift_escalation_progress(self._progress, self._now - row.held_since))
         row.held_since = row.held_by = row.held_until = None
         if row.judge_at is not None:
-            # Pages that could not be sent during the hold are sent within half a minute after it.
+            # Pages that could not be sent during the hold are sent within half a minute after its
+            # end.
             row.judge_at = max(row.judge_at, self._now + _EVALUATE_PAGES_AFTER)
 
-    def _judge(self, pages: Sequence[EscalationPage]) -> None:
-        """Process the outcomes of pages in this round, and continue if the last step failed."""
+    def _evaluate_pages(self, pages: Sequence[EscalationPage]) -> None:
+        """Process the outcomes of pages in this round.
+
+        If the last step failed, the next step is due immediately.
+        """
         row = self._row
         taken = [each for each in pages if each.step]
         row.has_reached = row.has_reached or any(map(_is_accepted_page, taken))
@@ -273,11 +283,13 @@ class EscalationDecision:
         self._apply_event(EscalationEvent.FAILED)
         step = f"Step {number} of {self._policy.name}" if number else _ANSWERED_BY
         what = "reached nobody" if number else "was not reached"
-        self._say(f"{step} {what}: no contact accepted the pages{self._goes_on}.")
+        self._add_note_unless_retrying(
+            f"{step} {what}: no contact accepted the pages{self._next_step_suffix}."
+        )
         store_progress(row, advance_after_failure(self._plan, self._progress, now=self._now))
 
     @property
-    def _goes_on(self) -> str:
+    def _next_step_suffix(self) -> str:
         return "" if self._is_round_over else ", so the next step runs immediately"
 
     def _page_acknowledger(self) -> None:
@@ -286,16 +298,16 @@ class EscalationDecision:
         if user_id is None:
             return
         row.answered_by_id = None
-        found = self._reached(build_direct_step(user_id))
+        found = self._find_recipients(build_direct_step(user_id))
         if not found.reaches_anyone:
-            self._note(f"{_ANSWERED_BY} cannot be reached, so paging starts again immediately.")
+            self._add_note(f"{_ANSWERED_BY} cannot be reached, so paging starts again immediately.")
             self._log_unreached_users(found.unreached)
             return
-        self._page(_list_recipient_keys(found), 0, f"escalation {row.id}, asked first")
+        self._queue_pages(_list_recipient_keys(found), 0, f"escalation {row.id}, asked first")
         store_progress(row, build_first_progress(self._now + _ACKNOWLEDGER_RESPONSE_TIME))
         row.judge_at = self._now + _EVALUATE_PAGES_AFTER
         pause = format_duration(_ACKNOWLEDGER_RESPONSE_TIME)
-        self._note(
+        self._add_note(
             f"{_ANSWERED_BY} is paged first. Without an answer, paging starts again in {pause}."
         )
 
@@ -311,11 +323,11 @@ class EscalationDecision:
             found = (
                 self._find_same_round_robin(step, number)
                 if step.takes_turns
-                else self._reached(step)
+                else self._find_recipients(step)
             )
             new = [each for each in _list_recipient_keys(found) if each not in seen]
             seen.update(new)
-            self._page(new, number, f"escalation {row.id}{_REPEATED_PAGE_SUFFIX}")
+            self._queue_pages(new, number, f"escalation {row.id}{_REPEATED_PAGE_SUFFIX}")
 
     def _take_due_steps(self) -> None:
         row, due = self._row, self._now
@@ -328,7 +340,7 @@ class EscalationDecision:
             due = find_next_due(self._plan, self._progress) or self._now
             if due > self._now:
                 break
-            self._take()
+            self._take_next_step()
         waited_for = (None if self._is_round_over else due, row.judge_at, row.again_at)
         row.next_at = min(each for each in waited_for if each is not None)
 
@@ -343,13 +355,13 @@ class EscalationDecision:
                 self._plan, self._progress, started_at=row.started_at, now=now
             )
             self._results.unreached.append(self._alert)
-            self._say(
+            self._add_note_unless_retrying(
                 "No step reached anybody. All steps are retried at "
                 f"{format_message_time(following.began_at)}, and then until somebody is reached."
             )
         if following is None:
             self._apply_event(EscalationEvent.ALL_TAKEN)
-            self._note(f"All steps of {self._policy.name} have run. Nobody else is paged.")
+            self._add_note(f"All steps of {self._policy.name} have run. Nobody else is paged.")
             row.next_at, row.ended_at = now + self._plan.pause, now
             return False
         self._apply_event(EscalationEvent.ROUND_OVER)
@@ -357,15 +369,17 @@ class EscalationDecision:
         row.has_reached = False
         return True
 
-    def _take(self) -> None:
+    def _take_next_step(self) -> None:
         """Take the next step and page its recipients."""
         row = self._row
         self._apply_event(EscalationEvent.STEP_DUE)
         step, number = self._plan.steps[row.step], row.step + 1
         found = (
-            self._find_next_round_robin(step, number) if step.takes_turns else self._reached(step)
+            self._find_next_round_robin(step, number)
+            if step.takes_turns
+            else self._find_recipients(step)
         )
-        self._page(
+        self._queue_pages(
             _list_recipient_keys(found),
             number,
             f"escalation {row.id}, round {row.round}, step {number}",
@@ -377,36 +391,38 @@ class EscalationDecision:
         else:
             store_progress(row, advance_after_failure(self._plan, self._progress, now=self._now))
 
-    def _reached(self, step: Step) -> StepRecipients:
+    def _find_recipients(self, step: Step) -> StepRecipients:
         alert = self._alert
-        return self._recipients.of(alert.project, step, is_critical=alert.is_critical)
+        return self._recipients.find_step_recipients(
+            alert.project, step, is_critical=alert.is_critical
+        )
 
     def _find_next_round_robin(self, step: Step, number: int) -> StepRecipients:
-        """Return the recipients of the next target in the rotation that reaches anyone."""
+        """Return the recipients of the next round-robin target that reaches anyone."""
         row, skipped = self._row, list[str]()
-        for target in self._recipients.turns.order(row.policy_id, number, step):
-            found = self._reached(replace(step, targets=(target,)))
+        for target in self._recipients.turns.order_targets(row.policy_id, number, step):
+            found = self._find_recipients(replace(step, targets=(target,)))
             if found.reaches_anyone:
-                self._recipients.turns.take(row.policy_id, number, target)
+                self._recipients.turns.store_last_target(row.policy_id, number, target)
                 row.turns = {**(row.turns or {}), str(number): serialize_target(target)}
                 found.gaps[:0] = [f"{each}, so the next target was paged" for each in skipped]
                 return found
             skipped += found.reasons
-        # No target reached anyone now. Pages to users in quiet hours wait, as in every step.
-        return self._reached(step)
+        # Nobody can be reached now. As in other steps, pages to users in quiet hours wait.
+        return self._find_recipients(step)
 
     def _find_same_round_robin(self, step: Step, number: int) -> StepRecipients:
         """Return the recipients of the target that was paged before, or of the next target.
 
-        The next target is used if the stored target is no longer part of the step.
+        The next target is used if the previous target is no longer part of the step.
         """
         stored = (self._row.turns or {}).get(str(number))
         target = parse_stored_target(stored) if stored else None
         if target not in step.targets:
             return self._find_next_round_robin(step, number)
-        return self._reached(replace(step, targets=(target,)))
+        return self._find_recipients(replace(step, targets=(target,)))
 
-    def _page(
+    def _queue_pages(
         self, keys: Sequence[tuple[int | None, int | None]], number: int, prefix: str
     ) -> None:
         row = self._row
@@ -439,13 +455,15 @@ class EscalationDecision:
             row.last_paged_at = self._now
 
     def _log_unreached_recipients(self, found: StepRecipients, number: int) -> None:
-        """Log in the activity which recipients the step did not reach, and why."""
+        """Note in the activity which recipients the step did not reach, and why."""
         step = f"Step {number} of {self._policy.name}"
         gaps = "; ".join(found.gaps)
         if not found.reaches_anyone:
-            self._say(f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._goes_on}.")
+            self._add_note_unless_retrying(
+                f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._next_step_suffix}."
+            )
         elif gaps:
-            self._say(f"{step}: {gaps}.")
+            self._add_note_unless_retrying(f"{step}: {gaps}.")
         if not self._is_retry_round:
             quiet = UserReachability.QUIET  # paged when quiet hours end
             self._log_unreached_users(
@@ -466,16 +484,16 @@ class EscalationDecision:
 
     @property
     def _is_retry_round(self) -> bool:
-        """Return whether this round is one of the retries that run until anyone is reached."""
+        """Return whether this round is one of the retries that run until a user is reached."""
         return self._row.round > self._plan.repeats + 1
 
-    def _say(self, text: str) -> None:
-        """Add a note to the activity, except in the retry rounds after an unreached round."""
+    def _add_note_unless_retrying(self, text: str) -> None:
+        """Add a note to the activity, except in retry rounds."""
         if not self._is_retry_round:
-            self._note(text)
+            self._add_note(text)
 
-    def _note(self, text: str) -> None:
-        self._results.note(self._row.alert_id, text)
+    def _add_note(self, text: str) -> None:
+        self._results.add_note(self._row.alert_id, text)
 
 
 def _is_repeated_page(page: EscalationPage) -> bool:

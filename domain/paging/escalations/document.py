@@ -1,4 +1,4 @@
-"""Writes the tables of docs/escalation-states.md.
+"""Writes the tables in docs/escalation-states.md.
 
 Run `python -m domain.paging.escalations.document`.
 """
@@ -22,7 +22,7 @@ class _DescribedTransition(Protocol):
 
     @property
     def what(self) -> str:
-        """Return the effect of the transition in sentences."""
+        """Return the description of the transition's effect."""
 
 
 def format_tables() -> str:
@@ -46,7 +46,7 @@ def _format_state(state: str) -> str:
 
 
 def replace_tables(text: str) -> str:
-    """Return the document with the current tables, which are its last part."""
+    """Replace the tables at the end of the document with the current tables."""
     before, _, _ = text.partition(TABLES_MARKER)
     return f"{before}{TABLES_MARKER}\n{format_tables()}"
 

@@ -1,8 +1,8 @@
 """Calculates which users past alerts would have paged, and when.
 
-The alerts are replayed with the times at which they were opened, acknowledged and resolved. Routes
-and policies are the current ones, while schedules are used as they were. Silences, quiet hours and
-contacts are ignored.
+The alerts are replayed with the times at which they were opened, acknowledged and resolved. Current
+routes and policies are used, but schedules are used as they were in the past. Silences, quiet hours
+and contacts are ignored.
 """
 
 from bisect import bisect_right
@@ -56,23 +56,23 @@ from models import Alert, Project
 _TRIGGERED = "triggered"
 #: Maximum number of alerts in a dry run. The newest alerts are used.
 MAX_DRY_RUN_ALERTS = 500
-#: Maximum number of pages and of steps that reach nobody.
+#: Maximum number of pages in a dry run, including steps that reach nobody.
 MAX_DRY_RUN_PAGES = 5_000
-#: Maximum number of steps of an alert. Reopened alerts start the policy again.
+#: Maximum number of steps for an alert. Reopened alerts start the policy again.
 _MAX_STEPS_PER_ALERT = 1_000
 DEFAULT_DRY_RUN_PERIOD = timedelta(days=7)
 MAX_DRY_RUN_PERIOD = timedelta(days=92)
 
 
 class PastStatusChange(NamedTuple):
-    """A change of an alert's status at a given time."""
+    """A status change of an alert."""
 
     at: datetime
     status: str
 
 
 class TriggeredPeriod(NamedTuple):
-    """A period during which an alert was triggered; `end` is None while it still is."""
+    """A period during which an alert was triggered; `end` is None if it is still triggered."""
 
     start: datetime
     end: datetime | None
@@ -117,8 +117,8 @@ def simulate_steps(
 ) -> Iterator[SimulatedStep]:
     """Yield the steps that a plan takes while an alert is triggered, until a given time.
 
-    `reaches` returns whether a step would have reached anyone at that time. Rounds that reach
-    nobody count as well, so that a plan without recipients ends.
+    `reaches` returns whether a step would have reached anyone at a given time. Rounds that reach
+    nobody count too, so the simulation of a plan without recipients ends.
     """
     end = until if during.end is None else min(during.end, until)
     progress: EscalationProgress | None = build_first_progress(during.start)
@@ -140,7 +140,7 @@ def simulate_steps(
 def build_dry_run_period(
     since: datetime | None, until: datetime | None, *, now: datetime
 ) -> Period:
-    """Return the period of a dry run, a week by default.
+    """Return the period of a dry run, which is one week by default.
 
     Raise InvalidError if the period is empty or too long.
     """
@@ -160,7 +160,7 @@ def build_dry_run_period(
 def simulate_pages(
     holder: ProjectOrGroup, asked: Period, *, session: Session, reading: ParserSettings
 ) -> AlertRouteDryRun:
-    """Return the pages that the newest alerts of a period would have caused."""
+    """Return the pages that the newest alerts in a period would have caused."""
     rows = _find_newest_alerts(holder, asked, session=session)
     projects = [
         Namespace(project_id=project_id, path=path)
@@ -173,7 +173,7 @@ def simulate_pages(
     changes = _find_status_changes([row.id for row in rows[:MAX_DRY_RUN_ALERTS]], session=session)
     routing = load_routing([each.id or 0 for each in projects], session=session)
     known = [row for row in rows[:MAX_DRY_RUN_ALERTS] if row.id in labels]
-    choices = {row.id: routing[row.project_id].choose(labels[row.id]) for row in known}
+    choices = {row.id: routing[row.project_id].choose_policy(labels[row.id]) for row in known}
     turns = Counter(each.policy_id for each in choices.values())
     found: list[DryRunAlert] = []
     left = MAX_DRY_RUN_PAGES
@@ -182,10 +182,10 @@ def simulate_pages(
             break
         choice = choices[row.id]
         policy = world.policies.get(choice.policy_id or 0)
-        # Rotations start with the oldest alert of the period.
+        # Round-robin steps start with the oldest alert in the period.
         turns[choice.policy_id] -= 1
         world.turn = turns[choice.policy_id]
-        alert = world.replayed(
+        alert = world.replay_alert(
             row, world.routes.get(choice.route_id or 0), policy, changes.get(row.id, ())
         )
         left -= len(alert.pages) + len(alert.notes)
@@ -201,7 +201,7 @@ def simulate_pages(
 def _find_newest_alerts(
     holder: ProjectOrGroup, asked: Period, *, session: Session
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the newest alerts that started in a period, and one more to detect truncation."""
+    """Return the newest alerts that started in a period, plus one alert to detect truncation."""
     return session.execute(
         select(
             Alert.id,
@@ -235,11 +235,12 @@ def _find_status_changes(
 
 
 class _RouteSimulation:
-    """The routes, policies, users and schedules of projects in a period."""
+    """Simulates pages with the routes, policies, users and schedules of projects."""
 
     def __init__(self, projects: Sequence[Namespace], asked: Period, *, session: Session) -> None:
         self._until = asked.end
-        #: Number of earlier alerts of the policy, which determines the next round-robin target.
+        #: Number of earlier alerts with the same policy, which determines the next round-robin
+        #: target.
         self.turn = 0
         used = find_group_chains([each.id or 0 for each in projects], session=session).values()
         self.policies = {each.id: each for each in list_applicable_policies(used, session=session)}
@@ -250,9 +251,9 @@ class _RouteSimulation:
             for step in policy.plan.steps
             for target in step.targets
         }
-        self._duties = _find_on_call_spans(targets, asked, session=session)
+        self._on_call_spans = _find_on_call_spans(targets, asked, session=session)
         people = {each.id for each in targets if each.kind is TargetKind.USER}
-        for parts in self._duties.values():
+        for parts in self._on_call_spans.values():
             people.update(user_id for part in parts for user_id in part.user_ids)
         today = asked.end.date()
         self._people = {
@@ -261,7 +262,7 @@ class _RouteSimulation:
         }
         self._names = find_target_names(targets, session=session)
 
-    def replayed(
+    def replay_alert(
         self,
         row: Row[*tuple[Any, ...]],
         route: str | None,
@@ -271,8 +272,10 @@ class _RouteSimulation:
         """Return the pages that an alert would have caused."""
         pages: list[DryRunPage] = []
         notes: list[str] = []
-        for taken in islice(self._taken(row, policy, changes), _MAX_STEPS_PER_ALERT):
-            found = list(self._pages(taken.step, taken.at, row.project_id, round_=taken.round))
+        for taken in islice(self._simulate_alert_steps(row, policy, changes), _MAX_STEPS_PER_ALERT):
+            found = list(
+                self._find_step_recipients(taken.step, taken.at, row.project_id, round_=taken.round)
+            )
             pages += [
                 DryRunPage(at=taken.at, round=taken.round, step=taken.number, **each)
                 for each in found
@@ -291,7 +294,7 @@ class _RouteSimulation:
             notes=notes,
         )
 
-    def _taken(
+    def _simulate_alert_steps(
         self,
         row: Row[*tuple[Any, ...]],
         policy: EscalationPolicy | None,
@@ -303,9 +306,9 @@ class _RouteSimulation:
                 yield from simulate_steps(policy.plan, during, reaches, until=self._until)
 
     def _can_reach_anyone(self, step: Step, at: datetime, project_id: int) -> bool:
-        return any(True for _ in self._pages(step, at, project_id))
+        return any(True for _ in self._find_step_recipients(step, at, project_id))
 
-    def _pages(
+    def _find_step_recipients(
         self, step: Step, at: datetime, project_id: int, *, round_: int = 1
     ) -> Iterator[dict[str, str]]:
         """Yield the users and channels that a step pages for an alert, without duplicates."""
@@ -328,7 +331,9 @@ class _RouteSimulation:
             elif target.kind is TargetKind.USER:
                 users[target.id] = None
             elif target.kind is TargetKind.SCHEDULE:
-                users.update(dict.fromkeys(_find_users_at(self._duties.get(target.id, ()), at)))
+                users.update(
+                    dict.fromkeys(_find_users_at(self._on_call_spans.get(target.id, ()), at))
+                )
         people = self._people[project_id]
         yield from ({"user": people[each]} for each in users if each in people)
 
@@ -338,16 +343,15 @@ def _find_alert_periods(
 ) -> Sequence[TriggeredPeriod]:
     is_over = row.status == "resolved"
     if is_over and not changes and row.last_event_at == row.created_at:
-        return ()  # The alert was stored as resolved, so it never paged.
+        return ()  # The alert was stored as resolved, so it paged nobody.
     return find_triggered_periods(row.created_at, changes, row.ended_at if is_over else None)
 
 
 def _find_on_call_spans(
     targets: Iterable[Target], asked: Period, *, session: Session
 ) -> Mapping[int, Sequence[OnCallSpan]]:
-    """Return the spans of who was on call in each schedule, in order."""
+    """Return the on-call spans of each schedule in chronological order, by schedule id."""
     ids = {each.id for each in targets if each.kind is TargetKind.SCHEDULE}
-    # An alert of the period may have been received some time after it started.
     plans = load_schedule_plans(ids, asked, session=session, now=asked.end)
     return {each: compute_spans(plan, asked.start, asked.end) for each, plan in plans.items()}
 

@@ -12,7 +12,7 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
-from domain.paging.escalations.first_look import choose_policies_of_alerts
+from domain.paging.escalations.early_escalations import choose_policies_of_alerts
 from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.policies import build_plan, find_target_names
 from domain.paging.escalations.routes import PolicyChoice, load_routing
@@ -58,7 +58,7 @@ _STATE_SENTENCES = {
     EscalationState.LAPSED: "The acknowledgement is no longer valid. Paging starts again.",
     EscalationState.ESCALATED: "The alert was escalated. The next step runs now.",
 }
-#: Sentences for alerts whose acknowledgement or snooze has ended, before the worker notices it.
+#: Sentences for alerts whose acknowledgement or snooze has ended but was not processed yet.
 _OVERDUE_SENTENCES = {
     EscalationState.ACKNOWLEDGED: (
         "The acknowledgement expired at {until}. The alert is triggered again."
@@ -83,10 +83,10 @@ _RECORDS_DELETED_SENTENCE = (
     f"No pages are recorded. Records are deleted after {PAGE_RETENTION.days} days."
 )
 _OPEN_STATUSES = frozenset(OPEN_STATUSES)
-#: Escalation states that fit each status of an alert. Other states are outdated.
 _ENDED_STATES = frozenset(
     {EscalationState.STOPPED, EscalationState.NO_POLICY, EscalationState.POLICY_DELETED}
 )
+#: Escalation states that are consistent with each alert status. Other states are outdated.
 _STATES_BY_STATUS = {
     "triggered": frozenset(EscalationState)
     - {EscalationState.STOPPED, EscalationState.ACKNOWLEDGED, EscalationState.SNOOZED},
@@ -100,9 +100,9 @@ _DUE_STATES = (*ACTIVE_STATES, EscalationState.ACKNOWLEDGED, EscalationState.SNO
 
 @dataclass(frozen=True, kw_only=True)
 class EscalationView:
-    """The state of the paging for an alert."""
+    """The paging state of an alert."""
 
-    #: State of the escalation. None without an escalation.
+    #: State of the escalation. None if the alert has no escalation.
     state: EscalationState | None
     sentence: str
     #: True if similar alerts do not page anyone until a maintainer changes the configuration.
@@ -120,25 +120,25 @@ class EscalationView:
     rests_until: datetime | None = None
     round: int = 1
     was_paged: bool = False
-    #: Delay of the worker. None if it is on time.
+    #: Delay of the worker. None if the worker is on time.
     waiting: timedelta | None = None
     #: True if escalating the alert now would page anyone.
     can_escalate: bool = False
-    #: Recipients of the step that escalating the alert takes, in words.
+    #: Recipients of the step that runs if the alert is escalated, in words.
     escalates_to: str = ""
 
     @property
     def waiting_words(self) -> str:
-        """Return the delay of the worker as part of a sentence; empty if it is on time."""
+        """Return the delay of the worker in words; empty if the worker is on time."""
         return "" if self.waiting is None else format_waiting_time(self.waiting)
 
 
 def explain_escalation(
     project_id: int, alert_id: int, *, session: Session, now: datetime, reading: ParserSettings
 ) -> EscalationView:
-    """Return the state of the paging for an alert."""
-    # Read the backlog first: the worker deletes a processed change in the same transaction in which
-    # it stores the result.
+    """Return the paging state of an alert."""
+    # Read the backlog first: the worker deletes a processed change and stores its result in one
+    # transaction.
     backlog = find_change_backlog(Follower.ESCALATIONS, alert_id, session=session)
     row = session.scalar(select(Escalation).where(Escalation.alert_id == alert_id))
     alert = session.execute(
@@ -229,7 +229,7 @@ def _build_escalation_view(
     session: Session,
     now: datetime,
 ) -> EscalationView:
-    """Return a view of an escalation that fits the status of its alert."""
+    """Return a view of an escalation whose state is consistent with the status of its alert."""
     state = EscalationState(row.state)
     plan = build_plan(policy) if policy else None
     next_at = _find_next_due_time(row, state, plan) if status == _TRIGGERED else None
@@ -254,7 +254,10 @@ def _build_escalation_view(
 def _describe_escalation_recipients(
     row: Escalation | None, policy: EscalationPolicy, *, session: Session, now: datetime
 ) -> str:
-    """Return the recipients of the step that escalating takes; step 1 follows the last step."""
+    """Describe the recipients of the step that runs if the alert is escalated.
+
+    Step 1 follows the last step.
+    """
     steps = build_plan(policy).steps
     taken = row.step if row and row.policy_id == policy.id else 0
     return _PageReasonReader(session).describe_recipients(
@@ -263,7 +266,7 @@ def _describe_escalation_recipients(
 
 
 def find_unanswered_alerts(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
-    """Return the alerts whose pages nobody responded to."""
+    """Return the ids of alerts to whose pages nobody responded."""
     return set(
         session.scalars(
             select(Escalation.alert_id).where(
@@ -329,11 +332,11 @@ def list_sent_pages(
     is_oldest_first: bool,
     session: Session,
 ) -> Sequence[SentPage]:
-    """Return a part of the pages for alerts, oldest or newest first.
+    """List pages that were sent for alerts, oldest or newest first.
 
-    The part starts after the page with the id `following`.
+    Return at most `size` pages, starting after the page with the id `following`.
     """
-    # The addition keeps Postgres from scanning the pages of all alerts in the order of their ids.
+    # Adding 0 prevents Postgres from scanning the pages of all alerts in order of id.
     key = EscalationPage.id + 0
     wanted = select(EscalationPage).where(EscalationPage.alert_id.in_(alert_ids))
     if following is not None:
@@ -387,7 +390,7 @@ def find_page_reasons(
 ) -> Mapping[int, PageReason]:
     """Return the latest reason why a recipient was paged, by alert id.
 
-    Alerts are left out if no policy pages the recipient for them any more.
+    Alerts for which no policy pages the recipient any more are left out.
     """
     rows = session.execute(
         select(Escalation, EscalationPolicy)
@@ -399,16 +402,16 @@ def find_page_reasons(
     found: dict[int, PageReason] = {}
     for first, own in _find_first_and_last_pages(user_id, channel_id, alert_ids, session=session):
         if own.alert_id in escalations:
-            found[own.alert_id] = reasons.of(*escalations[own.alert_id], first, own)
+            found[own.alert_id] = reasons.find_reason(*escalations[own.alert_id], first, own)
         elif own.asked_by_id is not None:
-            found[own.alert_id] = reasons.asked(own)
+            found[own.alert_id] = reasons.find_manual_page_reason(own)
     return found
 
 
 def _find_first_and_last_pages(
     user_id: int | None, channel_id: int | None, alert_ids: Collection[int], *, session: Session
 ) -> Iterator[tuple[EscalationPage, EscalationPage]]:
-    """Yield the first page of each alert, and its last page to a user or channel.
+    """Yield the first page for each alert, and the last page for the alert to a user or channel.
 
     The query avoids loading all pages, since an alert may have hundreds of them.
     """
@@ -432,13 +435,13 @@ def _find_first_and_last_pages(
 
 
 class _PageReasonReader:
-    """Reads the reasons of pages, and caches who is on call by schedules and time."""
+    """Finds the reasons for pages, and caches the users on call by schedules and time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._on_call: dict[tuple[tuple[int, ...], datetime], Mapping[int, tuple[int, ...]]] = {}
 
-    def of(
+    def find_reason(
         self,
         row: Escalation,
         policy: EscalationPolicy,
@@ -459,8 +462,8 @@ class _PageReasonReader:
             next_at=at,
         )
 
-    def asked(self, page: EscalationPage) -> PageReason:
-        """Return the reason of a manual page for an alert without a policy."""
+    def find_manual_page_reason(self, page: EscalationPage) -> PageReason:
+        """Return the reason for a manual page about an alert without a policy."""
         asked_by, at = self._find_requester_name(page), page.paged_at
         return PageReason(policy="", step=0, steps=0, round=1, first_paged_at=at, asked_by=asked_by)
 
@@ -473,7 +476,7 @@ class _PageReasonReader:
 
         Return no schedules if the step names the user directly.
         """
-        # The policy may have changed since the page.
+        # The policy may have changed since the page was sent.
         is_step = 1 <= own.step <= len(plan.steps)
         targets = plan.steps[own.step - 1].targets if is_step else ()
         if own.user_id is None or Target(TargetKind.USER, own.user_id) in targets:
@@ -486,7 +489,7 @@ class _PageReasonReader:
         )
 
     def describe_recipients(self, step: Step, at: datetime) -> str:
-        """Return the recipients of a step in words, with the users who are on call."""
+        """Describe the recipients of a step, including the users who are on call."""
         on_call = self._find_users_on_call(step.targets, at)
         people = {
             each: [Target(TargetKind.USER, number) for number in on_call.get(each.id, ())]
@@ -517,7 +520,7 @@ class _PageReasonReader:
 
 
 def _find_next_step(row: Escalation, plan: EscalationPlan) -> tuple[Step, datetime] | None:
-    """Return the next step and when it is due; None if no further step follows."""
+    """Return the next step and the time when it is due; None if no step follows."""
     if row.state != EscalationState.RUNNING.value:
         return None
     due = find_next_due(plan, EscalationProgress(row.round, row.step, row.round_began_at))
@@ -525,7 +528,8 @@ def _find_next_step(row: Escalation, plan: EscalationPlan) -> tuple[Step, dateti
         return plan.steps[row.step], due
     if row.round > plan.repeats:
         return None
-    # The next round starts when the last step has been evaluated, so this is the earliest time.
+    # The next round starts when the last step has been evaluated. Return the earliest possible
+    # time.
     ended_at = row.round_began_at + plan.steps[-1].after
     return plan.steps[0], ended_at + plan.pause + plan.steps[0].after
 
@@ -533,7 +537,7 @@ def _find_next_step(row: Escalation, plan: EscalationPlan) -> tuple[Step, dateti
 def _format_target_with_users(
     target: Target, people: Sequence[Target], names: Mapping[Target, str]
 ) -> str:
-    """Return the recipients of a target in words: for a schedule, the users who are on call."""
+    """Describe the recipients of a target; for a schedule, these are the users who are on call."""
     known = [f"@{names[each]}" for each in people if each in names]
     if not known:
         return format_target(target.kind, names.get(target))

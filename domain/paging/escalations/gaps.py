@@ -1,8 +1,8 @@
-"""Detects policies and schedules that do not reach everyone, and notifies the maintainers.
+"""Detects paging gaps in policies and schedules, and notifies the maintainers.
 
-Users are removed, locked or lose a role, and rotations and layers are deleted, in many places of
-the code. This module therefore checks the result every few minutes. It reports only new gaps, in
-one message to each user about all of their projects.
+A gap exists if a user in a policy cannot be paged, or if nobody is on call. Many actions can cause
+gaps, such as removing a user or deleting a rotation. This module therefore checks all policies and
+schedules every few minutes. It reports only new gaps, in one message per user for all projects.
 """
 
 from collections import defaultdict
@@ -29,10 +29,11 @@ from domain.projects.owners import build_owner_match_condition, build_pages_url
 from domain.projects.views import Namespace
 from models import EscalationPolicy, Group, KnownGaps, OnCallSchedule, Project, User
 
-#: Time for which schedules are checked. Whole weeks keep the size of weekly gaps constant.
+#: Length of the period for which schedules are checked. In whole weeks, the total size of weekly
+#: gaps is constant.
 _CHECKED_PERIOD = timedelta(weeks=2)
 _HOUR = timedelta(hours=1)
-#: Growth in uncovered hours after which a schedule with known gaps is reported again.
+#: Increase in uncovered hours after which a schedule with known gaps is reported again.
 _RENOTIFY_GROWTH_HOURS = 12
 _MAX_MAINTAINERS = 50
 _MAX_LISTED_PROJECTS = 50
@@ -44,11 +45,11 @@ class PagingGap:
 
     #: Key that stays the same while the gap exists.
     key: str
-    #: Size in hours for a schedule, otherwise 1.
+    #: Number of uncovered hours in a schedule; 1 for other gaps.
     size: int
     #: Description of the gap as a sentence.
     text: str
-    #: Id of the user who can no longer be paged because they lost access.
+    #: Id of a user who can no longer be paged because of lost access. None for other gaps.
     user_id: int | None = None
 
 
@@ -63,10 +64,10 @@ class _OwnerGaps:
 def queue_gap_notices(
     sign: MessageSettings, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
-    """Queue messages about new gaps in all projects and groups; return their number.
+    """Queue emails about new gaps in all projects and groups; return the number of emails.
 
-    `between` commits. The first check of a project or group only stores its gaps: its pages show
-    them.
+    `between` commits the transaction. The first check of a project or group only stores the gaps,
+    since its web pages show them.
     """
     found = []
     for place in _list_policy_owners(session=session):
@@ -144,9 +145,9 @@ def _find_paging_gaps(place: Namespace, *, session: Session, now: datetime) -> I
 def _find_user_gaps(
     place: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
 ) -> Iterator[PagingGap]:
-    """Yield a gap for each user in the policies that pages cannot reach.
+    """Yield a gap for each user in the policies who cannot be paged.
 
-    `policies` maps the ids of users to names of policies.
+    `policies` maps user ids to policy names.
     """
     reaches = _find_unreachable_users(place, policies, session=session, now=now)
     names = _find_usernames(reaches, session=session)
@@ -209,7 +210,7 @@ def _find_absent_users(plan: SchedulePlan, now: datetime) -> Sequence[int]:
     """Return the users of current rotations who cannot be on call."""
     present = [each for each in plan.rotations if each.valid_until is None]
     users = dict.fromkeys(user_id for each in present for user_id in each.user_ids)
-    return [each for each in users if not plan.has(each, now)]
+    return [each for each in users if not plan.can_be_on_call(each, now)]
 
 
 def _find_uncovered_time(plan: SchedulePlan, name: str, within: Period) -> Iterator[PagingGap]:
@@ -234,7 +235,10 @@ def _is_gap_worth_notice(gap: PagingGap, known: Mapping[str, int]) -> bool:
 def _store_known_gaps(
     found: _OwnerGaps, known: Mapping[str, int] | None, *, session: Session
 ) -> None:
-    """Store the known gaps; small growth is not stored, so that it adds up."""
+    """Store the known gaps.
+
+    Small increases are not stored, so that they add up until the gap is reported again.
+    """
     before = known or {}
     gaps = {
         each.key: each.size
@@ -328,5 +332,5 @@ def _format_user_text(user: User, projects: Sequence[Namespace], sign: MessageSe
         "You no longer have access to the alerts of these projects, so you are neither on call\n"
         f"nor paged for them:\n\n{paths}\n\n"
         f"-- \n{sign.instance_name}, {sign.base_url}\n"
-        "You receive this message because their policies or schedules include you.\n"
+        "You receive this message because policies or schedules of these projects include you.\n"
     )

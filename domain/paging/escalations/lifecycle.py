@@ -1,10 +1,10 @@
 """Runs escalations: starts them when an alert opens, and takes their steps when due.
 
-`domain/paging/escalations/state.py` has the table of states and of the events that change them.
-Each function here handles one event for many alerts, in a constant number of statements. Rows and
-their pages are stored in one transaction, so a crash never leaves a step half taken. Due
-escalations are read together, decided separately (`domain/paging/escalations/decision.py`), and
-stored together.
+`domain/paging/escalations/state.py` defines the states, and the events that change them. Each
+function in this module handles one event for many alerts, with a constant number of SQL statements.
+Escalations and their pages are stored in one transaction, so a crash cannot leave a step
+incomplete. Due escalations are read together, decided separately
+(`domain/paging/escalations/decision.py`), and stored together.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -40,8 +40,8 @@ from domain.paging.escalations.decision import (
     EscalationDecision,
     EscalationSettings,
 )
-from domain.paging.escalations.first_look import create_escalations_of_changed_alerts
-from domain.paging.escalations.locks import lock_escalations, make_escalations_due
+from domain.paging.escalations.early_escalations import create_escalations_of_changed_alerts
+from domain.paging.escalations.locks import lock_escalations, schedule_escalations_now
 from domain.paging.escalations.maintainer_notices import (
     NOBODY_REACHED,
     NOBODY_RESPONDED,
@@ -55,8 +55,8 @@ from domain.paging.escalations.snapshot import (
     NamedPlan,
     PageableAlert,
     StartReasons,
-    find_former_progress,
     find_pageable_alerts,
+    find_previous_progress,
 )
 from domain.paging.escalations.snoozes import (
     end_snoozes_on_severity_increase,
@@ -79,7 +79,8 @@ from domain.projects.views import Namespace
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
 
 _RETRY_DELAY = timedelta(minutes=1)
-#: Maximum number of escalations in a transaction. Writers wait briefly for each other in SQLite.
+#: Maximum number of escalations in a transaction. Transactions are short because writers block each
+#: other in SQLite.
 ESCALATION_BATCH_SIZE = 200
 #: Maximum number of page outcomes in a transaction.
 _OUTCOME_BATCH_SIZE = 1_000
@@ -90,28 +91,29 @@ _NO_POLICY_NOTE = (
     "Paging ended: the escalation policy no longer applies, and no other policy matches."
 )
 #: Condition that is true if there are unprocessed page outcomes. SQLite uses the partial index only
-#: for this exact wording.
+#: for exactly this expression.
 OUTCOMES_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
 
 def process_alert_changes(
     changes: Sequence[QueuedChange], *, session: Session, now: datetime, around: EscalationSettings
 ) -> None:
-    """Start, restart and end escalations after changes of alerts.
+    """Start, restart and end escalations after alerts have changed.
 
     If an alert changed several times, only the last change counts.
     """
     last = {change.alert_id: change.kind for change in changes}
     by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
     opening = {each for each in last if last[each] in TRIGGERING_KINDS}
-    # Wait for the later change; otherwise the escalation would start twice and page users twice.
+    # If an alert was reopened later, start its escalation only with that change. Otherwise the
+    # escalation would start twice and page users twice.
     waits = (
         find_alerts_with_later_reopening(changes, Follower.ESCALATIONS, session=session)
         if opening
         else ()
     )
     answered = by_kind[ChangeKind.ACKNOWLEDGED]
-    # A worker that takes a step at the same time queues pages for the former state. The lock waits
+    # Another worker may be taking a step and queueing pages for the previous state. Locking waits
     # for that worker.
     lock_escalations(Escalation.alert_id.in_(last), session=session)
     create_escalations_of_changed_alerts(last, session=session, now=now, reading=around.reading)
@@ -129,9 +131,9 @@ def process_alert_changes(
 def _find_rerouted_alerts(
     alert_ids: Collection[int], *, session: Session, around: EscalationSettings
 ) -> set[int]:
-    """Return the alerts of increased severity whose escalation starts again.
+    """Return the alerts whose escalations start again because the severity increased.
 
-    It starts again if another policy applies now, or if the escalation had ended.
+    An escalation starts again if another policy applies now, or if the escalation had ended.
     """
     if not alert_ids:
         return set()
@@ -145,7 +147,7 @@ def _find_rerouted_alerts(
     for row in rows:
         if row.alert_id not in labels:
             continue
-        chosen = routing[row.project_id].choose(labels[row.alert_id]).policy_id
+        chosen = routing[row.project_id].choose_policy(labels[row.alert_id]).policy_id
         state = EscalationState(row.state)
         is_over = (
             state is not EscalationState.STOPPED
@@ -159,7 +161,7 @@ def _find_rerouted_alerts(
 def _release_pages_of_critical_alerts(
     alert_ids: Collection[int], *, session: Session, now: datetime
 ) -> None:
-    """Send the pages of alerts that became critical and that quiet hours hold back."""
+    """Send the pages that quiet hours hold back if their alerts have become critical."""
     alerts = find_pageable_alerts(alert_ids, session=session)
     critical = [number for number, alert in alerts.items() if alert.is_critical]
     if critical:
@@ -187,10 +189,10 @@ def start_escalations(
     around: EscalationSettings,
     raised: Collection[int] = (),
 ) -> None:
-    """Choose the policies of triggered alerts, and take the steps that are due immediately.
+    """Choose policies for triggered alerts, and take the steps that are due immediately.
 
-    Escalations of alerts that opened earlier start again. Alerts in `raised` start again because
-    their severity increased. Other alerts may resume a former escalation with the same fingerprint.
+    Existing escalations of the alerts start again. `raised` contains the alerts whose severity
+    increased. A new alert may resume the escalation of an earlier alert with the same fingerprint.
     """
     alerts = find_pageable_alerts(alert_ids, session=session)
     triggered = {number: alert for number, alert in alerts.items() if alert.is_triggered}
@@ -203,9 +205,9 @@ def start_escalations(
     # Escalations that were created in the state `stopped` have not run yet.
     ran = {row.alert_id for row in former if not _was_escalation_created_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
-    stories = find_former_progress(new, session=session, now=now)
+    stories = find_previous_progress(new, session=session, now=now)
     rows = [
-        _build_escalation(alert, routing[alert.project_id].choose(labels[number]), now=now)
+        _build_escalation(alert, routing[alert.project_id].choose_policy(labels[number]), now=now)
         for number, alert in triggered.items()
         if number in labels
     ]
@@ -215,16 +217,18 @@ def start_escalations(
         .execution_options(synchronize_session="fetch")
     )
     for row in rows:
-        _copy_former_escalation(row, begun.get(row.alert_id))
+        _copy_previous_escalation(row, begun.get(row.alert_id))
     session.add_all(rows)
-    session.flush()  # Keys of pages contain the ids of escalations.
+    session.flush()  # Page keys contain the ids of escalations.
     running = [row for row in rows if row.next_at is not None]
     escalated = {
         row.alert_id: row
         for row in former
         if EscalationState(row.state) is EscalationState.ESCALATED
     }
-    beginnings = StartReasons(stories=stories, raised=frozenset(raised), escalated=escalated)
+    beginnings = StartReasons(
+        previous_progress=stories, severity_increased=frozenset(raised), escalated=escalated
+    )
     work = EscalationBatch(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
     take_escalation_steps(running, work, session=session, now=now)
 
@@ -233,8 +237,8 @@ def _was_escalation_created_stopped(row: Escalation) -> bool:
     return EscalationState(row.state) is EscalationState.STOPPED and row.started_at == row.ended_at
 
 
-def _copy_former_escalation(row: Escalation, former: Escalation | None) -> None:
-    """Copy the time of the last page and the user to page first from the former escalation."""
+def _copy_previous_escalation(row: Escalation, former: Escalation | None) -> None:
+    """Copy the time of the last page and the user to page first from the previous escalation."""
     if former is None:
         return
     row.last_paged_at = former.last_paged_at
@@ -265,15 +269,15 @@ def _build_escalation(alert: PageableAlert, choice: PolicyChoice, *, now: dateti
 def process_page_outcomes(*, session: Session, now: datetime) -> int:
     """Process the outcomes of a batch of pages; return the number of pages.
 
-    Escalations that wait for these outcomes become due, and are evaluated with their next step.
+    Escalations that wait for these outcomes become due immediately.
     """
     ids = session.scalars(
         select(Page.id).where(Page.has_news).order_by(Page.id).limit(_OUTCOME_BATCH_SIZE)
     ).all()
     concerned = select(EscalationPage.escalation_id).join(Page, Page.key == EscalationPage.page_key)
-    # A worker that holds a row is evaluating it now, with the pages that it can see. Other
-    # transactions that end an escalation also lock it before its pages.
-    make_escalations_due(
+    # Escalations are locked before their pages, as in transactions that end escalations. A worker
+    # that has locked an escalation is already evaluating the pages that it can see.
+    schedule_escalations_now(
         Escalation.id.in_(concerned.where(Page.id.in_(ids))),
         Escalation.state == EscalationState.RUNNING.value,
         Escalation.judge_at.is_not(None),
@@ -301,8 +305,9 @@ def find_due_escalations(
 ) -> Sequence[int]:
     """Return the ids of escalations that are due for a step, a check of holds, or an evaluation.
 
-    This function writes nothing. The most severe alerts come first, then the longest waiting
-    escalations. Many escalations are due at the same time after downtime or in an alert storm.
+    This function does not write to the database. Escalations of the most severe alerts come first,
+    then the escalations that have waited longest. After downtime or in an alert storm, many
+    escalations are due at the same time.
     """
     first = Alert.severity, Escalation.next_at, Escalation.id
     return session.scalars(
@@ -325,7 +330,7 @@ STEPS_ARE_DUE = exists().where(_is_due(NOW))
 
 
 def find_oldest_due_step(*, session: Session) -> datetime | None:
-    """Return when the earliest step is due; None if no escalation is under way."""
+    """Return the time when the earliest step is due; None if no escalation is active."""
     return session.scalar(
         select(func.min(Escalation.next_at)).where(Escalation.next_at.is_not(None))
     )
@@ -358,7 +363,8 @@ def take_due_steps(
     ]
     live = [row for row in under_way if alerts[row.alert_id].is_triggered]
     over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
-    # The worker will handle the change that ended them soon. Nobody may be paged until then.
+    # The worker will soon process the changes that closed these alerts. Nobody may be paged for
+    # them until then.
     stop_escalations(over, session=session, now=now)
     labels = find_alert_labels(
         [row.alert_id for row in live], session=session, reading=around.reading
@@ -371,7 +377,7 @@ def take_due_steps(
 
 
 def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> None:
-    """Schedule a retry of an escalation whose step failed, so that others run in the meantime."""
+    """Schedule a retry of an escalation whose step failed, so others can run meanwhile."""
     session.execute(
         update_rows(Escalation)
         .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
@@ -381,7 +387,7 @@ def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> No
 
 @dataclass(frozen=True, kw_only=True)
 class EscalationBatch:
-    """The data of escalations that are decided together, by alert id."""
+    """Data of escalations that are decided together, by alert id."""
 
     alerts: Mapping[int, PageableAlert]
     labels: Mapping[int, AlertLabels]
@@ -392,7 +398,7 @@ class EscalationBatch:
 def take_escalation_steps(
     rows: Sequence[Escalation], work: EscalationBatch, *, session: Session, now: datetime
 ) -> None:
-    """Decide the next actions of escalations under way; their rows are locked by the session."""
+    """Decide the next actions of active escalations, whose rows the session has locked."""
     if not rows:
         return
     results = DecisionChanges()
@@ -403,8 +409,8 @@ def take_escalation_steps(
     for row in planned:
         alert = work.alerts[row.alert_id]
         one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
-        one.begin(work.beginnings)
-        one.decide(mutes.get(row.alert_id), pages.get(row.id, ()))
+        one.start(work.beginnings)
+        one.take_due_actions(mutes.get(row.alert_id), pages.get(row.id, ()))
         row.decided_at = now
     _store_changes(results, work, session=session, now=now)
 
@@ -417,9 +423,9 @@ def _load_escalation_plans(
     session: Session,
     now: datetime,
 ) -> tuple[Sequence[Escalation], Mapping[int | None, NamedPlan]]:
-    """Return the escalations to decide, and the plans by policy.
+    """Return the escalations to decide, and their plans by policy id.
 
-    An escalation whose policy is gone starts again with another policy, or ends.
+    An escalation whose policy no longer applies starts again with another policy, or ends.
     """
     policies = _load_policies({row.policy_id for row in rows}, session=session)
     of_groups = {each.id for each in policies.values() if each.group_id is not None}
@@ -479,7 +485,7 @@ def _load_policies(
 def _find_pages_of_rounds(
     rows: Sequence[Escalation], *, session: Session
 ) -> Mapping[int, Sequence[EscalationPage]]:
-    """Return the pages of the current round by escalation."""
+    """Return the pages of each escalation's current round, by escalation id."""
     rounds = {row.id: row.round for row in rows}
     found: dict[int, list[EscalationPage]] = {}
     for page in session.scalars(
@@ -501,9 +507,10 @@ def _choose_new_policies(
     session: Session,
     now: datetime,
 ) -> Sequence[Escalation]:
-    """Choose new policies for escalations whose policy is gone; return the restarted escalations.
+    """Choose new policies for escalations without a policy; return the restarted escalations.
 
-    They get new rows, since pages of the former policy do not count for steps of the new policy.
+    Restarted escalations are new rows, since pages of the previous policy do not count for steps of
+    the new policy.
     """
     restarted: list[Escalation] = []
     routing = load_routing({row.project_id for row in rows}, session=session)
@@ -517,15 +524,15 @@ def _choose_new_policies(
             results.unanswered.append(work.alerts[row.alert_id])
             continue
         labels = work.labels.get(row.alert_id)
-        choice = routing[row.project_id].choose(labels) if labels else PolicyChoice()
+        choice = routing[row.project_id].choose_policy(labels) if labels else PolicyChoice()
         restarted.append(_restart_escalation(row, work.alerts[row.alert_id], choice, now=now))
-        results.note(row.alert_id, _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE)
+        results.add_note(row.alert_id, _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE)
         if choice.policy_id is None:
             results.unreached.append(work.alerts[row.alert_id])
         session.delete(row)
-    session.flush()  # An alert has only one escalation.
+    session.flush()  # An alert can have only one escalation, so delete the old rows first.
     session.add_all(restarted)
-    session.flush()  # Keys of pages contain the ids of escalations.
+    session.flush()  # Page keys contain the ids of escalations.
     return [row for row in restarted if row.policy_id is not None]
 
 

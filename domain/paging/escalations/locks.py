@@ -1,4 +1,4 @@
-"""Locks and wakes many escalations in the order of their ids, which prevents deadlocks.
+"""Functions that lock escalations in order of id, which prevents deadlocks.
 
 Lock escalations before the recipients of pages, and recipients before pages.
 """
@@ -21,9 +21,9 @@ def lock_escalations(*which: ColumnElement[bool], session: Session) -> None:
     session.execute(_select_for_update(*which)).all()
 
 
-def make_escalations_due(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
+def schedule_escalations_now(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
     """Make escalations due immediately if they are due later."""
-    # The database locks the rows in this order before it changes them.
+    # The database locks the rows in order of id before it changes them.
     locked = _select_for_update(*which, Escalation.next_at > now).cte("locked")
     rows = update_rows(Escalation).where(Escalation.id.in_(locked.select()))
     session.execute(rows.values(next_at=now))

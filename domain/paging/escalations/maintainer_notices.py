@@ -1,4 +1,4 @@
-"""Notices to maintainers about alerts and incidents that paged nobody or got no response."""
+"""Notices to maintainers about alerts and incidents that paged nobody or received no response."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,18 +35,18 @@ class UnpagedSubject(Protocol):
 
 
 class PagingFailure(NamedTuple):
-    """A failure of paging that maintainers are notified of."""
+    """A paging failure that is reported to maintainers."""
 
-    #: Prefix of the keys of the notices.
+    #: Prefix of the keys of notices.
     kind: str
     subject: str
     text: str
     about: SubjectKind = SubjectKind.ALERT
-    #: The setting to change, and its path below the pages of the project.
+    #: Label of a link in the notice, and its path below the URL of the project.
     see: tuple[str, str] = ("Policies", "on_call/policies")
 
 
-#: Outcome of alerts for which a whole round of steps reached nobody.
+#: Failure of an alert: a whole round of steps reached nobody.
 NOBODY_REACHED = PagingFailure(
     "escalation reached nobody",
     "Nobody was paged for alerts in {path}",
@@ -54,14 +54,14 @@ NOBODY_REACHED = PagingFailure(
     "confirmed contact, or no contact accepted a page. The timeline of each alert shows the "
     "reasons. The steps are retried until somebody is reached.",
 )
-#: Outcome of alerts for which all steps were taken and nobody responded.
+#: Failure of an alert: all steps were taken, and nobody responded.
 NOBODY_RESPONDED = PagingFailure(
     "nobody answered",
     "Nobody answered alerts in {path}",
     "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
     "is paged.",
 )
-#: Outcome of incidents whose rules reached none of their responders.
+#: Failure of an incident: its rules reached none of its responders.
 NO_RESPONDER_REACHED = PagingFailure(
     "rules called nobody",
     "Nobody was paged for incidents in {path}",
@@ -81,7 +81,7 @@ def notify_of_paging_failure(
     session: Session,
     now: datetime,
 ) -> None:
-    """Notify the maintainers of each project, at most once an hour for each outcome."""
+    """Notify the maintainers of each project, at most once an hour for each kind of failure."""
     by_project: dict[Namespace, list[UnpagedSubject]] = {}
     for each in things:
         by_project.setdefault(each.project, []).append(each)

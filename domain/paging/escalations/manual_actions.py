@@ -1,4 +1,4 @@
-"""Actions of users on the paging of an alert: escalate, page a user, snooze, and more."""
+"""Actions that change the paging of an alert, such as escalating, paging a user and snoozing."""
 
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
@@ -19,12 +19,12 @@ from domain.core.clock import DOUBLE_SUBMISSION_WINDOW, format_message_time
 from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
-from domain.paging.escalations.explanation import explain_escalation
-from domain.paging.escalations.first_look import (
-    assign_policies,
+from domain.paging.escalations.early_escalations import (
+    assign_policies_after_snooze,
     choose_policies_of_alerts,
     create_stopped_escalations,
 )
+from domain.paging.escalations.explanation import explain_escalation
 from domain.paging.escalations.policies import build_plan
 from domain.paging.escalations.snapshot import store_progress
 from domain.paging.escalations.snoozes import (
@@ -81,7 +81,7 @@ _NO_POLICY_MESSAGE = "No escalation policy applies to this alert. Page a person 
 
 @read_action("alerts.paging")
 def show_paging(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
-    """Show the state of the paging for an alert."""
+    """Show the paging state of an alert."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     view = explain_escalation(
         project.id,
@@ -111,9 +111,9 @@ def show_paging(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging
 def escalate_alert(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
     """Escalate an alert to the next step of its policy now.
 
-    An acknowledged alert is triggered again. This action takes the step immediately; the web page
-    delays it by five seconds, so that the user can undo it. Raise NotFoundError if there is no such
-    alert, or ConflictError if there is no step to take.
+    An acknowledged alert is triggered again. The step runs immediately. On the web page, the step
+    is delayed by five seconds, so that the user can undo the escalation. Raise NotFoundError if
+    there is no such alert, or ConflictError if there is no step to take.
     """
     row, alert = check_can_escalate(work, project, iid)
     work.session.execute(delete(PendingEscalation).where(PendingEscalation.alert_id == alert.id))
@@ -127,8 +127,8 @@ def escalate_alert(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPag
         _make_next_step_due(work, row)
     else:
         end_waiting_state(row, EscalationEvent.ESCALATE, now=work.now)
-        # If the worker has not processed the triggered alert yet, it starts the escalation when it
-        # does.
+        # If the worker has not processed the triggered alert yet, the worker starts the escalation
+        # later.
         backlog = find_change_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
         row.next_at = None if backlog and backlog.kinds & TRIGGERING_KINDS else work.now
     _log_activity(work, alert, "escalated it: the next step runs now")
@@ -140,10 +140,10 @@ def escalate_alert(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPag
 def check_can_escalate(
     work: UnitOfWork, project: ProjectView, iid: int
 ) -> tuple[Escalation, HandledAlert]:
-    """Lock the escalation of an alert, and return both.
+    """Lock the escalation of an alert, and return the escalation and the alert.
 
-    Raise NotFoundError if there is no such alert. Raise ConflictError if no policy pages for the
-    alert, or if a silence or the like holds pages back.
+    Raise NotFoundError if there is no such alert. Raise ConflictError if no policy applies to the
+    alert, or if paging is held back, for example by a silence.
     """
     row = _lock_or_create_escalation(work, project, iid)
     alert = _get_open_alert(work, project, iid)
@@ -156,8 +156,8 @@ def check_can_escalate(
         ):
             raise ConflictError(_NO_POLICY_MESSAGE)
     mute = find_alert_mute(alert.id, at=work.now, session=work.session, reading=reading)
-    # A flapping alert delays only repeated pages. A mute without an id only waits for the worker to
-    # look for an incident.
+    # A flapping alert delays only repeated pages. A mute without an id means that the worker has
+    # not checked for an incident yet.
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
         message = (
             f"Paging is held back: {format_mute_reason(mute)}. Remove the cause, or page a person."
@@ -173,7 +173,7 @@ def _make_next_step_due(work: UnitOfWork, row: Escalation) -> None:
     row.next_at = row.decided_at = work.now
     policy = work.session.get(EscalationPolicy, row.policy_id)
     if policy is None:
-        return  # the worker chooses another policy with the step
+        return  # The worker chooses another policy when it takes the step.
     plan = build_plan(policy)
     if row.step >= len(plan.steps):
         store_progress(row, EscalationProgress(row.round + 1, 0, work.now))
@@ -221,7 +221,7 @@ def page_user(work: UnitOfWork, project: ProjectView, iid: int, body: AlertPageB
 
 
 def _is_duplicate_submission(work: UnitOfWork, alert_id: int, user_id: int) -> bool:
-    """Return whether the same user has just sent this page from a form."""
+    """Return whether the same user has just submitted the same page in a form."""
     if work.actor.means is not AccessMethod.PAGE:
         return False
     same = select(EscalationPage.id).where(
@@ -236,10 +236,11 @@ def _is_duplicate_submission(work: UnitOfWork, alert_id: int, user_id: int) -> b
 def snooze_alert(
     work: UnitOfWork, project: ProjectView, iid: int, body: AlertSnooze
 ) -> AlertPaging:
-    """Snooze an open alert until it is triggered again.
+    """Snooze an open alert.
 
-    The alert does not page anyone until then. Raise NotFoundError if there is no such alert,
-    ConflictError if it is closed, or InvalidError if the end is invalid.
+    The alert does not page anyone until the snooze ends. It is then triggered again. Raise
+    NotFoundError if there is no such alert, ConflictError if it is closed, or InvalidError if the
+    end is invalid.
     """
     until = _find_snooze_end(work, body)
     alert = _get_open_alert(work, project, iid)
@@ -251,7 +252,7 @@ def snooze_alert(
 def snooze_by_link(
     work: UnitOfWork, link: AcknowledgementLink, chosen: LinkSelection, length: timedelta
 ) -> int:
-    """Snooze the chosen alerts of a message; return their number.
+    """Snooze the selected alerts of a message; return the number of alerts.
 
     Raise ForbiddenError or InvalidError as `find_selected_subjects` does.
     """
@@ -321,7 +322,7 @@ def _find_snooze_end(work: UnitOfWork, body: AlertSnooze) -> datetime:
 
 
 def get_tomorrow_morning(work: UnitOfWork) -> datetime:
-    """Return 9:00 of the next day in the time zone of the acting user."""
+    """Return 9:00 on the next day in the time zone of the acting user."""
     own = work.session.scalar(select(User.time_zone).where(User.id == work.actor.id))
     place_of = get_zone(own or "UTC")
     day = convert_to_local(work.now, place_of).date() + timedelta(days=1)
@@ -356,7 +357,7 @@ def renew_acknowledgement(work: UnitOfWork, project: ProjectView, iid: int) -> A
     alert = _get_open_alert(work, project, iid)
     backlog = find_change_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
     if backlog and ChangeKind.ACKNOWLEDGED in backlog.kinds:
-        # The worker does the same later, which then changes nothing.
+        # The worker does the same later, without any further effect.
         stop_acknowledged_escalations([alert.id], session=work.session, now=work.now)
     policy = work.session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
     timeout = build_plan(policy).timeout if policy else None
@@ -403,7 +404,7 @@ def _lock_or_create_escalation(work: UnitOfWork, project: ProjectView, iid: int)
     """Lock the escalation of an alert; create it if the worker has not created it yet."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     (row,) = _lock_or_create_escalations(work, [alert_id])
-    assign_policies([row], session=work.session, reading=work.policy(ParserSettings))
+    assign_policies_after_snooze([row], session=work.session, reading=work.policy(ParserSettings))
     return row
 
 

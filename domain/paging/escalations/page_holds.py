@@ -1,4 +1,4 @@
-"""Holds on pages for the checks before each attempt to send."""
+"""Finds the holds that are checked before each attempt to send a page."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,9 +14,9 @@ from domain.paging.silences.muting import find_mutes_of_every_page
 def find_page_holds(
     projects: Mapping[int, int], /, *, at: datetime, session: Session, reading: ParserSettings
 ) -> Mapping[int, PageHold]:
-    """Return the holds on all pages of alerts, by alert id.
+    """Return the holds that apply to all pages about alerts, by alert id.
 
-    `projects` maps the ids of alerts to the ids of their projects.
+    `projects` maps alert ids to project ids.
     """
     mutes = find_mutes_of_every_page(projects, at=at, session=session, reading=reading)
     return {

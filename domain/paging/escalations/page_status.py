@@ -30,7 +30,7 @@ UNKNOWN_PAGE_STATUS = PageStatus(None, ())
 def find_page_statuses(
     keys: Collection[str | None], *, session: Session
 ) -> Mapping[str | None, PageStatus]:
-    """Return the state of pages by key.
+    """Return the statuses of pages, by key.
 
     Pages whose records were deleted are left out.
     """
@@ -53,7 +53,7 @@ def _get_page_state(page: Page) -> PageState:
 def find_contact_outcomes(
     batches: Collection[int | None] | Select[int | None], *, session: Session
 ) -> Mapping[int, tuple[ContactOutcome, ...]]:
-    """Return the outcomes of pages at each contact, by the batch in which they were sent."""
+    """Return the outcomes of pages at each contact, by batch id."""
     found: dict[int, tuple[ContactOutcome, ...]] = {}
     for message, contact in session.execute(
         select(PageMessage, Contact)

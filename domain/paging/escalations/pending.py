@@ -1,6 +1,6 @@
-"""Escalations that users requested on a page and can undo for five seconds.
+"""Escalations that users requested on the web page of an alert and can undo for five seconds.
 
-The row is in the database, so any host can show the page or escalate the alert.
+Pending escalations are stored in the database, so any host can show them and escalate the alerts.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,8 @@ from models import Alert, Escalation, PendingEscalation, Project, User
 
 #: Time for which a user can undo an escalation.
 UNDO_PERIOD = timedelta(seconds=5)
-#: Clock tolerance. A row that is due later was written by a clock that was ahead.
+#: Maximum time until a pending escalation is due. A later due time was written by a host whose
+#: clock was ahead.
 _MAX_CLOCK_LEAD = timedelta(minutes=1)
 #: Maximum number of escalations that the worker reads at a time.
 _BATCH_SIZE = 100
@@ -45,13 +46,13 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(PendingEscalation.due_at <= now, is_too_late)
 
 
-#: Condition that is true if an escalation can no longer be undone but has not happened yet.
+#: Condition that is true if a pending escalation is due, so it can no longer be undone.
 PENDING_ESCALATIONS_ARE_DUE = exists().where(_is_due(NOW))
 
 
 @action("alerts.escalate")
 def request_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> PendingEscalationView:
-    """Escalate an alert in five seconds, unless a user undoes it.
+    """Escalate an alert in five seconds, unless a user undoes the escalation.
 
     Nothing changes if an escalation was already requested. Raise NotFoundError if there is no such
     alert, or ConflictError if there is no step to take.
@@ -71,7 +72,7 @@ def request_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> Pend
 
 @action("alerts.escalate")
 def undo_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> bool:
-    """Cancel an escalation that has not happened yet; return whether there was one.
+    """Cancel the pending escalation of an alert; return whether there was a pending escalation.
 
     Raise NotFoundError if there is no such alert.
     """
@@ -85,7 +86,7 @@ def undo_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> bool:
 
 
 def find_pending_escalation(alert_id: int, *, session: Session) -> PendingEscalationView | None:
-    """Return the escalation of an alert that can still be undone, or None."""
+    """Return the pending escalation of an alert, or None."""
     row = session.execute(
         select(PendingEscalation.due_at, User.username)
         .outerjoin(User, User.id == PendingEscalation.asked_by_id)
@@ -95,19 +96,19 @@ def find_pending_escalation(alert_id: int, *, session: Session) -> PendingEscala
 
 
 def find_due_pending_escalations(*, session: Session, now: datetime) -> Sequence[int]:
-    """Return the ids of alerts to escalate now."""
+    """Return the ids of alerts whose pending escalations are due."""
     due = select(PendingEscalation.alert_id).where(_is_due(now))
     return session.scalars(due.order_by(PendingEscalation.due_at).limit(_BATCH_SIZE)).all()
 
 
 def escalate_pending_alert(work: UnitOfWork, alert_id: int) -> bool:
-    """Escalate an alert for the user who requested it; return whether the request existed.
+    """Escalate an alert for the user who requested it; return whether a due request existed.
 
-    Log the reason in the activity if the alert cannot be escalated. Workers skip rows that other
-    workers have locked.
+    If the alert cannot be escalated, the reason is added to its activity. Requests that another
+    worker has locked are skipped.
     """
     session = work.session
-    # Escalations are locked before the rows that belong to them, as in the actions above.
+    # Lock the escalation before the pending escalation, as in the actions above.
     session.execute(select(Escalation.id).where(Escalation.alert_id == alert_id).with_for_update())
     row = session.scalar(
         select(PendingEscalation)

@@ -1,4 +1,4 @@
-"""Queries of the escalation policies of projects and groups, and of the targets they can page."""
+"""Queries for the escalation policies of projects and groups, and for targets of policies."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,14 +49,14 @@ from models.folding import fold
 
 _MISSING_TARGET_MESSAGES = {
     TargetKind.USER: '"{}" is not a member who can see the alerts.',
-    TargetKind.SCHEDULE: 'Schedule "{}" not found here or in the groups above.',
-    TargetKind.CHANNEL: 'Channel "{}" not found here or in the groups above.',
+    TargetKind.SCHEDULE: 'Schedule "{}" not found here or in ancestor groups.',
+    TargetKind.CHANNEL: 'Channel "{}" not found here or in ancestor groups.',
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class TargetChoices:
-    """The targets that a form offers."""
+    """The targets that users can choose in a form."""
 
     people: tuple[EscalationTarget, ...]
     schedules: tuple[EscalationTarget, ...]
@@ -70,7 +70,8 @@ class _UsableTarget(NamedTuple):
     name: str
     project_id: int | None
     group_id: int | None
-    #: Path of the owning group above. None if the project or group itself is the owner.
+    #: Path of the ancestor group that owns the target. None if the project or group itself is the
+    #: owner.
     group: str | None
 
 
@@ -83,16 +84,16 @@ class PolicyReference(NamedTuple):
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return the URL parameters of the pages of the owner."""
+        """Return the URL parameters for web pages of the owner."""
         return {"group_path" if self.is_of_group else "project_path": self.path}
 
 
 def find_pageable_users(
     namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, str]:
-    """Return the names of the users who can be paged for alerts of a namespace, by id.
+    """Return the names of users who can be paged for alerts in a namespace, by user id.
 
-    These are the users who may see the alerts and are not locked.
+    These users have access to the alerts and are not locked.
     """
     wanted = User.id.in_(user_ids) if user_ids else false()
     return find_users_with_ability(
@@ -103,7 +104,7 @@ def find_pageable_users(
 def find_target_choices(
     holder: ProjectOrGroup, *, most: int, session: Session, today: date
 ) -> TargetChoices:
-    """Return the targets that a form offers, with at most `most` users."""
+    """Return the targets that users can choose in a form, with at most `most` users."""
     namespace, used = holder.namespace, find_group_chain(holder, session=session)
     names = list_usernames_with_ability(
         Ability.READ_ALERTS, namespace, limit=most, session=session, today=today
@@ -141,7 +142,7 @@ def _build_choice_targets(
 def resolve_steps(
     steps: Sequence[NamedStep], holder: ProjectOrGroup, *, session: Session, today: date
 ) -> tuple[Step, ...]:
-    """Return steps with the ids of their targets.
+    """Convert steps with named targets to steps with target ids.
 
     Raise InvalidError if a target does not exist.
     """
@@ -165,10 +166,10 @@ def resolve_targets(
     session: Session,
     today: date,
 ) -> Mapping[AnyTarget, Target]:
-    """Return the targets for ids and names.
+    """Return the targets with the given ids and names.
 
-    If several targets have the name, the nearest target is used. Raise InvalidError if a target
-    does not exist.
+    If several targets have the same name, the nearest target is used. Raise InvalidError if a
+    target does not exist.
     """
     used = find_group_chain(holder, session=session)
     people = _find_named_users(holder.namespace, wanted, session=session, today=today)
@@ -229,7 +230,7 @@ def _find_usable_channels(used: GroupChain, *, session: Session) -> Sequence[_Us
 def _find_usable_targets(
     table: Any, name: InstrumentedAttribute[str], used: GroupChain, *, session: Session
 ) -> Sequence[_UsableTarget]:
-    """Return the usable rows of a table, the nearest owner and then the oldest row first."""
+    """Return the usable schedules or channels, ordered by distance of the owner and then by id."""
     rows = session.execute(
         select(table.id, name, table.project_id, table.group_id, Group.path)
         .outerjoin(Group, Group.id == table.group_id)
@@ -264,11 +265,11 @@ def find_target_names(targets: Iterable[Target], *, session: Session) -> Mapping
 
 
 def lock_policies_and_routes(holder: ProjectOrGroup, *, session: Session) -> None:
-    """Serialize changes of policies and routes with changes in the groups above and below.
+    """Serialize changes to policies and routes with changes in ancestor and descendant groups.
 
-    While the locks are held, nothing is created in the group or transferred. The set of projects
-    that use the group's rules is therefore stable. Alerts can still be stored. Raise ConflictError
-    if the holder was transferred or deleted in the meantime.
+    While the locks are held, no project can be created in the group or transferred. The set of
+    projects that use the group's policies and routes is therefore stable. Alerts can still be
+    stored. Raise ConflictError if the project or group was transferred or deleted in the meantime.
     """
     if holder.is_group:
         AdvisoryLock.MOVES.take(session)
@@ -285,7 +286,7 @@ def lock_policies_and_routes(holder: ProjectOrGroup, *, session: Session) -> Non
 
 
 def list_own_policies(holder: ProjectOrGroup, *, session: Session) -> Sequence[EscalationPolicy]:
-    """Return the policies of a project or group itself, ordered by name."""
+    """Return the policies owned by a project or group, ordered by name."""
     rows = session.scalars(
         select(PolicyRow)
         .where(build_owner_match_condition(PolicyRow, holder))
@@ -297,7 +298,10 @@ def list_own_policies(holder: ProjectOrGroup, *, session: Session) -> Sequence[E
 def list_applicable_policies(
     used: Iterable[GroupChain], *, session: Session
 ) -> Sequence[EscalationPolicy]:
-    """Return the policies that projects or groups use, including inherited policies, by name."""
+    """Return the policies that apply to projects or groups, ordered by name.
+
+    Inherited policies are included.
+    """
     rows = session.scalars(
         select(PolicyRow)
         .where(build_used_by_condition(PolicyRow, used))
@@ -307,14 +311,14 @@ def list_applicable_policies(
 
 
 def find_default_policy(policies: Iterable[EscalationPolicy]) -> EscalationPolicy | None:
-    """Return the default policy of the nearest owner."""
+    """Return the default policy of the nearest owner, or None."""
     defaults = [each for each in policies if each.default]
     own = next((each for each in defaults if each.group is None), None)
     return own or max(defaults, key=lambda each: len(each.group or ""), default=None)
 
 
 def build_policies(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[EscalationPolicy]:
-    """Return the policies of database rows."""
+    """Build policies from database rows."""
     plans = [build_plan(row) for row in rows]
     named = _build_steps_of_plans(plans, session=session)
     groups = find_owner_group_paths(rows, session=session)
@@ -375,7 +379,7 @@ def _build_steps_of_plans(
 def find_policies_that_page(
     target: Target, holder: ProjectOrGroup, *, session: Session
 ) -> tuple[PolicyReference, ...]:
-    """Return the policies that page a target, in a project or group and below it."""
+    """Return the policies that page a target, in a project or group and in its descendants."""
     rows = session.execute(
         select(
             PolicyRow.name,
@@ -397,7 +401,9 @@ def find_policies_that_page(
 
 def check_no_policy_pages(target: Target, holder: ProjectOrGroup, *, session: Session) -> None:
     """Raise ConflictError if a policy pages the target."""
-    lock_policies_and_routes(holder, session=session)  # Prevents new policies from using it.
+    lock_policies_and_routes(
+        holder, session=session
+    )  # Prevents other changes from using the target.
     found = find_policies_that_page(target, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"

@@ -1,4 +1,4 @@
-"""Recipients of steps, looked up once for all escalations that are due together."""
+"""Looks up the recipients of steps, once for all escalations that are due together."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _ReachabilityByNamespace = Mapping[tuple[Namespace, bool], Mapping[int, UserReac
 
 @dataclass(frozen=True, slots=True)
 class NamedUser:
-    """A user as named in the activity of an alert."""
+    """A user, with the name that is shown in the activity of an alert."""
 
     id: int
     name: str
@@ -27,13 +27,13 @@ class NamedUser:
 
 @dataclass(kw_only=True)
 class StepRecipients:
-    """The recipients of a step without duplicates, and the reasons why others are not reached."""
+    """The recipients of a step without duplicates, and reasons why other targets are not paged."""
 
     user_ids: list[int] = field(default_factory=list)
     channel_ids: list[int] = field(default_factory=list)
     #: Reasons as sentences without a full stop.
     gaps: list[str] = field(default_factory=list)
-    #: Users who cannot be paged now, with the reason.
+    #: Users who cannot be paged now, with the reasons.
     unreached: dict[NamedUser, UserReachability] = field(default_factory=dict)
 
     @property
@@ -44,7 +44,7 @@ class StepRecipients:
 
     @property
     def reasons(self) -> list[str]:
-        """Return the reasons why others are not reached, as phrases."""
+        """Return phrases with the reasons why other targets are not paged."""
         unreached = self.unreached.items()
         return [*self.gaps, *(f"@{person.name} {reach.value}" for person, reach in unreached)]
 
@@ -53,12 +53,14 @@ class StepRecipients:
 class RecipientLookup:
     """The users and channels that can be paged at a given time."""
 
-    reaches: _ReachabilityByNamespace
+    reachability: _ReachabilityByNamespace
     on_call: Mapping[int, tuple[int, ...]]
     names: Mapping[Target, str]
     turns: RoundRobinTurns = field(default_factory=RoundRobinTurns)
 
-    def of(self, place: Namespace, step: Step, *, is_critical: bool) -> StepRecipients:
+    def find_step_recipients(
+        self, place: Namespace, step: Step, *, is_critical: bool
+    ) -> StepRecipients:
         """Return the recipients of a step; a user who is named twice is paged once."""
         found, people = StepRecipients(), dict[int, None]()
         for target in step.targets:
@@ -67,20 +69,20 @@ class RecipientLookup:
             elif target.kind is TargetKind.USER:
                 people[target.id] = None
             else:
-                people.update(dict.fromkeys(self._on_call(target, found)))
-        reaches = self.reaches.get((place, is_critical), {})
+                people.update(dict.fromkeys(self._find_users_on_call(target, found)))
+        reaches = self.reachability.get((place, is_critical), {})
         for user_id in people:
             self._add_user(user_id, reaches.get(user_id, UserReachability.INACTIVE), found)
         return found
 
     def find_gaps(self, place: Namespace, plan: EscalationPlan) -> Mapping[str, int | None]:
-        """Return the reasons why a plan does not reach recipients now, with the user's id or None.
+        """Return the reasons why a plan does not reach recipients now, mapped to a user id or None.
 
         Quiet hours are intended, so they do not count as gaps.
         """
         found: dict[str, int | None] = {}
         for step in plan.steps:
-            reached = self.of(place, step, is_critical=True)
+            reached = self.find_step_recipients(place, step, is_critical=True)
             found.update(dict.fromkeys(reached.gaps))
             found.update(
                 (f"@{person.name} {reach.value}", person.id)
@@ -95,7 +97,7 @@ class RecipientLookup:
         elif target.id not in found.channel_ids:
             found.channel_ids.append(target.id)
 
-    def _on_call(self, target: Target, found: StepRecipients) -> tuple[int, ...]:
+    def _find_users_on_call(self, target: Target, found: StepRecipients) -> tuple[int, ...]:
         on_call = self.on_call.get(target.id, ())
         if not on_call:
             name = self.names.get(target)
@@ -122,8 +124,8 @@ def load_recipients(
 ) -> RecipientLookup:
     """Return the recipients that plans can page now.
 
-    The keys of `plans` are a project, or a group for all projects below it, and whether the alerts
-    are critical.
+    Each key of `plans` contains a project or group, and whether the alerts are critical. A group
+    stands for all projects below it.
     """
     targets = {
         key: {target for plan in some for step in plan.steps for target in step.targets}
@@ -138,7 +140,7 @@ def load_recipients(
     }
     people = {Target(TargetKind.USER, each) for some in users.values() for each in some}
     return RecipientLookup(
-        reaches=_load_reachability(users, sends_mail=sends_mail, session=session, now=now),
+        reachability=_load_reachability(users, sends_mail=sends_mail, session=session, now=now),
         on_call=on_call,
         names=find_target_names(everything | people, session=session),
     )

@@ -1,7 +1,7 @@
 """The rotation of targets in round-robin steps: each new alert pages the next target.
 
-The last turn of a step is stored. Its row stays locked until the transaction ends, so two workers
-cannot use the same turn.
+The last target of each step is stored in the database. Its row stays locked until the transaction
+ends, so two workers cannot page the same target.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,38 +16,38 @@ from models import EscalationPolicy, EscalationTurn
 
 
 class RoundRobinTurns:
-    """The last turns of steps, by policy and the number of the step."""
+    """The targets that round-robin steps paged last, by policy id and step number."""
 
     def __init__(self, rows: Collection[EscalationTurn] = ()) -> None:
         self._rows = {(row.policy_id, row.step): row for row in rows}
 
-    def order(self, policy_id: int | None, number: int, step: Step) -> Sequence[Target]:
+    def order_targets(self, policy_id: int | None, number: int, step: Step) -> Sequence[Target]:
         """Return the targets of a step, starting with the next target in the rotation."""
         row = self._rows.get((policy_id or 0, number))
         return rotate_targets(
             step.targets, parse_stored_target(row.target) if row and row.target else None
         )
 
-    def take(self, policy_id: int | None, number: int, target: Target) -> None:
-        """Store the target of the latest turn."""
+    def store_last_target(self, policy_id: int | None, number: int, target: Target) -> None:
+        """Store the target that a step pages."""
         row = self._rows.get((policy_id or 0, number))
         if row is not None:
             row.target = serialize_target(target)
 
 
 def rotate_targets(targets: Sequence[Target], last: Target | None) -> Sequence[Target]:
-    """Return the targets in the order of the rotation, starting after the last target."""
+    """Return the targets in rotated order, starting after the last target."""
     begin = targets.index(last) + 1 if last in targets else 0
     return [*targets[begin:], *targets[:begin]]
 
 
 def serialize_target(target: Target) -> list[Any]:
-    """Return a target in its stored format."""
+    """Convert a target to its stored format."""
     return [target.kind.value, target.id]
 
 
 def parse_stored_target(stored: Sequence[Any]) -> Target:
-    """Return a target from its stored format."""
+    """Parse a target from its stored format."""
     kind, number = stored
     return Target(TargetKind(kind), number)
 
@@ -55,7 +55,7 @@ def parse_stored_target(stored: Sequence[Any]) -> Target:
 def lock_round_robin_turns(
     plans: Mapping[int | None, EscalationPlan], *, session: Session
 ) -> RoundRobinTurns:
-    """Lock and return the last turns of the steps of policies."""
+    """Lock and return the last targets of round-robin steps in policies."""
     wanted = sorted(
         (policy_id, number)
         for policy_id, plan in plans.items()
@@ -65,8 +65,7 @@ def lock_round_robin_turns(
     )
     if not wanted:
         return RoundRobinTurns()
-    # The lock makes a deletion of the policy wait. If the policy is already gone, its turns are not
-    # needed.
+    # The lock delays deletions of these policies. The targets of a deleted policy are not needed.
     present = session.scalars(
         select(EscalationPolicy.id)
         .where(EscalationPolicy.id.in_({policy_id for policy_id, _ in wanted}))

@@ -1,4 +1,7 @@
-"""The routes of projects and groups, which assign alerts to policies. The first match applies."""
+"""Routes of projects and groups, which assign alerts to policies.
+
+The first route that matches an alert applies.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +30,7 @@ from models import EscalationPolicy
 
 
 def list_route_rows(holder: ProjectOrGroup, *, session: Session) -> list[RouteRow]:
-    """Return the rows of a holder's own routes in order, freshly loaded."""
+    """Load the routes owned by a project or group again, in order."""
     return list(
         session.scalars(
             select(RouteRow)
@@ -39,12 +42,12 @@ def list_route_rows(holder: ProjectOrGroup, *, session: Session) -> list[RouteRo
 
 
 def list_own_routes(holder: ProjectOrGroup, *, session: Session) -> Sequence[AlertRoute]:
-    """Return the routes of a project or group itself, in order."""
+    """Return the routes owned by a project or group, in order."""
     return build_routes(list_route_rows(holder, session=session), session=session)
 
 
 def list_applicable_routes(used: GroupChain, *, session: Session) -> Sequence[AlertRoute]:
-    """Return the routes of a project or group and of the groups above, in their order."""
+    """Return the routes of a project or group and of its ancestor groups, in order."""
     rows = session.scalars(
         select(RouteRow)
         .where(build_used_by_condition(RouteRow, [used]))
@@ -55,13 +58,13 @@ def list_applicable_routes(used: GroupChain, *, session: Session) -> Sequence[Al
 
 
 def find_route_names(used: Iterable[GroupChain], *, session: Session) -> Mapping[int, str]:
-    """Return the names of all routes that apply to projects, by id."""
+    """Return the names of all routes that apply to projects, by route id."""
     found = select(RouteRow.id, RouteRow.name).where(build_used_by_condition(RouteRow, used))
     return dict(session.execute(found).all())
 
 
 def build_routes(rows: Sequence[RouteRow], *, session: Session) -> Sequence[AlertRoute]:
-    """Return the routes of database rows."""
+    """Build routes from database rows."""
     groups = find_owner_group_paths(rows, session=session)
     return [
         AlertRoute(
@@ -85,15 +88,15 @@ class PolicyChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertRouting:
-    """The routes that apply to a project, in order, and its default policy."""
+    """The routes that apply to a project, in order, and the default policy of the project."""
 
     routes: tuple[tuple[AlertConditions, PolicyChoice], ...] = ()
     default_policy_id: int | None = None
     #: True if any policy exists for the project, even if no route uses it.
     has_policies: bool = False
 
-    def choose(self, alert: AlertLabels) -> PolicyChoice:
-        """Return the choice of the first route that matches, or the default policy."""
+    def choose_policy(self, alert: AlertLabels) -> PolicyChoice:
+        """Return the policy of the first route that matches an alert, or the default policy."""
         for conditions, choice in self.routes:
             if meets_conditions(conditions, alert):
                 return choice
@@ -122,11 +125,11 @@ def find_projects_without_policy(
 def load_routing(
     project_ids: Collection[int], *, session: Session, without: int = 0
 ) -> Mapping[int, AlertRouting]:
-    """Return the routing of projects by id, with three queries.
+    """Return the alert routing of projects, by project id.
 
-    The routes of a project apply first, then the routes of the groups above it, the nearest group
-    first. The default policy belongs to the project, or to the nearest group that has one.
-    `without` is the id of a policy to ignore.
+    The routes of a project apply first, and then the routes of its ancestor groups, starting with
+    the nearest group. The default policy belongs to the project, or to the nearest group with a
+    default policy. `without` is the id of a policy to ignore. The function runs three queries.
     """
     used = find_group_chains(project_ids, session=session)
     routes = group_rows_by_project(
@@ -164,7 +167,8 @@ def _build_routing(
 ) -> AlertRouting:
     asked: list[tuple[AlertConditions, PolicyChoice]] = []
     for row in sorted(routes, key=used.distance):
-        # A route that this release does not understand must not stop the routing of all alerts.
+        # An invalid route, such as a route from a later release, must not stop the routing of all
+        # alerts.
         with suppress(InvalidError):
             asked.append((parse_conditions(row.conditions), PolicyChoice(row.policy_id, row.id)))
     defaults = sorted((each for each in policies if each.is_default), key=used.distance)

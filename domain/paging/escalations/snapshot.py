@@ -1,4 +1,4 @@
-"""The facts that decisions about escalations need: the alerts, and their former escalations."""
+"""Data for decisions about escalations: the alerts, and the progress of previous escalations."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -82,13 +82,13 @@ def find_pageable_alerts(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormerProgress:
-    """The progress of a former escalation, which a recurring alert resumes."""
+class PreviousProgress:
+    """The progress of a previous escalation, which a recurring alert resumes."""
 
     policy_id: int | None
     progress: EscalationProgress
     has_reached: bool
-    #: Time between the end of the former alert and the start of this alert.
+    #: Time between the end of the previous alert and the start of the new alert.
     calm: timedelta
     #: Time of the last page. None if nobody was paged.
     last_paged_at: datetime | None
@@ -98,12 +98,12 @@ class FormerProgress:
     turns: dict[str, Any] | None
 
 
-def find_former_progress(
+def find_previous_progress(
     alerts: Mapping[int, int], *, session: Session, now: datetime
-) -> Mapping[int, FormerProgress]:
-    """Return the former progress of alerts that recur, by alert id.
+) -> Mapping[int, PreviousProgress]:
+    """Return the progress that recurring alerts resume, by alert id.
 
-    `alerts` maps the ids of alerts to the ids of their projects.
+    `alerts` maps alert ids to project ids.
     """
     found = find_alert_recurrences(alerts, at=now, session=session)
     before = {each.previous_id for each in found.values()}
@@ -118,8 +118,8 @@ def find_former_progress(
 
 def _build_former_progress(
     row: Escalation, back: AlertRecurrence, *, now: datetime
-) -> FormerProgress:
-    # A clock that was ahead may have recorded the end of the former escalation.
+) -> PreviousProgress:
+    # A clock that was ahead may have recorded the end of the previous escalation.
     ahead = compute_clock_lead(row, now)
     progress = shift_escalation_progress(get_progress(row), -ahead)
     held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
@@ -127,11 +127,11 @@ def _build_former_progress(
     if last is not None and last > now:
         last = min(last - ahead, now)
     again_at = last + back.between_repeats if last else now
-    return FormerProgress(
+    return PreviousProgress(
         policy_id=row.policy_id,
-        progress=shift_escalation_progress(progress, back.calm + max(held, timedelta())),
+        progress=shift_escalation_progress(progress, back.time_since_end + max(held, timedelta())),
         has_reached=row.has_reached,
-        calm=back.calm,
+        calm=back.time_since_end,
         last_paged_at=last,
         again_at=min(max(again_at, now), now + back.between_repeats),
         turns=row.turns,
@@ -139,9 +139,9 @@ def _build_former_progress(
 
 
 def compute_clock_lead(row: Escalation, now: datetime) -> timedelta:
-    """Return by how much the clock that recorded the times of an escalation was ahead.
+    """Return how far the clock that recorded the times of an escalation was ahead.
 
-    Return zero if it was not ahead, or by less than the tolerance.
+    Return zero if the clock was not ahead by more than the tolerance.
     """
     ahead = row.decided_at - now if row.decided_at else timedelta()
     return ahead if ahead > CLOCK_TOLERANCE else timedelta()
@@ -159,10 +159,10 @@ class NamedPlan:
 class StartReasons:
     """Special reasons why escalations start, by alert id. New alerts need no entry."""
 
-    stories: Mapping[int, FormerProgress] = field(default_factory=dict)
+    previous_progress: Mapping[int, PreviousProgress] = field(default_factory=dict)
     #: Alerts whose severity increased.
-    raised: Collection[int] = ()
-    #: Former escalations of alerts that a user escalated.
+    severity_increased: Collection[int] = ()
+    #: Previous escalations of alerts that a user escalated.
     escalated: Mapping[int, Escalation] = field(default_factory=dict)
 
 
@@ -172,5 +172,5 @@ def store_progress(row: Escalation, progress: EscalationProgress) -> None:
 
 
 def get_progress(row: Escalation) -> EscalationProgress:
-    """Return the progress that the row of an escalation stores."""
+    """Return the progress of a stored escalation."""
     return EscalationProgress(row.round, row.step, row.round_began_at)

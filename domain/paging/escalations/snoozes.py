@@ -1,7 +1,7 @@
-"""Escalations that only wait for a time: acknowledgements that expire, and snoozed alerts.
+"""Escalations that only wait for an end time: acknowledgements that expire, and snoozes.
 
-Like other escalations, they are due at `next_at`, and one worker handles each in a transaction. The
-alert is then triggered again, and this change starts a new escalation
+Like other escalations, these escalations are due at `next_at`, and a single worker processes each
+in a transaction. The worker triggers the alert again, which starts a new escalation
 (`domain/paging/escalations/lifecycle.py`).
 """
 
@@ -19,7 +19,7 @@ from domain.alerts.listing.status_notes import find_last_status_notes
 from domain.audit.events import EventActor
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import update_rows
-from domain.paging.escalations.first_look import choose_policies_of_alerts
+from domain.paging.escalations.early_escalations import choose_policies_of_alerts
 from domain.paging.escalations.state import (
     EscalationEvent,
     EscalationState,
@@ -31,7 +31,7 @@ from models import Alert, Escalation, EscalationPolicy
 
 ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
-#: Events that end each waiting state, and their wording in the activity.
+#: Event that ends each waiting state, and its description in the activity.
 _END_EVENTS = {
     EscalationState.ACKNOWLEDGED: (EscalationEvent.LAPSE, "when its acknowledgement expired"),
     EscalationState.SNOOZED: (EscalationEvent.SNOOZE_ENDED, "when its snooze ended"),
@@ -42,7 +42,7 @@ _CRITICAL_RANK = 0
 
 
 def is_waiting_for_end_time(row: Escalation) -> bool:
-    """Return whether an escalation only waits for a time."""
+    """Return whether an escalation only waits for its end time."""
     return EscalationState(row.state) in _END_EVENTS
 
 
@@ -51,8 +51,9 @@ def stop_acknowledged_escalations(
 ) -> None:
     """Stop the locked escalations of acknowledged alerts.
 
-    Escalations whose policies have an acknowledgement timeout wait until it expires. Alerts that
-    have been triggered again are skipped; that change is processed separately.
+    If a policy has an acknowledgement timeout, its escalations wait until the timeout expires.
+    Alerts that have been triggered again are skipped, since the later change is processed
+    separately.
     """
     if not alert_ids:
         return
@@ -106,7 +107,10 @@ def _start_acknowledgement_timeouts(
 def retrigger_expired_alerts(
     rows: Sequence[Escalation], *, session: Session, now: datetime
 ) -> None:
-    """Trigger alerts again whose snooze or acknowledgement is over; the rows are locked."""
+    """Trigger alerts again if their snooze or acknowledgement has expired.
+
+    `rows` are the escalations of the alerts, which the session has locked.
+    """
     over: dict[tuple[int, EscalationState], list[int]] = {}
     for row in rows:
         state = EscalationState(row.state)
@@ -129,9 +133,9 @@ def retrigger_expired_alerts(
 def end_snoozes_on_severity_increase(
     alert_ids: Collection[int], *, session: Session, now: datetime
 ) -> set[int]:
-    """End the snoozes of alerts whose severity increased since; return the ids of the alerts.
+    """End the snoozes of alerts whose severity has increased; return the ids of the alerts.
 
-    The escalations of the alerts are locked.
+    The session has locked the escalations of the alerts.
     """
     found = session.execute(
         select(Escalation, Alert.severity)
@@ -159,7 +163,7 @@ def retrigger_critical_alerts(
 ) -> set[int]:
     """Trigger acknowledged alerts that have become critical; return the ids of the alerts.
 
-    The policy that applies now decides whether to do this, since it then notifies users.
+    An alert is triggered only if the policy that applies to it now allows this.
     """
     found = session.scalars(
         select(Escalation)

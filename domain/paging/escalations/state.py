@@ -1,8 +1,8 @@
-"""The states of an escalation and the events that change them, as a table that the code uses.
+"""States of escalations, and the transitions between them.
 
-An escalation covers the time since its alert was last opened.
-`domain/paging/notifications/states.py` has the states of pages. docs/escalation-states.md shows
-both tables, and a test compares them.
+An escalation covers the time since its alert was last opened. The states of pages are defined in
+`domain/paging/notifications/states.py`. docs/escalation-states.md lists all transitions, and a test
+compares the document with the code.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 
 class EscalationState(StrEnum):
-    """The state of the paging for an alert. All values but UNPROCESSED are stored."""
+    """The paging state of an alert. All values except UNPROCESSED are stored."""
 
-    #: The worker has not processed the alert yet, so its row is missing or outdated.
+    #: The worker has not processed the alert yet, so the escalation is missing or outdated.
     UNPROCESSED = "unprocessed"
     #: The next step is due at `next_at`, or the outcomes of the last step are still missing.
     RUNNING = "running"
@@ -36,16 +36,16 @@ class EscalationState(StrEnum):
     ESCALATED = "escalated"
     #: No policy applies to the alert.
     NO_POLICY = "no_policy"
-    #: State from former releases, in which deleting a policy ended its escalations.
+    #: State from earlier releases, in which deleting a policy ended its escalations.
     POLICY_DELETED = "policy_deleted"
 
 
-#: States in which the worker acts when `next_at` is reached.
+#: States of active escalations, in which steps are due or held back.
 ACTIVE_STATES = (EscalationState.RUNNING, EscalationState.HELD)
 
 
 class EscalationEvent(StrEnum):
-    """The events that change the state of an escalation."""
+    """Events that change the state of an escalation."""
 
     FIRST_PROCESSED = "the worker processes the alert, which is triggered"
     STEP_DUE = "a step is due"
@@ -56,7 +56,7 @@ class EscalationEvent(StrEnum):
     NO_ANSWER = "nobody answers"
     RAISED = "the alert becomes more severe"
     LOWERED = "the alert becomes less severe"
-    CRITICAL = "the alert was acknowledged below critical and becomes critical"
+    CRITICAL = "the alert was acknowledged with a lower severity and becomes critical"
     ANSWERED = "the alert is acknowledged, and its policy has no acknowledgement timeout"
     ANSWERED_WITH_TIMEOUT = (
         "the alert is acknowledged, and its policy has an acknowledgement timeout"
@@ -68,16 +68,16 @@ class EscalationEvent(StrEnum):
     ESCALATE = "somebody escalates the alert"
     OVER = "the alert is ignored, resolved or deleted"
     REOPENED = "the alert is triggered again"
-    RECURRED = "an alert with the same fingerprint opens soon after this one ended"
+    RECURRED = "an alert with the same fingerprint opens soon after this alert ended"
     HOLD = "a silence or maintenance window begins, or the project is archived"
-    RELEASE = "nothing holds the escalation back anymore"
+    RELEASE = "the escalation is no longer held back"
     POLICY_CHANGED = "the policy is changed"
     POLICY_GONE = "the policy is deleted, or belongs to a group that the project leaves"
     CLOCK_SET_BACK = "the clock is set back"
 
 
 class EscalationTransition(NamedTuple):
-    """The next state after an event, with a description of the effect in sentences."""
+    """The next state after an event, with a description of the effect."""
 
     to: EscalationState
     what: str
@@ -141,7 +141,7 @@ _POLICY_DELETED_TEXT = (
     "policy, the activity shows this, and the maintainers are notified."
 )
 
-#: Transitions that the worker applies when it first processes the alert.
+#: Transitions that are applied when the worker first processes an alert.
 _UNPROCESSED_TRANSITIONS = {
     EscalationEvent.FIRST_PROCESSED: EscalationTransition(
         EscalationState.RUNNING,
@@ -229,7 +229,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         ),
         EscalationEvent.FAILED: EscalationTransition(
             EscalationState.HELD,
-            "The failure counts when nothing holds the escalation back anymore.",
+            "The failure is processed when the escalation is no longer held back.",
         ),
         EscalationEvent.RAISED: EscalationTransition(
             EscalationState.HELD, _SEVERITY_INCREASED_TEXT
@@ -268,7 +268,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         ),
         EscalationEvent.NO_ANSWER: EscalationTransition(
             EscalationState.UNANSWERED,
-            "The activity shows this, the maintainers are notified, and lists of alerts show it.",
+            "The activity and lists of alerts show this, and the maintainers are notified.",
         ),
         EscalationEvent.HOLD: EscalationTransition(
             EscalationState.EXHAUSTED,
@@ -323,13 +323,13 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         ),
         EscalationEvent.RECURRED: EscalationTransition(
             EscalationState.RUNNING,
-            "If nobody had answered, the new alert continues where this one ended, and the same "
+            "If nobody had answered, the new alert continues where this alert ended, and the same "
             "people are paged again: immediately, or less often while the alert is flapping. "
             "Otherwise the escalation starts at step 1.",
         ),
         EscalationEvent.ANSWERED_WITH_TIMEOUT: EscalationTransition(
             EscalationState.ACKNOWLEDGED,
-            "A step that was due at the same moment had already stopped it.",
+            "A step that was due at the same time had already stopped the escalation.",
         ),
         EscalationEvent.ESCALATE: _TO_ESCALATED,
         EscalationEvent.SNOOZE: _TO_SNOOZED,
@@ -338,7 +338,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
     EscalationState.ACKNOWLEDGED: {
         EscalationEvent.RENEWED: EscalationTransition(
             EscalationState.ACKNOWLEDGED,
-            "The acknowledgement expires after the full timeout again.",
+            "The acknowledgement expires after another full timeout.",
         ),
         EscalationEvent.LAPSE: EscalationTransition(
             EscalationState.LAPSED, "The alert is triggered again."
@@ -383,7 +383,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
         ),
         EscalationEvent.ESCALATE: _TO_ESCALATED,
         EscalationEvent.SNOOZE: EscalationTransition(
-            EscalationState.SNOOZED, "The new end replaces the old one."
+            EscalationState.SNOOZED, "The new end time replaces the previous end time."
         ),
         EscalationEvent.OVER: _TO_STOPPED,
         EscalationEvent.REOPENED: EscalationTransition(
@@ -452,7 +452,7 @@ ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, Escala
 
 
 def get_next_state(state: EscalationState, event: EscalationEvent) -> EscalationState:
-    """Return the state that follows an event.
+    """Return the state of an escalation after an event.
 
     Raise LookupError if the event cannot happen in this state.
     """
@@ -460,7 +460,7 @@ def get_next_state(state: EscalationState, event: EscalationEvent) -> Escalation
 
 
 def find_states_before(event: EscalationEvent, to: EscalationState) -> tuple[EscalationState, ...]:
-    """Return the other states from which an event leads to a state."""
+    """Return the states from which an event leads to another state, `to`."""
     return tuple(
         state
         for state, moves in ESCALATION_TRANSITIONS.items()

@@ -1,7 +1,8 @@
-"""The steps of a policy as values: their targets and delays.
+"""Steps of escalation policies, with their targets and delays.
 
-Delays count from the start of a round, not from the previous step. For example, `0s user:alice` and
-`5m schedule:primary` page Alice immediately, and the users on call in primary five minutes later.
+Delays are counted from the start of a round, not from the previous step. For example, `0s
+user:alice` and `5m schedule:primary` page Alice immediately, and the users on call in primary five
+minutes later.
 """
 
 import re
@@ -22,20 +23,22 @@ MAX_STEPS = 20
 MAX_TARGETS = 20
 MAX_REPEATS = 9
 MAX_STEP_DELAY = timedelta(days=1)
-#: Shortest pause between rounds. It prevents a round that reaches nobody from looping.
+#: Minimum pause between rounds. It prevents rounds that reach nobody from repeating in a tight
+#: loop.
 MIN_REPEAT_PAUSE = timedelta(minutes=1)
 MAX_REPEAT_PAUSE = timedelta(days=1)
 DEFAULT_REPEAT_PAUSE = timedelta(minutes=5)
 MIN_ACKNOWLEDGEMENT_TIMEOUT = timedelta(minutes=5)
 MAX_ACKNOWLEDGEMENT_TIMEOUT = timedelta(days=1)
-#: Tolerance for late steps. If a step is later because no worker ran, the following steps move too.
-#: Users then have the full time to respond.
+#: Tolerance for late steps. If a step is later than this tolerance, the following steps are delayed
+#: too, so that users have the full time to respond.
 _LATE_STEP_TOLERANCE = timedelta(seconds=30)
-#: Bounds of the pause after a round that reached nobody. The pause is a quarter of the elapsed
-#: time. It is at least five minutes, or the pause of the plan if that is shorter.
+#: Bounds of the pause after a round that reached nobody. The pause is a quarter of the time since
+#: the escalation started. It is at least five minutes, or the pause of the plan if the plan has a
+#: shorter pause.
 _MIN_UNREACHED_PAUSE = timedelta(minutes=5)
 MAX_UNREACHED_PAUSE = timedelta(minutes=30)
-#: Phrases for the reasons of mutes; `{}` is the name.
+#: Phrases that describe the reasons for mutes; `{}` is the name of the mute.
 _MUTE_PHRASES = {
     MuteKind.SILENCE: "silence “{}”",
     MuteKind.MAINTENANCE: "maintenance window “{}”",
@@ -46,7 +49,7 @@ _MUTE_PHRASES = {
 
 
 class TargetKind(StrEnum):
-    """Target of an escalation step."""
+    """Kind of target in an escalation step."""
 
     USER = "user"
     #: The users who are on call when the step is due.
@@ -57,7 +60,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A user, schedule or channel by its id."""
+    """A user, schedule or channel that is identified by its id."""
 
     kind: TargetKind
     id: int
@@ -65,7 +68,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class NamedTarget:
-    """A user, schedule or channel by its name, as users write it: `user:alice`."""
+    """A user, schedule or channel that is identified by its name, such as `user:alice`."""
 
     kind: TargetKind
     name: str
@@ -76,7 +79,7 @@ AnyTarget = Target | NamedTarget
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Targets that are paged together or in rotation."""
+    """A step of a policy, with targets that are paged together or in rotation."""
 
     #: Delay of the step, counted from the start of the round.
     after: timedelta
@@ -87,7 +90,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NamedStep:
-    """A step as users write it: `5m schedule:primary user:bob`."""
+    """A step with named targets, such as `5m schedule:primary user:bob`."""
 
     after: timedelta
     targets: tuple[AnyTarget, ...]
@@ -96,7 +99,7 @@ class NamedStep:
 
 @dataclass(frozen=True, slots=True)
 class EscalationPlan:
-    """The steps of a policy and how often they repeat."""
+    """The steps of a policy, and how often the steps are repeated."""
 
     steps: tuple[Step, ...]
     repeats: int = 0
@@ -104,8 +107,8 @@ class EscalationPlan:
     pause: timedelta = DEFAULT_REPEAT_PAUSE
     #: Time for which an acknowledgement is valid. None if it does not expire.
     timeout: timedelta | None = None
-    #: True if an alert that was acknowledged below critical is triggered again when it becomes
-    #: critical.
+    #: True if an alert that was acknowledged with a lower severity is triggered again when it
+    #: becomes critical.
     retriggers: bool = True
 
 
@@ -115,9 +118,9 @@ def build_direct_step(user_id: int) -> Step:
 
 
 def check_plan(plan: EscalationPlan) -> None:
-    """Raise InvalidError if a policy cannot have this plan.
+    """Raise InvalidError if a plan is invalid.
 
-    Stored plans are not checked again, since a new limit must not stop existing policies.
+    Stored plans are not checked again, so that new limits do not affect existing policies.
     """
     _check_steps(plan.steps)
     if not 0 <= plan.repeats <= MAX_REPEATS:
@@ -155,7 +158,7 @@ _TARGET_PATTERN = re.compile(rf"({_KIND_PATTERN}):\s*(\S.*)", re.DOTALL)
 
 
 def parse_step(text: str) -> NamedStep:
-    """Return a step that is written as `5m schedule:primary user:bob`.
+    """Parse a step such as `5m schedule:primary user:bob`.
 
     In a step such as `5m round-robin user:alice user:bob`, the targets take turns. Raise
     InvalidError if the text is invalid.
@@ -171,7 +174,7 @@ def parse_step(text: str) -> NamedStep:
 
 
 def parse_target(text: str, field: str = "steps") -> NamedTarget:
-    """Return a target that is written as `user:alice`.
+    """Parse a target such as `user:alice`.
 
     Raise InvalidError if the text is invalid.
     """
@@ -185,7 +188,7 @@ def parse_target(text: str, field: str = "steps") -> NamedTarget:
 
 
 def serialize_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Return steps in their stored format."""
+    """Convert steps to their stored format."""
     return [
         {
             "after": int(step.after.total_seconds()),
@@ -197,7 +200,7 @@ def serialize_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 
 def parse_stored_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    """Return steps from their stored format."""
+    """Parse steps from their stored format."""
     return tuple(
         Step(
             after=timedelta(seconds=each["after"]),
@@ -214,9 +217,9 @@ class EscalationProgress:
 
     #: Number of the round, starting at 1.
     round: int
-    #: Index of the next step, starting at 0. It is the number of steps if all steps were taken.
+    #: Index of the next step, starting at 0. If all steps were taken, this is the number of steps.
     step: int
-    #: Start of the round, from which delays count.
+    #: Start of the round, from which delays are counted.
     began_at: datetime
 
 
@@ -226,7 +229,7 @@ def build_first_progress(now: datetime) -> EscalationProgress:
 
 
 def find_next_due(plan: EscalationPlan, progress: EscalationProgress) -> datetime | None:
-    """Return when the next step is due; None if all steps of the round were taken."""
+    """Return the time when the next step is due; None if all steps of the round were taken."""
     if progress.step >= len(plan.steps):
         return None
     return progress.began_at + plan.steps[progress.step].after
@@ -255,7 +258,7 @@ def advance_after_failure(
 def advance_after_round(
     plan: EscalationPlan, progress: EscalationProgress, *, now: datetime
 ) -> EscalationProgress | None:
-    """Return the progress after a round that reached anyone; None if it was the last round."""
+    """Return the progress after a round that reached a user; None after the last round."""
     if progress.round > plan.repeats:
         return None
     return EscalationProgress(round=progress.round + 1, step=0, began_at=now + plan.pause)
@@ -276,12 +279,12 @@ def advance_after_unreached_round(
 def shift_escalation_progress(
     progress: EscalationProgress, length: timedelta
 ) -> EscalationProgress:
-    """Return the progress moved by a length of time, which may be negative."""
+    """Shift the progress of an escalation by a duration, which may be negative."""
     return replace(progress, began_at=progress.began_at + length)
 
 
 def format_target(kind: TargetKind, name: str | None) -> str:
-    """Return the recipients of a target in words; the name is None if the target was deleted."""
+    """Describe the recipients of a target; `name` is None if the target was deleted."""
     if name is None:
         return f"a deleted {kind}"
     if kind is TargetKind.USER:
@@ -290,14 +293,14 @@ def format_target(kind: TargetKind, name: str | None) -> str:
 
 
 def format_step(after: timedelta, targets: Sequence[str], *, takes_turns: bool = False) -> str:
-    """Return a step as a sentence."""
+    """Describe a step in a sentence."""
     when = f"After {format_duration_words(after)}" if after else "Immediately"
     how = ", round-robin" if takes_turns else ""
     return f"{when}{how}: {join_words(targets)}."
 
 
 def format_repeats(repeats: int, pause: timedelta) -> str:
-    """Return the number of repeats as a sentence."""
+    """Describe the number of repeats in a sentence."""
     if not repeats:
         return "No repeats."
     times = "once" if repeats == 1 else f"{repeats} times"
@@ -305,7 +308,7 @@ def format_repeats(repeats: int, pause: timedelta) -> str:
 
 
 def format_timeout(timeout: timedelta) -> str:
-    """Return the time for which an acknowledgement is valid, as a sentence."""
+    """Describe the acknowledgement timeout in a sentence."""
     return f"Acknowledgements expire after {format_duration_words(timeout)}."
 
 
@@ -313,13 +316,13 @@ NO_RETRIGGER_SENTENCE = "An acknowledged alert that becomes critical stays ackno
 
 
 def join_words(parts: Sequence[str]) -> str:
-    """Return the parts as a list in words: `a, b and c`."""
+    """Join parts with commas and “and”, such as `a, b and c`."""
     *first, last = parts or ("nobody",)
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def format_conditions(conditions: AlertConditions) -> str:
-    """Return the alerts that meet conditions as the subject of a sentence."""
+    """Describe the alerts that meet conditions, as the subject of a sentence."""
     severities = (
         f"{_join_alternatives(conditions.severities)} alerts" if conditions.severities else "Alerts"
     )
@@ -339,5 +342,5 @@ def _join_alternatives(words: Sequence[str]) -> str:
 
 
 def format_mute_reason(mute: Mute) -> str:
-    """Return the reason why an alert is muted as part of a sentence."""
+    """Describe the reason why an alert is muted, as part of a sentence."""
     return _MUTE_PHRASES[mute.kind].format(mute.name.rstrip("."))

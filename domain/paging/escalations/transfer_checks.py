@@ -1,6 +1,7 @@
 """Checks that prevent transfers of projects and groups from breaking paging.
 
-Policies, routes and incident rules must not refer to groups that a transfer leaves.
+After a transfer, policies, routes and incident rules must not refer to items of groups that are no
+longer ancestors.
 """
 
 from dataclasses import replace
@@ -10,7 +11,7 @@ from sqlalchemy import select
 from domain.access.actor import UnitOfWork
 from domain.core.database.locks import AdvisoryLock
 from domain.core.errors import ConflictError
-from domain.paging.escalations.locks import make_escalations_due
+from domain.paging.escalations.locks import schedule_escalations_now
 from domain.paging.escalations.policies import lock_policies_and_routes
 from domain.paging.escalations.state import ACTIVE_STATES
 from domain.paging.escalations.steps import Target, TargetKind, parse_stored_steps
@@ -31,13 +32,15 @@ from models.folding import fold
 
 
 def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None) -> None:
-    """Check a transfer into a group or to the top level, and update the escalations under way.
+    """Check a transfer into a group or to the top level, and update active escalations.
 
-    Escalations whose policy is left behind choose another policy immediately. Raise ConflictError
-    if a policy, route or incident rule refers to something in a group that the transfer leaves.
+    `above` is the path of the new parent group, or None for the top level. Active escalations whose
+    policy no longer applies choose another policy immediately. Raise ConflictError if a policy,
+    route or incident rule refers to an item of a group that is no longer an ancestor.
     """
-    AdvisoryLock.MOVES.take(work.session)  # Taken before the locks of rules.
-    # The holder may have been renamed during the wait. From now on, its path cannot change.
+    AdvisoryLock.MOVES.take(work.session)  # Taken before locks on policies and routes.
+    # The project or group may have been renamed before the lock was taken. With the lock, its path
+    # cannot change.
     table: type[Group | Project] = Group if holder.is_group else Project
     path = work.session.scalar(select(table.path).where(table.id == holder.id))
     holder = replace(holder, path=path or holder.path)
@@ -50,7 +53,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     schedules = select(OnCallSchedule.id).where(OnCallSchedule.group_id.in_(left))
     ids = work.session.scalars(schedules).all()
     check_no_dependent_rules(ids, holder, field="path", session=work.session)
-    make_escalations_due(
+    schedule_escalations_now(
         Escalation.project_id.in_(select_project_ids(holder)),
         Escalation.state.in_([each.value for each in ACTIVE_STATES]),
         session=work.session,
@@ -61,7 +64,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
 def _find_former_ancestor_groups(
     work: UnitOfWork, holder: ProjectOrGroup, above: str | None
 ) -> list[int]:
-    """Return the ids of the groups above that the transfer leaves."""
+    """Return the ids of the groups that are no longer ancestors after the transfer."""
     kept = [fold(path) for path in (*list_ancestor_paths(above), above)] if above else []
     own = [holder.id] if holder.is_group else []
     present = find_group_chain(holder, session=work.session).group_ids

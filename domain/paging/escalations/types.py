@@ -1,4 +1,4 @@
-"""Resources and request bodies of escalation policies, alert routes and the paging of alerts."""
+"""Resources and request bodies for escalation policies, alert routes and the paging of alerts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,8 +53,8 @@ from domain.paging.escalations.steps import (
 from domain.paging.notifications.states import MessageState, PageState
 
 MAX_POLICY_NAME_LENGTH = 255
-#: Retention period of page records and their outcomes. No report starts earlier. Entries in the
-#: activity of an alert are kept as long as the alert.
+#: Retention period of page records and their outcomes. Reports cannot start earlier. Activity
+#: entries of an alert are kept as long as the alert.
 PAGE_RETENTION = timedelta(days=90)
 _TargetType = Literal["user", "schedule", "channel"]
 
@@ -73,7 +73,7 @@ class EscalationTarget(Resource):
 
 
 class EscalationStep(Resource):
-    """Targets that are paged together."""
+    """A step of an escalation policy, with the targets that it pages."""
 
     delay_seconds: int = Field(description="Delay from the start of the round, in seconds.")
     targets: list[EscalationTarget]
@@ -89,13 +89,13 @@ class EscalationStep(Resource):
 
     @property
     def step(self) -> Step:
-        """Return the step as a value for escalations."""
+        """Convert the resource to a step of a plan."""
         targets = (Target(TargetKind(each.type), each.id) for each in self.targets)
         return Step(after=self.after, targets=tuple(targets), takes_turns=self.round_robin)
 
     @property
     def words(self) -> str:
-        """Return the step as a sentence."""
+        """Return a sentence that describes the step."""
         targets = [format_target(TargetKind(each.type), each.name) for each in self.targets]
         return format_step(self.after, targets, takes_turns=self.round_robin)
 
@@ -113,7 +113,8 @@ class EscalationPolicy(Resource):
     repeats: int
     repeat_pause_seconds: int
     acknowledgement_timeout_seconds: int | None = Field(
-        description="Number of seconds after which an acknowledgement expires. Null for never."
+        description="Number of seconds after which an acknowledgement expires. Null if it does not "
+        "expire."
     )
     retrigger_when_critical: bool = Field(
         description="True if an alert that was acknowledged with a lower severity is triggered "
@@ -140,7 +141,7 @@ class EscalationPolicy(Resource):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return a sentence for each step and one for the repeats."""
+        """Return sentences that describe the steps, the repeats and the acknowledgement timeout."""
         return describe_plan(self.plan, self.steps)
 
     @property
@@ -150,7 +151,7 @@ class EscalationPolicy(Resource):
 
 
 def describe_plan(plan: EscalationPlan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
-    """Return the description of a plan as sentences."""
+    """Describe a plan in sentences."""
     timeout = [format_timeout(plan.timeout)] if plan.timeout else []
     stays = [] if plan.retriggers else [NO_RETRIGGER_SENTENCE]
     repeats = format_repeats(plan.repeats, plan.pause)
@@ -176,7 +177,7 @@ class GivenTarget(Body):
 
 
 class GivenStep(Body):
-    """Targets that are paged together, and the delay before they are paged."""
+    """A step of an escalation policy: targets, and the delay before they are paged."""
 
     delay: Duration = Field(
         default=timedelta(), description="Delay from the start of the round, such as `5m`."
@@ -215,7 +216,7 @@ class NewPolicy(Body):
         Field(
             min_length=1,
             max_length=MAX_STEPS,
-            description="Steps in the order of their delays, as objects or as strings such as `5m "
+            description="Steps in order of delay, as objects or as strings such as `5m "
             "schedule:primary`. In `0s round-robin user:alice user:bob`, the targets take turns.",
         ),
     ]
@@ -230,7 +231,7 @@ class NewPolicy(Body):
         Option("--acknowledgement-timeout", null="--no-acknowledgement-timeout"),
         Field(
             description="Time after which an acknowledgement expires and the alert is triggered "
-            "again, from 5 minutes to 24 hours. Null for never."
+            "again, from 5 minutes to 24 hours. Null if it does not expire."
         ),
     ] = None
     retrigger_when_critical: Annotated[
@@ -238,7 +239,7 @@ class NewPolicy(Body):
         Option("--retrigger-when-critical/--no-retrigger-when-critical"),
         Field(
             description="True to trigger an alert again when it becomes critical after it was "
-            "acknowledged with a lower severity. The user who acknowledged it is notified first."
+            "acknowledged with a lower severity. The user who acknowledged it is paged first."
         ),
     ] = True
     default: bool = Field(
@@ -260,7 +261,7 @@ class PolicyChange(NewPolicy):
 
 
 class PolicyQuery(OffsetQuery):
-    """Parameters of the list of policies, which is ordered by name."""
+    """Query parameters for a list of policies, ordered by name."""
 
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
@@ -268,7 +269,7 @@ class PolicyQuery(OffsetQuery):
 
 
 class AlertRoute(ConditionsResource):
-    """A route of alerts to an escalation policy."""
+    """A route, which assigns alerts to an escalation policy."""
 
     id: int
     group: str | None = Field(
@@ -290,7 +291,7 @@ class AlertRoute(ConditionsResource):
         )
 
     def sentence(self, policies: Mapping[int, str]) -> str:
-        """Return a sentence that describes the route; `policies` maps ids to names."""
+        """Return a sentence that describes the route; `policies` maps policy ids to names."""
         name = policies.get(self.escalation_policy_id or 0)
         what = f"go to {name}" if name else "do not page anyone"
         return f"{format_conditions(self.conditions)} {what}."
@@ -311,8 +312,8 @@ class NewRoute(ConditionsBody):
     ]
     position: Annotated[int, Field(ge=1, le=1_000)] | None = Field(
         default=None,
-        description="Position of the route, starting at 1. The default is the last position. "
-        "Larger numbers stand for the last position.",
+        description="Position of the route, starting at 1. The default is the last position, which "
+        "is also used for larger numbers.",
     )
 
 
@@ -322,7 +323,7 @@ class RouteChange(NewRoute):
 
 
 class RouteQuery(OffsetQuery):
-    """Parameters of the list of routes, in the order in which they are applied."""
+    """Query parameters for a list of routes, in the order in which routes are applied."""
 
     order_by: Literal["position"] = "position"
     sort: Literal["asc"] = "asc"
@@ -333,13 +334,13 @@ class DryRunBody(Body):
     """Period of the alerts that the dry run checks."""
 
     since: RequestTime | None = Field(
-        default=None, description="Start of the period. The default is a week ago."
+        default=None, description="Start of the period. The default is one week before the end."
     )
     until: RequestTime | None = Field(
         default=None, description="End of the period. The default is now."
     )
     days: Annotated[int, Field(ge=1, le=92)] | None = Field(
-        default=None, description="Number of days to look back, instead of `since`."
+        default=None, description="Length of the period in days, as an alternative to `since`."
     )
 
 
@@ -354,7 +355,7 @@ class DryRunPage(Resource):
 
 
 class DryRunAlert(Resource):
-    """Course of an alert in a dry run."""
+    """An alert in a dry run, with the pages that would have been sent."""
 
     iid: int
     project: str = Field(description="Full path of the project.")
@@ -371,16 +372,18 @@ class DryRunAlert(Resource):
 
 
 class AlertRouteDryRun(Resource):
-    """Pages that past alerts would have caused with the current routes, policies and schedules."""
+    """Pages that the current routes and policies would have sent for past alerts."""
 
     since: Time
     until: Time
-    truncated: bool = Field(description="True if there were more alerts than the dry run checks.")
-    alerts: list[DryRunAlert] = Field(description="Alerts of the period, newest first.")
+    truncated: bool = Field(
+        description="True if the period contains more alerts than a dry run checks."
+    )
+    alerts: list[DryRunAlert] = Field(description="Alerts in the period, newest first.")
 
     @property
     def totals(self) -> Sequence[tuple[str, int]]:
-        """Return the number of pages by user or channel, the largest number first."""
+        """Return the number of pages for each user and channel, in descending order."""
         names = (
             f"@{page.user}" if page.user is not None else f"channel {page.channel}"
             for alert in self.alerts
@@ -395,7 +398,8 @@ class ContactOutcome(Resource):
     name: str = Field(description="`email`, or the label of the contact.")
     state: MessageState
     at: Time | None = Field(
-        description="Time at which the message was accepted or given up. Null while it is queued."
+        description="Time at which the message was accepted, failed or was cancelled. Null while "
+        "it is queued."
     )
     failures: int = Field(description="Number of failed attempts.")
     reason: str | None = Field(
@@ -409,37 +413,39 @@ class ContactOutcome(Resource):
 
 
 class SentPage(Resource):
-    """A page that was sent by a step or about an incident, with its outcome."""
+    """A page about an alert or incident, with its outcome."""
 
     id: int
     alert_id: int | None = Field(
         description="Id of the alert. Null if the page is about an incident."
     )
-    at: Time = Field(description="Time at which the step was taken.")
+    at: Time = Field(description="Time at which the recipient was paged.")
     name: str = Field(description="User or channel that was paged.")
     round: int
     step: int = Field(
         description="Number of the step. 0 if the page was not sent by a step of a policy."
     )
     asked_by: str | None = Field(
-        description="Name of the user or incident rule that caused the page. Null for a step of a "
-        "policy."
+        description="Name of the user or incident rule that requested the page. Null if the page "
+        "was sent by a step of a policy."
     )
-    state: PageState | None = Field(description="State of the page. Null if it is no longer known.")
+    state: PageState | None = Field(
+        description="State of the page. Null if its record was deleted."
+    )
     contacts: tuple[ContactOutcome, ...]
 
 
 class AlertPaging(Resource):
-    """State of the paging for an alert."""
+    """Paging state of an alert."""
 
     state: Annotated[str, describe_choices(*EscalationState)] | None = Field(
-        description="State of the paging. `unprocessed` if the background worker has not processed "
+        description="Paging state. `unprocessed` if the background worker has not processed "
         "the alert yet. Null if the alert never had to page anyone."
     )
     sentence: str = Field(description="Description of the state.")
     waiting_seconds: int | None = Field(
-        description="Delay of the background worker for this alert, in seconds. Null if it is on "
-        "time."
+        description="Delay of the background worker for this alert, in seconds. Null if the worker "
+        "is on time."
     )
     escalation_policy: str | None = Field(description="Name of the escalation policy.")
     round: int
@@ -451,7 +457,7 @@ class AlertPaging(Resource):
     )
     snoozed_until: Time | None
     escalates_at: Time | None = Field(
-        description="Time of an escalation that a user has requested on the page and can still "
+        description="Time of an escalation that a user has requested on the web page and can still "
         "undo."
     )
 

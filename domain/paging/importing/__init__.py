@@ -1,1 +1,1 @@
-"""Reads exports of other on-call tools and plans what to create from them."""
+"""Reads exports of other on-call tools, and builds import plans from the exports."""

@@ -1,4 +1,4 @@
-"""Reads the JSON documents of an export, and validates their entities by lenient schemas."""
+"""Reads the JSON documents in an export, and validates their entities against lenient schemas."""
 
 import os
 import zipfile
@@ -16,7 +16,7 @@ from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 from domain.paging.importing.plan import SkippedEntity
 
-#: Maximum size of a file and of an export, in uncompressed bytes.
+#: Maximum uncompressed sizes of a file and of an export, in bytes.
 MAX_FILE_BYTES, MAX_EXPORT_BYTES = 20_000_000, 100_000_000
 MAX_EXPORT_FILES = 20_000
 _MAX_NESTING = 50
@@ -27,7 +27,7 @@ _MAX_SHOWN_NAME_LENGTH = 100
 
 @dataclass(frozen=True)
 class ExportDocument:
-    """A JSON document of an export."""
+    """A JSON document in an export."""
 
     #: Path inside the export.
     name: str
@@ -35,7 +35,7 @@ class ExportDocument:
 
     @property
     def folder(self) -> str:
-        """Return the name of the folder that contains the document, or an empty text."""
+        """Return the name of the folder that contains the document, or an empty string."""
         return PurePosixPath(self.name).parent.name
 
     @property
@@ -45,7 +45,7 @@ class ExportDocument:
 
 
 def read_documents(path: Path) -> list[ExportDocument]:
-    """Return the JSON documents at a path, ordered by name.
+    """Read the JSON documents in a file, folder or zip archive, ordered by name.
 
     Raise InvalidError if a file cannot be read, or if there are no JSON files.
     """
@@ -109,7 +109,7 @@ def _read_archive(path: Path) -> Iterator[tuple[str, bytes]]:
             for entry in archive.infolist():
                 if entry.is_dir() or not entry.filename.lower().endswith(_SUFFIX):
                     continue
-                # Limit the size, since the sizes in the archive may be wrong.
+                # Limit the number of bytes to read, since sizes stated in the archive may be wrong.
                 with archive.open(entry) as opened:
                     content = opened.read(MAX_FILE_BYTES + 1)
                 yield entry.filename, _check_size(entry.filename, content)
@@ -125,7 +125,10 @@ def _parse_json(name: str, content: bytes) -> object:
 
 
 def _clean_text(value: Any) -> Any:
-    """Return a text that can be stored; null becomes an empty text, and numbers become digits."""
+    """Convert a value to a string that can be stored.
+
+    Null becomes an empty string, and integers become digits. Other types are returned unchanged.
+    """
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -146,7 +149,7 @@ ExportTexts = Annotated[tuple[ExportText, ...], BeforeValidator(_replace_null_li
 
 
 class ExportEntity(BaseModel):
-    """Base class of the entities of an export."""
+    """Base class for entities in an export."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -155,14 +158,16 @@ AnyEntity = TypeVar("AnyEntity", bound=ExportEntity)
 
 
 class EntityReader:
-    """Validates entities, and collects the reasons why some are left out."""
+    """Validates entities, and collects the reasons why entities are skipped."""
 
     def __init__(self, left_out: list[SkippedEntity]) -> None:
-        """Initialize the reader with a list that collects the omissions."""
+        """Initialize the reader with a list that collects skipped entities."""
         self.left_out = left_out
 
-    def all(self, schema: type[AnyEntity], values: Iterable[object], kind: str) -> list[AnyEntity]:
-        """Return the entities that match a schema."""
+    def validate_all(
+        self, schema: type[AnyEntity], values: Iterable[object], kind: str
+    ) -> list[AnyEntity]:
+        """Return the entities that match a schema, and record the other entities as skipped."""
         found = []
         for value in values:
             try:
@@ -185,7 +190,7 @@ def _format_validation_error(error: ValidationError) -> str:
 
 
 def find_entity_name(value: object) -> str:
-    """Return the name of any entity, or an empty text."""
+    """Return the name of an entity, or an empty string."""
     if not isinstance(value, Mapping):
         return ""
     for key in ("name", "username", "id"):
@@ -196,7 +201,7 @@ def find_entity_name(value: object) -> str:
 
 
 def list_items(value: object) -> Sequence[object]:
-    """Return the items of a list, or of a page of the API: `{"results": […]}`."""
+    """Return the items of a list, or of an API response such as `{"results": […]}`."""
     if isinstance(value, Mapping):
         for key in ("results", "data"):
             if isinstance(value.get(key), list):

@@ -1,4 +1,4 @@
-"""Reads lists from the public API of Grafana OnCall, as one JSON object or a file for each list.
+"""Reads exports from the public API of Grafana OnCall: one JSON object, or a file for each list.
 
 https://grafana.com/docs/oncall/latest/oncall-api-reference/
 """
@@ -41,7 +41,7 @@ from domain.paging.importing.plan import (
 )
 from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, TurnUnit
 
-#: Number of repetitions of the step “repeat escalation”.
+#: Number of repetitions that a step “repeat escalation” stands for.
 _REPEAT_COUNT = 5
 _UNSUPPORTED_STEPS = {
     "notify_user_group": "Slack groups cannot be paged. Add users or a schedule to the step.",
@@ -63,7 +63,7 @@ _UNIT_LENGTHS = {TurnUnit.HOURS: _HOUR, TurnUnit.DAYS: _DAY, TurnUnit.WEEKS: _WE
 _MAX_LAYER = 100
 #: Duration in seconds. The limit is a century, which is longer than any shift.
 _Seconds = Annotated[int, Field(ge=0, le=3_155_760_000)]
-#: Names of the lists, which are members of the object or names of files.
+#: Names of the lists in an export, which are members of the JSON object or names of files.
 _LIST_NAMES = (
     *("users", "teams", "schedules", "on_call_shifts", "escalation_chains"),
     *("escalation_policies", "integrations", "routes"),
@@ -104,7 +104,7 @@ class _Policy(ExportEntity):
 
 @dataclass(kw_only=True)
 class _ChainConversion:
-    """The conversion of the steps of a chain."""
+    """Converts the steps of an escalation chain."""
 
     chain: _ExportedChain
     left_out: list[SkippedEntity]
@@ -113,8 +113,8 @@ class _ChainConversion:
     steps: list[ImportedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, number: int, step: _Policy) -> None:
-        """Convert a step, or record why it is left out."""
+    def convert_step(self, number: int, step: _Policy) -> None:
+        """Convert a step, or record why the step is skipped."""
         if step.type == "wait":
             self.after += timedelta(seconds=max(step.duration or 0, 0))
         elif step.type == "repeat_escalation":
@@ -136,11 +136,11 @@ class _ChainConversion:
 def _convert_chain(
     chain: _ExportedChain, steps: Sequence[_Policy], default: str, left_out: list[SkippedEntity]
 ) -> ImportedPolicy:
-    """Return a policy with the steps that are supported."""
+    """Convert an escalation chain to a policy with the supported steps."""
     walk = _ChainConversion(chain=chain, left_out=left_out)
     mine = [each for each in steps if each.escalation_chain_id == chain.id]
     for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
-        walk.take(number, step)
+        walk.convert_step(number, step)
     last = walk.steps[-1].after if walk.steps else timedelta()
     return ImportedPolicy(
         key=chain.id,
@@ -168,7 +168,7 @@ _WallTime = Annotated[
 
 
 class _Shift(ExportEntity):
-    """A shift."""
+    """A shift in a schedule."""
 
     id: ExportText
     name: ExportText = ""
@@ -190,7 +190,7 @@ class _Shift(ExportEntity):
 
 
 class _Schedule(ExportEntity):
-    """A schedule."""
+    """A schedule in an export."""
 
     id: ExportText
     name: ExportText
@@ -205,7 +205,7 @@ class _Schedule(ExportEntity):
 def _convert_schedule(
     found: _Schedule, shifts: Mapping[str, _Shift], left_out: list[SkippedEntity], *, now: datetime
 ) -> ImportedSchedule | None:
-    """Return a schedule with the supported shifts; None if it follows an external calendar."""
+    """Convert a schedule and its supported shifts; return None for an external calendar."""
     if found.type == "ical":
         calendar = found.ical_url_primary[:200]
         reason = f"The schedule uses the calendar at {calendar}. Add its rotations manually."
@@ -238,7 +238,7 @@ def _convert_schedule(
 
 
 def _get_local_start(shift: _Shift, place: str) -> datetime:
-    """Return the start of a shift in local time of its schedule."""
+    """Return the start of a shift in the time zone of its schedule."""
     if not shift.time_zone or shift.time_zone == place:
         return shift.start
     there = shift.start.replace(tzinfo=get_zone(normalize_zone_name(shift.time_zone)))
@@ -260,7 +260,7 @@ def _convert_overrides(shift: _Shift, place: str, now: datetime) -> Iterator[Imp
 def _convert_rotations(
     shift: _Shift | None, place: str, notes: list[str], now: datetime
 ) -> Iterator[ImportedRotation]:
-    """Yield a rotation for each user of a turn, since these users are on call together."""
+    """Yield a rotation for each user in a turn, since all users in a turn are on call together."""
     if shift is None:
         raise InvalidError("The shift is missing. Include on_call_shifts in the export.")
     unit, length = _check_shift(shift, place, now)
@@ -285,7 +285,7 @@ def _convert_rotations(
 def _check_shift(shift: _Shift, place: str, now: datetime) -> tuple[TurnUnit, timedelta]:
     """Return the unit of the turns and the length of a shift.
 
-    Raise InvalidError if the shift is over or not supported.
+    Raise InvalidError if the shift has ended or is not supported.
     """
     unit, length = _UNITS.get(shift.frequency), timedelta(seconds=shift.duration)
     if shift.until is not None and shift.until.replace(tzinfo=get_zone(place)) <= now:
@@ -395,24 +395,28 @@ class _Route(ExportEntity):
 
 
 def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
-    """Return the import plan of an export.
+    """Build an import plan from an export of Grafana OnCall.
 
     Raise InvalidError if the documents are not an export of Grafana OnCall.
     """
     given, left_out = _group_by_list(documents)
     read = EntityReader(left_out)
-    schedules = read.all(_Schedule, given["schedules"], "schedule")
-    shifts = {each.id: each for each in read.all(_Shift, given["on_call_shifts"], "rotation")}
-    chains = read.all(_ExportedChain, given["escalation_chains"], "policy")
-    steps = read.all(_Policy, given["escalation_policies"], "step")
-    integrations = read.all(_Integration, given["integrations"], "integration")
+    schedules = read.validate_all(_Schedule, given["schedules"], "schedule")
+    shifts = {
+        each.id: each for each in read.validate_all(_Shift, given["on_call_shifts"], "rotation")
+    }
+    chains = read.validate_all(_ExportedChain, given["escalation_chains"], "policy")
+    steps = read.validate_all(_Policy, given["escalation_policies"], "step")
+    integrations = read.validate_all(_Integration, given["integrations"], "integration")
     default = _find_default_chain(integrations, chains, left_out)
-    _record_skipped_routes(read.all(_Route, given["routes"], "route"), integrations, left_out)
+    _record_skipped_routes(
+        read.validate_all(_Route, given["routes"], "route"), integrations, left_out
+    )
     planned = [_convert_schedule(each, shifts, left_out, now=now) for each in schedules]
     sources = [_convert_integration(each, left_out) for each in integrations]
     return ImportPlan(
-        teams={each.id: each.name for each in read.all(_Team, given["teams"], "team")},
-        users=[_convert_user(each) for each in read.all(_User, given["users"], "user")],
+        teams={each.id: each.name for each in read.validate_all(_Team, given["teams"], "team")},
+        users=[_convert_user(each) for each in read.validate_all(_User, given["users"], "user")],
         schedules=[each for each in planned if each is not None],
         policies=[_convert_chain(each, steps, default, left_out) for each in chains],
         integrations=[each for each in sources if each is not None],
@@ -445,7 +449,7 @@ def _group_by_list(
 def _find_lists(document: ExportDocument) -> Iterable[tuple[str, object]]:
     """Yield the kinds and values of lists in a document.
 
-    The kind of a file is its name without a number (`users.json`, `users-2.json`).
+    The kind of list in a file is its name without a number, such as `users` for `users-2.json`.
     """
     kind = document.stem.partition("-")[0]
     if kind in _LIST_NAMES or kind in _UNSUPPORTED_LISTS:
@@ -464,7 +468,7 @@ def _find_default_chain(
     chains: Sequence[_ExportedChain],
     left_out: list[SkippedEntity],
 ) -> str:
-    """Return the key of the chain that most integrations use; record those with other chains."""
+    """Return the key of the chain that most integrations use; record the other integrations."""
     names = {each.id: each.name for each in chains}
     leads = {
         each.name: each.default_route.escalation_chain_id

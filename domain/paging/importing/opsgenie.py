@@ -1,4 +1,4 @@
-"""Reads backups of opsgenie-configuration-backup, which have a folder for each kind of entity.
+"""Reads backups made by opsgenie-configuration-backup, which have a folder for each entity kind.
 
 https://github.com/opsgenie/opsgenie-configuration-backup
 """
@@ -48,11 +48,11 @@ _DELAY_UNITS = {
     "": timedelta(minutes=1),
 }
 _MAX_REPEATS, _MAX_DELAY_AMOUNT = 9, 1_000_000
-#: Kinds of entities, which are folders of the backup.
+#: Kinds of entities, which are the names of folders in a backup.
 _ENTITY_KINDS = ("users", "teams", "schedules", "escalations", "integrations")
-#: Integrations that send in Alertmanager's format.
+#: Integration types that send alerts in the format of Alertmanager.
 _ALERTMANAGER_TYPES = frozenset({"Prometheus", "GrafanaV2"})
-#: Types that do not receive alerts by HTTP.
+#: Integration types that do not receive alerts by HTTP.
 _TYPES_WITHOUT_HTTP = frozenset(
     {
         *("Email", "Slack", "SlackApp", "Jira", "JiraServiceDesk", "Webhook", "Zendesk", "Marid"),
@@ -63,7 +63,10 @@ _TYPES_WITHOUT_HTTP = frozenset(
 
 
 def _parse_timestamp(value: Any) -> Any:
-    """Convert milliseconds since 1970 to a datetime; the backup may also contain texts."""
+    """Convert milliseconds since 1970 to a datetime.
+
+    Other values, such as strings, are returned unchanged.
+    """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return datetime.fromtimestamp(value / 1000, UTC) if abs(value) < 10**14 else value
     return value
@@ -82,7 +85,7 @@ class _Reference(ExportEntity):
 
     @property
     def shown(self) -> str:
-        """Return the name or, failing that, the id."""
+        """Return the name of the entity, or its id if it has no name."""
         return self.username or self.name or self.id
 
 
@@ -129,7 +132,7 @@ class _Schedule(ExportEntity):
 
 
 class _ScheduleFile(ExportEntity):
-    """A file of the folder `schedules`."""
+    """A file in the folder `schedules`."""
 
     schedule: _Schedule
     scheduleOverrideList: tuple[_Override, ...] | None = None
@@ -138,7 +141,7 @@ class _ScheduleFile(ExportEntity):
 def _convert_schedule(
     file: _ScheduleFile, left_out: list[SkippedEntity], *, now: datetime
 ) -> ImportedSchedule:
-    """Return a schedule with the supported rotations and overrides."""
+    """Convert a schedule with its supported rotations and overrides."""
     found, notes = file.schedule, list[str]()
     place = resolve_time_zone(found.timezone, notes)
     rotations = []
@@ -275,7 +278,7 @@ class _Repeat(ExportEntity):
 
 
 class _Escalation(ExportEntity):
-    """A file of the folder `escalations`."""
+    """A file in the folder `escalations`."""
 
     id: ExportText
     name: ExportText
@@ -290,7 +293,7 @@ def _convert_escalation(
     defaults: frozenset[str],
     left_out: list[SkippedEntity],
 ) -> ImportedPolicy:
-    """Return a policy with the rules that are supported, ordered by delay."""
+    """Convert an escalation to a policy with the supported rules, ordered by delay."""
     steps, notes = [], list[str]()
     for number, rule in enumerate(found.rules or (), 1):
         try:
@@ -415,16 +418,16 @@ class _IntegrationFile(ExportEntity):
 
 
 def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
-    """Return the import plan of a backup.
+    """Build an import plan from a backup of Opsgenie.
 
     Raise InvalidError if the documents are not a backup of Opsgenie.
     """
     given, left_out = _group_by_kind(documents)
     read = EntityReader(left_out)
-    teams = read.all(_TeamFile, given["teams"], "team")
-    schedules = read.all(_ScheduleFile, given["schedules"], "schedule")
-    escalations = read.all(_Escalation, given["escalations"], "policy")
-    integrations = read.all(_IntegrationFile, given["integrations"], "integration")
+    teams = read.validate_all(_TeamFile, given["teams"], "team")
+    schedules = read.validate_all(_ScheduleFile, given["schedules"], "schedule")
+    escalations = read.validate_all(_Escalation, given["escalations"], "policy")
+    integrations = read.validate_all(_IntegrationFile, given["integrations"], "integration")
     members = {
         each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
         for each in teams
@@ -435,7 +438,7 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     ]
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
-        users=_convert_users(read.all(_UserFile, given["users"], "user"), left_out),
+        users=_convert_users(read.validate_all(_UserFile, given["users"], "user"), left_out),
         schedules=[_convert_schedule(each, left_out, now=now) for each in schedules],
         policies=[_convert_escalation(each, members, defaults, left_out) for each in escalations],
         integrations=sources,
@@ -470,7 +473,7 @@ def _group_by_kind(
 def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
     """Yield the kinds and values of entities in a document.
 
-    A document is a file in the folder of its kind, or an object with several kinds.
+    A document is a file in the folder of an entity kind, or a JSON object with several kinds.
     """
     if document.folder in _ENTITY_KINDS or document.folder in _UNSUPPORTED_KINDS:
         yield document.folder, document.value

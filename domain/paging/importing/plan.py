@@ -1,4 +1,4 @@
-"""The plan of an import: users, schedules, policies and integrations, and what is left out."""
+"""Import plans: users, schedules, policies and integrations to create, and skipped entities."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class SkippedEntity:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedUser:
-    """A user of the other tool."""
+    """A user in the other on-call tool."""
 
     key: str
     username: str
@@ -34,20 +34,20 @@ class ImportedUser:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRotation:
-    """A rotation; its users are given by key."""
+    """A rotation, with the keys of its users."""
 
     name: str
     users: tuple[str, ...]
     cadence: Cadence
     layer: int
-    #: Start in local time of the schedule.
+    #: Start in the time zone of the schedule.
     starts_at: datetime
     restrictions: tuple[Restriction, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedOverride:
-    """A period in which one user is on call instead of everyone else."""
+    """A period in which only one user is on call."""
 
     user: str
     starts_at: datetime
@@ -107,7 +107,7 @@ class ImportedIntegration:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportPlan:
-    """All the entities of an export."""
+    """All entities in an export."""
 
     #: Names of teams by key.
     teams: dict[str, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class ImportPlan:
 
 
 def resolve_time_zone(name: str, notes: list[str]) -> str:
-    """Return a time zone, or UTC with a note if the zone is unknown."""
+    """Normalize the name of a time zone; if it is unknown, add a note and return UTC."""
     try:
         return normalize_zone_name(name or "UTC")
     except InvalidError:
@@ -128,9 +128,9 @@ def resolve_time_zone(name: str, notes: list[str]) -> str:
 
 
 def build_week_restrictions(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
-    """Return restrictions for a period of the week, each of at most a day.
+    """Return restrictions that cover a period of the week, each at most one day long.
 
-    `start` is counted from Monday 00:00. A whole week or more needs no restriction.
+    `start` is the offset from Monday 00:00. A period of a week or more needs no restriction.
     """
     if length >= _WEEK:
         return ()
@@ -154,7 +154,7 @@ def build_week_restrictions(start: timedelta, length: timedelta) -> tuple[Restri
 def build_daily_restriction(
     start: time, length: timedelta, weekdays: tuple[int, ...]
 ) -> Restriction:
-    """Return a restriction on weekdays with a length of at most a day."""
+    """Return a restriction on weekdays that is at most one day long."""
     end = _get_time_of_day((compute_offset_from_monday(0, start) + length) % _DAY)
     return Restriction(start=start, end=end, weekdays=weekdays)
 

@@ -50,7 +50,8 @@ from domain.projects.views import ProjectOrGroup
 from models import Group, User
 from models import MaintenanceWindow as WindowRow
 
-#: Maximum number of unexpired windows of a project or group. Each is checked before alerts page.
+#: Maximum number of windows in a project or group that have not ended. All of these windows are
+#: checked before an alert pages anyone.
 MAX_UNEXPIRED_WINDOWS = 200
 _MAX_SHOWN_OCCURRENCES = 5
 _MINUTE = timedelta(minutes=1)
@@ -73,7 +74,7 @@ def list_windows(
 def get_window_page(
     work: UnitOfWork, holder: ProjectOrGroup, part: KeysetRange
 ) -> KeysetPage[MaintenanceWindow]:
-    """Return a page of windows, the newest first."""
+    """Return one page of the list of windows, newest first."""
     return fetch_page(
         _select_windows(build_owner_match_condition(WindowRow, holder)),
         WindowRow.id,
@@ -85,7 +86,7 @@ def get_window_page(
 
 @read_action("maintenance_windows.index")
 def list_inherited_windows(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[MaintenanceWindow]:
-    """Return the windows of the groups above that have not ended, by name."""
+    """Return the windows of ancestor groups that have not ended, ordered by name."""
     has_not_ended = or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now)
     here = is_owned_above(WindowRow, holder, session=work.session)
     rows = _select_windows(here & has_not_ended).order_by(WindowRow.name, WindowRow.id)
@@ -207,7 +208,7 @@ def _build_window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWin
 def _build_row_values(
     wanted: NewWindow, recurrence: Recurrence | None, *, now: datetime
 ) -> Mapping[str, object]:
-    """Return the values of a row.
+    """Return the column values of a maintenance window.
 
     Raise InvalidError if a field is invalid.
     """
@@ -224,7 +225,7 @@ def _build_row_values(
         time_zone=zone,
         recurrence=recurrence,
     )
-    times.check()
+    times.check_times()
     if next(times.find_occurrences_ending_after(now), None) is None:
         raise InvalidError("The window has already ended.", field="starts_at")
     return {
@@ -233,7 +234,7 @@ def _build_row_values(
         "time_zone": times.time_zone,
         "minutes": times.length // _MINUTE,
         "rule": recurrence.rule if recurrence else None,
-        "conditions": wanted.conditions().to_json(),
+        "conditions": wanted.build_conditions().to_json(),
         "first_starts_at": times.first_starts_at,
         "last_ends_at": times.last_ends_at,
     }
@@ -248,9 +249,9 @@ def _parse_recurrence(wanted: NewWindow) -> Recurrence | None:
 
 
 def _parse_local_time(text: str, time_zone: str) -> datetime:
-    """Return the local time for a text.
+    """Parse a local time, or a time with an offset.
 
-    Raise InvalidError if the text is not a time.
+    Raise InvalidError if the text is not a valid time.
     """
     try:
         found = datetime.fromisoformat(text.strip())

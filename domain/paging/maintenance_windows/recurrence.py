@@ -1,7 +1,7 @@
-"""Recurrence rules of maintenance windows, a subset of RFC 5545 section 3.3.10.
+"""Recurrence rules for maintenance windows, which are a subset of RFC 5545 section 3.3.10.
 
-Rules use days, weeks or months with an interval and an end. Times are local: a window that starts
-at 02:00 does so in summer and winter.
+A window recurs after a number of days, weeks or months, and optionally until an end date. Times are
+local: a window that starts at 02:00 starts at this local time in summer and in winter.
 """
 
 import re
@@ -17,7 +17,7 @@ from domain.core.errors import InvalidError
 
 MAX_RULE_LENGTH = 200
 MAX_INTERVAL = 99
-#: Last day of recurrences without an end.
+#: Last possible day of a recurrence without an end date.
 LAST_RECURRENCE_DAY = date(2199, 12, 31)
 _MONTHS_PER_YEAR = 12
 _FIFTH_WEEKDAY = 5
@@ -54,13 +54,13 @@ _RRULE_FREQUENCIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrence:
-    """A checked recurrence rule."""
+    """A valid recurrence rule."""
 
     frequency: Frequency
     interval: int = 1
-    #: Weekdays such as MO; in monthly rules with their number, such as 2TU or -1SU.
+    #: Weekdays, such as MO. Weekdays in monthly rules have a number, such as 2TU or -1SU.
     by_day: tuple[str, ...] = ()
-    #: Days of the month. Negative days count from the end of the month.
+    #: Days of the month. Negative days are counted from the end of the month.
     by_month_day: tuple[int, ...] = ()
     #: Last local day on which an occurrence can start, or None.
     until: date | None = None
@@ -77,8 +77,8 @@ class Recurrence:
         }
         return ";".join(f"{name}={value}" for name, value in parts.items() if value)
 
-    def starts(self, first: datetime, *, after: datetime) -> Iterator[datetime]:
-        """Yield the local times at which occurrences start, from about `after` on, in order.
+    def generate_starts(self, first: datetime, *, after: datetime) -> Iterator[datetime]:
+        """Yield the local start times of occurrences in order, starting shortly before `after`.
 
         `first` is the earliest possible start. Most occurrences before `after` are skipped without
         being computed.
@@ -86,7 +86,7 @@ class Recurrence:
         found: Iterator[datetime] = iter(
             rrule.rrule(
                 _RRULE_FREQUENCIES[self.frequency],
-                dtstart=self._begin(first, after),
+                dtstart=self._find_start_near(first, after),
                 interval=self.interval,
                 byweekday=[_build_weekday(each) for each in self.by_day] or None,
                 bymonthday=self._list_month_days(first) or None,
@@ -103,8 +103,8 @@ class Recurrence:
             return (first.day,)
         return self.by_month_day
 
-    def _begin(self, first: datetime, after: datetime) -> datetime:
-        """Return a later start for the same occurrences, whole intervals after the first."""
+    def _find_start_near(self, first: datetime, after: datetime) -> datetime:
+        """Return a start close to `after`, a whole number of intervals after `first`."""
         if after <= first:
             return first
         if self.frequency is Frequency.MONTHLY:
@@ -117,8 +117,8 @@ class Recurrence:
             )
             return first.replace(year=year, month=month + 1, day=1)
         step = self.interval * (7 if self.frequency is Frequency.WEEKLY else 1) * _DAY
-        # Start one interval earlier, since a week may have occurrences on weekdays before the first
-        # day.
+        # Start one interval earlier, since a week may have occurrences on weekdays before the
+        # weekday of `first`.
         return first + max((after - first) // step - 1, 0) * step
 
 
@@ -130,21 +130,21 @@ def _build_weekday(text: str) -> Any:
 
 
 def build_monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:
-    """Return the rule for the same day of each month; months without that day are skipped."""
+    """Build a rule for the same day in each month; months without this day are skipped."""
     return Recurrence(
         frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first.day,), until=until
     )
 
 
 def build_monthly_by_weekday(first: date, *, interval: int, until: date | None) -> Recurrence:
-    """Return the rule for the same weekday of each month, where the fifth means the last."""
+    """Build a rule for the same weekday in each month; a fifth weekday becomes the last weekday."""
     number = (first.day - 1) // 7 + 1
     day = f"{number if number < _FIFTH_WEEKDAY else -1}{tuple(WEEKDAY_NAMES)[first.weekday()]}"
     return Recurrence(frequency=Frequency.MONTHLY, interval=interval, by_day=(day,), until=until)
 
 
 def parse_recurrence_rule(text: str) -> Recurrence:
-    """Return the recurrence of a rule such as `FREQ=WEEKLY;BYDAY=SU`.
+    """Parse a recurrence rule such as `FREQ=WEEKLY;BYDAY=SU`.
 
     Raise InvalidError if the rule is not supported.
     """
@@ -161,7 +161,7 @@ def parse_recurrence_rule(text: str) -> Recurrence:
     )
     if parts.pop("WKST", "MO") != "MO" or parts:
         known = "FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL"
-        raise _build_rule_error(f"can only have {known}, and weeks have to start on Monday")
+        raise _build_rule_error(f"can only have {known}, and weeks must start on Monday")
     _check_days(found)
     return found
 
@@ -187,7 +187,7 @@ def _parse_frequency(word: str) -> Frequency:
 def _parse_whole_number(text: str, name: str, largest: int) -> int:
     number = int(text) if re.fullmatch(r"[0-9]{1,3}", text) else 0
     if not 1 <= number <= largest:
-        raise _build_rule_error(f"must have a number from 1 to {largest} for {name}")
+        raise _build_rule_error(f"must contain a number from 1 to {largest} for {name}")
     return number
 
 
@@ -221,7 +221,7 @@ def _parse_until(text: str) -> date | None:
 
 
 def _check_days(rule: Recurrence) -> None:
-    """Raise InvalidError if days do not fit the frequency, or may never occur."""
+    """Raise InvalidError if the days of a rule do not match its frequency."""
     numbered = [len(day) > len("MO") for day in rule.by_day]
     if rule.frequency is not Frequency.MONTHLY:
         if rule.by_month_day or any(numbered):
@@ -242,7 +242,7 @@ _ORDINALS = {**_ORDINALS_FROM_END, **_ORDINALS_FROM_BEGINNING, -5: "fifth to las
 
 
 def format_recurrence(rule: Recurrence) -> str:
-    """Return the rule in words, such as `every 2 weeks on Saturday, until 2026-12-31`."""
+    """Describe a rule in words, such as `every 2 weeks on Saturday, until 2026-12-31`."""
     unit = _UNITS[rule.frequency]
     every = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
     days = [_format_weekday(each) for each in rule.by_day] or [

@@ -1,4 +1,4 @@
-"""Resources and request bodies of maintenance windows."""
+"""Resources and request bodies for maintenance windows."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -22,7 +22,7 @@ MAX_WINDOW_NAME_LENGTH = 255
 
 
 class WindowOccurrence(Resource):
-    """An occurrence of a window."""
+    """An occurrence of a maintenance window."""
 
     starts_at: Time
     ends_at: Time
@@ -46,7 +46,7 @@ class MaintenanceWindow(ConditionsResource):
     )
     created_at: Time
     created_by: str | None = Field(
-        description="User name. Null if the window was created on the command line."
+        description="User name of the creator. Null if the window was created on the command line."
     )
 
     @property
@@ -56,7 +56,7 @@ class MaintenanceWindow(ConditionsResource):
 
     @property
     def repeats(self) -> str:
-        """Return the recurrence in words, or an empty text if there is none."""
+        """Describe the recurrence in words; empty if the window does not recur."""
         return format_recurrence(parse_recurrence_rule(self.rule)) if self.rule else ""
 
 
@@ -91,16 +91,16 @@ class NewWindow(ConditionsBody):
     ] = ""
     repeat: Annotated[
         Literal["daily", "weekly", "monthly"] | None,
-        Field(description="Interval at which the window recurs, instead of `rule`."),
+        Field(description="Frequency of the recurrence, as an alternative to `rule`."),
     ] = None
 
 
 @make_fields_optional
 class WindowChange(NewWindow):
-    """Changes to a window; omitted fields are kept."""
+    """Changes to a maintenance window; omitted fields are kept."""
 
 
 class WindowQuery(OffsetQuery):
-    """Parameters of the list of windows, the newest first."""
+    """Query parameters for a list of maintenance windows, sorted from newest to oldest."""
 
     include_ancestor_groups: IncludeAncestorGroups = False

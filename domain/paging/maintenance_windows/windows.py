@@ -1,4 +1,4 @@
-"""The times of maintenance windows: local times with a recurrence, and current occurrences."""
+"""Times of maintenance windows, and the windows that are active at a given time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class WindowPeriod:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowTimes:
-    """The times of a window, in local time of its time zone.
+    """The times of a maintenance window, in the local time of its time zone.
 
     A window from 22:00 to 06:00 is therefore an hour longer or shorter in nights with a clock
     change.
@@ -52,12 +52,12 @@ class WindowTimes:
         place = get_zone(self.time_zone)
         # Start two days earlier to allow for clock changes.
         earliest = convert_to_local(moment, place) - self.length - 2 * _DAY
-        for local in self._starts(earliest):
+        for local in self._generate_starts(earliest):
             found = self._build_occurrence(local)
             if found.ends_at > moment:
                 yield found
 
-    def at(self, moment: datetime) -> WindowPeriod | None:
+    def find_occurrence_at(self, moment: datetime) -> WindowPeriod | None:
         """Return the occurrence at a given time, or None."""
         found = next(self.find_occurrences_ending_after(moment), None)
         return found if found is not None and found.starts_at <= moment else None
@@ -79,35 +79,35 @@ class WindowTimes:
 
     @property
     def last_ends_at(self) -> datetime | None:
-        """Return a time after which no occurrence ends; None for an endless recurrence."""
+        """Return a time after which no occurrence ends; None if the recurrence has no end."""
         if self.recurrence is None:
             return self._build_occurrence(self.local_start).ends_at
         until = self.recurrence.until
         if until is None:
             return None
-        # The last occurrence can start until the end of the day `until`. A day is added as a
+        # The last occurrence can start at any time on the day `until`. An extra day is added as a
         # margin.
         midnight = self.local_start.replace(
             year=until.year, month=until.month, day=until.day, hour=0, minute=0
         )
         return convert_to_utc(midnight + _DAY + self.length, get_zone(self.time_zone)) + _DAY
 
-    def check(self) -> None:
-        """Raise InvalidError if times are out of range or overlap."""
+    def check_times(self) -> None:
+        """Raise InvalidError if the times are out of range, or if occurrences overlap."""
         if not _EARLIEST_START <= self.local_start < _LATEST_START:
             message = "The start must be between the years 2000 and 2099."
             raise InvalidError(message, field="starts_at")
         if not MIN_WINDOW_LENGTH <= self.length <= MAX_WINDOW_LENGTH:
             raise InvalidError("A window can last from one minute to seven days.", field="duration")
-        starts = islice(self._starts(self.local_start), _MAX_COMPARED_OCCURRENCES)
+        starts = islice(self._generate_starts(self.local_start), _MAX_COMPARED_OCCURRENCES)
         if any(later - earlier < self.length for earlier, later in pairwise(starts)):
             message = "The window is longer than the time until it recurs. Use a shorter duration."
             raise InvalidError(message, field="duration")
 
-    def _starts(self, after: datetime) -> Iterator[datetime]:
+    def _generate_starts(self, after: datetime) -> Iterator[datetime]:
         if self.recurrence is None:
             return iter([self.local_start])
-        return self.recurrence.starts(self.local_start, after=after)
+        return self.recurrence.generate_starts(self.local_start, after=after)
 
     def _build_occurrence(self, local: datetime) -> WindowPeriod:
         place = get_zone(self.time_zone)
@@ -122,8 +122,8 @@ class WindowTimes:
 def convert_to_wall_time(moment: datetime, time_zone: str) -> datetime:
     """Convert a time to local time in a time zone.
 
-    Raise InvalidError for the second pass of an hour that occurs twice, since a local time refers
-    to the first pass. Raise OverflowError if the time is out of range.
+    Some local times occur twice, when clocks are set back. They stand for the first occurrence, so
+    raise InvalidError for the second occurrence. Raise OverflowError if the time is out of range.
     """
     place = get_zone(time_zone)
     local = convert_to_local(moment, place)
@@ -138,22 +138,22 @@ def convert_to_wall_time(moment: datetime, time_zone: str) -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentWindow:
-    """A window with an occurrence at a given time."""
+    """A maintenance window that is active at a given time."""
 
     id: int
-    #: Owner of the window, and the path of the group if a group is the owner.
+    #: Owner of the window, and the path of the group if a group owns the window.
     project_id: int | None
     group_id: int | None
     group: str | None
     name: str
-    #: User name. Empty for the command line.
+    #: User name of the creator. Empty if the window was created on the command line.
     created_by: str
     conditions: AlertConditions
     occurrence: WindowPeriod
 
 
 def build_window_times(row: MaintenanceWindow) -> WindowTimes:
-    """Return the times of the window of a row."""
+    """Build the times of a stored window."""
     return WindowTimes(
         local_start=datetime.fromisoformat(row.local_start),
         length=row.minutes * _MINUTE,
@@ -165,7 +165,7 @@ def build_window_times(row: MaintenanceWindow) -> WindowTimes:
 def find_current_windows(
     used: Mapping[int, GroupChain], *, at: datetime, session: Session
 ) -> Mapping[int, Sequence[CurrentWindow]]:
-    """Return the current windows of projects and of the groups above, by project id."""
+    """Return the active windows of projects and of their ancestor groups, by project id."""
     rows = session.execute(
         select(MaintenanceWindow, User.username, Group.path)
         .outerjoin(User, User.id == MaintenanceWindow.created_by_id)
@@ -189,6 +189,6 @@ def find_current_windows(
             occurrence=occurrence,
         )
         for row, author, group in rows
-        if (occurrence := build_window_times(row).at(at)) is not None
+        if (occurrence := build_window_times(row).find_occurrence_at(at)) is not None
     ]
     return group_rows_by_project(current, used)

@@ -1,1 +1,1 @@
-"""Sends pages to the contacts of recipients: batched, in order, and at least once."""
+"""Sends pages to the contacts of recipients, in batches, in order and at least once."""

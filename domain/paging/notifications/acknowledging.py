@@ -1,4 +1,4 @@
-"""Acknowledges alerts and incidents by the link in a page, for the user who received the page."""
+"""Acknowledges alerts and incidents through the link in a message, for the user who received it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,8 @@ LINK_LIFETIME = timedelta(days=3)
 _SIGNING_SALT = "acknowledge from a message"
 _TRIGGERED = "triggered"
 VIA_MESSAGE_LINK = "from the link in a message"
-#: Maximum number of alerts and incidents that the page lists; others are selected by project.
+#: Maximum number of alerts and incidents on the web page. Other alerts and incidents are selected
+#: by project.
 _MAX_LISTED_SUBJECTS = 50
 
 
@@ -41,20 +42,21 @@ class AcknowledgementLink:
     """The content of a link: the user who received the pages, and a range of batches."""
 
     user_id: int
-    #: First and last batch of the message. All batches between them went to the same user.
+    #: Ids of the first and last batch of the message. The link refers to all batches to the user in
+    #: this range.
     first_batch_id: int
     last_batch_id: int
 
 
 def sign_link(link: AcknowledgementLink, keys: Sequence[str], *, now: datetime) -> str:
-    """Return the signed text of a link; the first of `keys` signs."""
+    """Sign a link with the first of `keys`, and return it as a string."""
     expires = int((now + LINK_LIFETIME).timestamp())
     parts = [link.user_id, link.first_batch_id, link.last_batch_id, expires]
     return str(_build_serializer(keys).dumps(parts))
 
 
 def parse_signed_link(text: str, keys: Sequence[str], *, now: datetime) -> AcknowledgementLink:
-    """Return the link of a signed text.
+    """Verify and parse a signed link.
 
     Raise NotFoundError if the signature is wrong, or GoneError if the link has expired.
     """
@@ -76,7 +78,7 @@ def _build_serializer(keys: Sequence[str]) -> URLSafeSerializer:
 
 @dataclass(frozen=True, kw_only=True)
 class PagedSubject:
-    """An alert or incident of a page."""
+    """An alert or incident that a message is about."""
 
     about: PageSubject
     title: str
@@ -88,7 +90,7 @@ class PagedSubject:
 
     @property
     def is_incident(self) -> bool:
-        """Return whether this is an incident."""
+        """Return whether the subject is an incident."""
         return self.about.subject is SubjectKind.INCIDENT
 
     @property
@@ -111,12 +113,12 @@ class PagedProject:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedSubjects:
-    """The alerts and incidents of a link."""
+    """The alerts and incidents that a link refers to."""
 
     user: EventActor
     #: Number of alerts and incidents that still need attention.
     waiting: int
-    #: True if alerts are among them. Only alerts can be snoozed.
+    #: True if at least one alert needs attention. Only alerts can be snoozed.
     has_alerts: bool
     #: Projects with alerts or incidents that need attention, the most severe first.
     projects: tuple[PagedProject, ...]
@@ -124,18 +126,18 @@ class LinkedSubjects:
     settled: tuple[PagedSubject, ...]
     #: Number of alerts and incidents of the link that the user can still see.
     total: int
-    #: Noun for their subjects: `alert`, `incident`, or `problem` for both.
+    #: Noun for the subjects of the link: `alert`, `incident`, or `problem` for both.
     noun: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkSelection:
-    """The alerts and incidents that a user selected on the page."""
+    """The alerts and incidents that a user selected on the web page."""
 
     things: frozenset[PageSubject] = frozenset()
     #: Ids of projects whose unlisted alerts and incidents are selected too.
     others_of: frozenset[int] = frozenset()
-    #: Alerts and incidents that were listed, selected or not.
+    #: Alerts and incidents that the web page listed, including unselected alerts and incidents.
     named: frozenset[PageSubject] = frozenset()
 
     def has(self, thing: PagedSubject) -> bool:
@@ -147,7 +149,7 @@ class LinkSelection:
 def find_linked_subjects(
     link: AcknowledgementLink, *, session: Session, now: datetime
 ) -> LinkedSubjects:
-    """Return the alerts and incidents of a link.
+    """Return the alerts and incidents that a link refers to.
 
     Raise ForbiddenError if the user may not acknowledge them.
     """
@@ -170,7 +172,7 @@ def _format_noun(subjects: Collection[SubjectKind]) -> str:
 
 
 def _group_by_project(waiting: Sequence[PagedSubject]) -> Iterator[PagedProject]:
-    """Yield the alerts and incidents that need attention by project; list the most severe."""
+    """Group alerts and incidents by project; only the most severe of all projects are listed."""
     named = {each.about for each in waiting[:_MAX_LISTED_SUBJECTS]}
     for project_id in dict.fromkeys(each.project_id for each in waiting):
         here = [each for each in waiting if each.project_id == project_id]
@@ -190,7 +192,7 @@ class SelectedSubjects:
     things: Sequence[PagedSubject]
 
     def get_ids_of_kind(self, subject: SubjectKind) -> Mapping[int, Sequence[int]]:
-        """Return the ids of alerts or of incidents, by project."""
+        """Return the ids of alerts or of incidents, by project id."""
         found: dict[int, list[int]] = {}
         for each in self.things:
             if each.about.subject is subject:
@@ -203,8 +205,8 @@ def find_selected_subjects(
 ) -> SelectedSubjects:
     """Return the selected alerts and incidents of a link that still need attention.
 
-    The link itself authorizes the user who received it. Raise the errors of `find_linked_subjects`,
-    or InvalidError if nothing was selected although something needs attention.
+    The link itself authorizes the user who received it. Raise InvalidError if alerts or incidents
+    need attention but none was selected. The errors of `find_linked_subjects` are also raised.
     """
     user, projects, things = _load_linked_subjects(link, session=work.session, now=work.now)
     waiting = [each for each in things if each.is_waiting]
@@ -219,7 +221,7 @@ def find_selected_subjects(
 
 
 def acknowledge_alerts(work: UnitOfWork, found: SelectedSubjects) -> int:
-    """Acknowledge the selected alerts of a link that still need attention; return their number."""
+    """Acknowledge the selected alerts that still need attention; return the number of alerts."""
     session, now = work.session, work.now
     change = StatusChange(status="acknowledged", by=found.user, via=VIA_MESSAGE_LINK)
     own, done = work.with_actor(found.user.id or 0, found.user.name), 0
@@ -237,14 +239,14 @@ def acknowledge_alerts(work: UnitOfWork, found: SelectedSubjects) -> int:
                 place=found.projects[project_id].namespace,
             )
         done += here
-    session.flush()  # The alerts are read again later.
+    session.flush()  # Later queries read the changed alerts.
     return done
 
 
 def _load_linked_subjects(
     link: AcknowledgementLink, *, session: Session, now: datetime
 ) -> tuple[EventActor, Mapping[int, ProjectView], Sequence[PagedSubject]]:
-    """Return the user, the projects, and the alerts and incidents the user may acknowledge."""
+    """Return the user, the projects, and the alerts and incidents that the user may acknowledge."""
     user = session.get(User, link.user_id)
     if user is None or user.state != ACTIVE or user.kind != HUMAN:
         raise ForbiddenError("The account that this message was sent to is no longer active.")

@@ -1,7 +1,7 @@
 """Combines the waiting pages of each recipient into a batch, with a message to each contact.
 
-Several workers can do this at the same time: in Postgres, each takes recipients that no other
-worker has locked.
+Several workers can batch pages at the same time. In Postgres, each worker skips the recipients that
+other workers have locked.
 """
 
 import logging
@@ -40,10 +40,11 @@ from domain.projects.views import Namespace
 from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-#: Maximum number of recipients in a transaction. Writers wait briefly for each other in SQLite.
+#: Maximum number of recipients in a transaction. Transactions are short because writers block each
+#: other in SQLite.
 _RECIPIENT_BATCH_SIZE = 10
 _RETRY_DELAY = timedelta(minutes=1)
-#: Pause after a failure because of another transaction's lock.
+#: Pause after a database failure, such as a timeout while waiting for a lock.
 _LOCK_RETRY_DELAY = timedelta(seconds=1)
 _NO_DELAY = timedelta()
 _NO_CONTACT_NOTE = "could not be paged: there is no confirmed contact"
@@ -58,7 +59,7 @@ RECIPIENTS_ARE_DUE_SOON = exists().where(
 
 
 def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) -> int:
-    """Batch the pages of some recipients; return the number of recipients."""
+    """Batch the pages of recipients that are due; return the number of recipients."""
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.due_at <= now)
@@ -86,7 +87,7 @@ def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) 
 
 
 class _RecipientBatch:
-    """The pages of a recipient that are sent now."""
+    """Combines the due pages of a recipient into batches."""
 
     def __init__(
         self, recipient: PageRecipient, policy: PagingSettings, *, session: Session, now: datetime
@@ -101,7 +102,7 @@ class _RecipientBatch:
         self._delay_for_quiet_hours(recipient)
         verdicts = check_pages(
             recipient,
-            *self._is_due(),
+            *self._build_due_page_conditions(),
             policy=self._policy,
             session=self._session,
             now=self._now,
@@ -112,7 +113,7 @@ class _RecipientBatch:
             if leave_at is not None and leave_at > self._now:
                 self._recipient.due_at = leave_at
                 return
-            self._leave(worst, recipient)
+            self._send_due_pages(worst, recipient)
         self._recipient.due_at = self._session.scalar(
             select(func.min(Page.due_at)).where(*self._build_waiting_page_conditions())
         )
@@ -124,19 +125,19 @@ class _RecipientBatch:
             Page.withdrawn_at.is_(None),
         )
 
-    def _is_due(self) -> tuple[ColumnElement[bool], ...]:
+    def _build_due_page_conditions(self) -> tuple[ColumnElement[bool], ...]:
         # Pages that are due within the pause are included, rather than sent half a minute later.
         return (*self._build_waiting_page_conditions(), Page.due_at <= self._now + BATCHING_PAUSE)
 
     def _delay_for_quiet_hours(self, recipient: Recipient) -> None:
-        """Delay held pages until the end of quiet hours that have started since."""
+        """Delay held pages until the end of quiet hours that have started in the meantime."""
         quiet = get_quiet_hours(self._recipient)
         for is_critical in (False, True):
             until = find_hold_end(quiet, is_critical=is_critical, now=self._now)
             if until is None or until <= self._now + BATCHING_PAUSE:
                 continue
             waiting = (
-                *self._is_due(),
+                *self._build_due_page_conditions(),
                 Page.held_by.is_not(None),
                 Page.is_critical.is_(is_critical),
             )
@@ -154,9 +155,9 @@ class _RecipientBatch:
                 update_rows(Page).where(*waiting).values(due_at=until, held_by=None)
             )
 
-    def _leave(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
+    def _send_due_pages(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
         if recipient.channel is not None:
-            self._send({recipient.channel.id: _NO_DELAY})
+            self._queue_messages({recipient.channel.id: _NO_DELAY})
         elif recipient.user is not None and not self._send_to_user(recipient.user.id):
             self._cancel_unreachable(recipient)
             return
@@ -169,30 +170,32 @@ class _RecipientBatch:
         user_id = recipient.user.id if recipient.user is not None else None
         add_page_entries(
             _NO_CONTACT_NOTE,
-            *self._is_due(),
+            *self._build_due_page_conditions(),
             Page.kind == PageKind.FIRING.value,
             user_id=user_id,
             name=recipient.name,
             session=self._session,
             now=self._now,
         )
-        due = self._is_due()
+        due = self._build_due_page_conditions()
         record_pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
         self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
 
-    def _send(self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]) -> None:
-        """Queue a message with the due pages to each contact, after the delay of the contact."""
+    def _queue_messages(
+        self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]
+    ) -> None:
+        """Queue a message with the due pages for each contact, after the delay for the contact."""
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)
         self._session.flush()  # assigns the id
-        pages = update_rows(Page).where(*self._is_due(), *conditions)
+        pages = update_rows(Page).where(*self._build_due_page_conditions(), *conditions)
         self._session.execute(pages.values(batch_id=batch.id, held_by=None))
         for contact_id, delay in told.items():
             due_at = self._now + delay if delay else None
             queue_batch(batch.id, [contact_id], session=self._session, now=self._now, due_at=due_at)
 
     def _send_to_user(self, user_id: int) -> bool:
-        """Page a user by the user's rules; return False if there is no contact."""
+        """Page a user according to the user's rules; return False if the user has no contact."""
         contacts = _find_confirmed_contacts(user_id, session=self._session)
         rules = find_user_rules(user_id, session=self._session, now=self._now)
         everywhere = self._add_account_contact(
@@ -201,19 +204,20 @@ class _RecipientBatch:
         if not everywhere:
             return False
         if rules is None:
-            self._send(everywhere)
+            self._queue_messages(everywhere)
             return True
         for kind, is_critical in self._session.execute(
-            select(Page.kind, Page.is_critical).where(*self._is_due()).distinct()
+            select(Page.kind, Page.is_critical).where(*self._build_due_page_conditions()).distinct()
         ).all():
             told = everywhere
-            # Follow-ups go to the contacts that got the page.
+            # Follow-ups do not depend on rules. They are sent to the contacts that received the
+            # page.
             if kind == PageKind.FIRING.value:
-                told = rules.told(
+                told = rules.find_contact_delays(
                     AlertSelection.CRITICAL if is_critical else AlertSelection.OTHER, contacts
                 )
                 told = self._add_account_contact(user_id, told, contacts)
-            self._send(told, Page.kind == kind, Page.is_critical.is_(is_critical))
+            self._queue_messages(told, Page.kind == kind, Page.is_critical.is_(is_critical))
         return True
 
     def _add_account_contact(
@@ -226,11 +230,11 @@ class _RecipientBatch:
 
 
 def _find_confirmed_contacts(user_id: int, *, session: Session) -> Mapping[int, bool]:
-    """Return the contacts of a user, and whether messages may reach them.
+    """Return the confirmed contacts of a user, and whether messages may reach each contact.
 
-    If there is no contact, or all of them fail, the account's address is used as well. A failing
-    email contact counts as reachable, since the mail server may be the cause. The account's address
-    then follows only after another attempt at the contact has failed.
+    If no contact is reachable, messages are also sent to the account's address. A failing email
+    contact counts as reachable, since the mail server may be the cause. In this case, the account's
+    address is used only after another attempt at the contact has failed.
     """
     by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
     is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
@@ -288,10 +292,10 @@ def find_reachability(
     session: Session,
     now: datetime,
 ) -> Mapping[int, UserReachability]:
-    """Return whether pages about alerts of a project, or below a group, reach users.
+    """Return whether pages about alerts in a project or below a group reach users, by user id.
 
-    `sends_mail` is true if MAIL_URL is set; the account's address then replaces a missing contact.
-    Accounts that do not exist are INACTIVE.
+    `sends_mail` is true if MAIL_URL is set. In this case, the account's address replaces a missing
+    contact. Accounts that do not exist are INACTIVE.
     """
     users: dict[int, User] = {}
     seeing, with_contact = set[int](), set[int | None]()
@@ -317,7 +321,7 @@ def find_reachability(
             for row in rows
         }
 
-    def reach_of(user_id: int) -> UserReachability:
+    def get_reachability(user_id: int) -> UserReachability:
         if user_id not in users or not is_active_human(users[user_id]):
             return UserReachability.INACTIVE
         if user_id not in seeing:
@@ -326,4 +330,4 @@ def find_reachability(
             return UserReachability.NO_CONTACT
         return UserReachability.QUIET if quiet.get(user_id) else UserReachability.REACHABLE
 
-    return {user_id: reach_of(user_id) for user_id in user_ids}
+    return {user_id: get_reachability(user_id) for user_id in user_ids}

@@ -1,6 +1,7 @@
-"""Contacts of users, and channels of projects and groups; other modules send the messages.
+"""Contacts of users, and channels of projects and groups.
 
-The address is stored encrypted, since it may contain credentials. Pages show it without them.
+Addresses are stored encrypted, since they may contain credentials. Web pages show addresses without
+credentials. Other modules send the messages.
 """
 
 import hmac
@@ -27,7 +28,7 @@ from domain.paging.notifications.delivery_status import delete_contact_and_evalu
 from domain.paging.notifications.queueing import MessageKind, queue_message
 from models import Contact as ContactRow
 
-#: Maximum number of contacts of an owner. Each contact gets every page.
+#: Maximum number of contacts for an owner. Each page may be sent to all contacts.
 MAX_CONTACTS = 20
 _MAX_LABEL_LENGTH = 100
 _MAX_SHOWN_ADDRESS_LENGTH = 255
@@ -62,7 +63,7 @@ class Contact(Resource):
     group_id: int | None = Field(exclude=True)
     #: Number of failed attempts since the last success.
     tries: int = Field(exclude=True)
-    #: True if the contact is the account's own email address, used as a fallback.
+    #: True if the contact is the account's own email address, which is used as a fallback.
     is_account_email: bool = Field(exclude=True)
 
 
@@ -76,7 +77,7 @@ class ContactOwner:
 
 
 def build_contact(row: ContactRow) -> Contact:
-    """Return the contact of a database row."""
+    """Build a contact from a database row."""
     if row.confirmed_at is None:
         state = ContactState.UNCONFIRMED
     else:
@@ -96,7 +97,8 @@ class NewContact:
     owner: ContactOwner
     address: ContactAddress
     label: str = ""
-    #: True if the contact needs no code: a channel, or a contact that an administrator created.
+    #: True if the contact needs no confirmation: a channel, or a contact created by an
+    #: administrator.
     is_confirmed: bool = False
     #: Id of the authorization of the application that creates the contact.
     authorization_id: int | None = None
@@ -105,7 +107,7 @@ class NewContact:
 def create_contact(
     new: NewContact, *, session: Session, keyring: Keyring, now: datetime
 ) -> Contact:
-    """Store a contact.
+    """Create a contact.
 
     Raise InvalidError if the label is too long or the limit is reached. Raise ConflictError if the
     owner already has a contact with this address.
@@ -153,18 +155,18 @@ def _has_address(row: ContactRow, address: ContactAddress, keyring: Keyring) -> 
 
 
 def list_contacts(owner: ContactOwner, *, session: Session) -> Sequence[Contact]:
-    """Return the contacts of a user, or the channels of a project or group, the oldest first."""
+    """Return the contacts of a user, or the channels of a project or group, oldest first."""
     return [build_contact(row) for row in _list_contact_rows(owner, session=session)]
 
 
 def list_group_channels(groups: Collection[int], *, session: Session) -> Sequence[Contact]:
-    """Return the channels of groups, the oldest first."""
+    """Return the channels of groups, oldest first."""
     of_groups = select(ContactRow).where(ContactRow.group_id.in_(groups)).order_by(ContactRow.id)
     return [build_contact(row) for row in session.scalars(of_groups)]
 
 
 def list_types_in_use(*, session: Session) -> Sequence[ContactType]:
-    """Return the types that have at least one contact."""
+    """Return the contact types with at least one contact."""
     return [
         each
         for each in CONTACT_TYPES
@@ -195,7 +197,7 @@ def delete_contact(
 
 
 def get_contact_row(contact_id: int, owner: ContactOwner, *, session: Session) -> ContactRow:
-    """Return the row of a contact of an owner.
+    """Return the database row of an owner's contact.
 
     Raise NotFoundError if there is no such contact.
     """
@@ -281,7 +283,7 @@ def _claim_contact_sending(
 
 
 def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int:
-    """Remove the confirmation of contacts whose application lost access; return their number."""
+    """Unconfirm contacts whose application has lost access; return the number of contacts."""
     ended = session.scalars(
         update_rows(ContactRow)
         .where(
@@ -295,7 +297,7 @@ def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int
 
 
 def detach_from_application(contact_id: int, *, session: Session) -> None:
-    """Detach a contact from the application that created it, since its user has confirmed it."""
+    """Detach a contact from the application that created it, when the user confirms the contact."""
     session.execute(
         update_rows(ContactRow).where(ContactRow.id == contact_id).values(authorization_id=None)
     )
@@ -310,9 +312,9 @@ def confirm_contact(
     keyring: Keyring,
     now: datetime,
 ) -> tuple[Contact, str | None]:
-    """Confirm a contact by its code; return it and a problem with the code, or None.
+    """Confirm a contact with its code; return the contact, and a problem with the code or None.
 
-    The problem is returned instead of raised, so that the failed guess is stored.
+    The problem is returned instead of raised, so that the failed attempt is stored.
     """
     get_contact_row(contact_id, owner, session=session)
     row = session.scalars(

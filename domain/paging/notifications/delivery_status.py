@@ -1,8 +1,8 @@
 """Records the outcomes of pages: accepted by a contact, or failed at all contacts.
 
 The escalation of a page then processes the outcome (`domain/paging/escalations/lifecycle.py`).
-Several contacts of a batch may end at the same time. Each transaction therefore locks the batch
-before it reads the outcomes of the other contacts.
+Messages to several contacts of a batch may end at the same time. Each transaction therefore locks
+the batch before it reads the outcomes at other contacts.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -45,7 +45,7 @@ _GIVEN_UP_NOTE = "was not paged by {by}: {reason}. No further attempt is made."
 
 
 def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition for pages that an event changes to an outcome."""
+    """Return the conditions for pages whose outcome an event changes to a given outcome."""
     before = find_page_states_before(outcome, event)
     stored = [each.value for each in before if each is PageState.FAILED]
     is_before = Page.outcome.is_(None)
@@ -57,7 +57,7 @@ def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnEle
 
 
 def record_pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetime) -> None:
-    """Record that a contact accepted a message with the pages of batches."""
+    """Record that a contact accepted the pages of batches."""
     live = _can_change_outcome(PageEvent.TAKEN, PageState.ACCEPTED)
     _store_outcome(
         PageState.ACCEPTED, Page.batch_id.in_(batch_ids), *live, session=session, now=now
@@ -90,11 +90,12 @@ def _store_outcome(
 def find_failed_batches(
     batch_ids: Iterable[int], *, session: Session, now: datetime
 ) -> Sequence[int]:
-    """Lock batches and return the batches that failed at all contacts.
+    """Lock batches, and return the ids of batches that failed at all contacts.
 
-    A batch has failed if it has live pages, no contact has accepted it, and no due message is
-    untried. The caller must have stored the attempts that it knows of. If notification rules delay
-    further messages of a failed batch, these become due now, and the batch is not returned.
+    A batch has failed if it has pages without an outcome, no contact has accepted it, and all due
+    messages were tried. The caller must store its own attempts first. If notification rules delay
+    further messages of a failed batch, the delayed messages become due immediately, and the batch
+    is not returned.
     """
     wanted = sorted(set(batch_ids))
     session.execute(
@@ -122,7 +123,7 @@ def find_failed_batches(
 def _make_delayed_messages_due(
     batch_ids: Sequence[int], *, session: Session, now: datetime
 ) -> set[int | None]:
-    """Make delayed messages of batches due now; return the batches that have such messages."""
+    """Make delayed messages of batches due now; return the ids of batches with delayed messages."""
     later = (
         PageMessage.batch_id.in_(batch_ids),
         PageMessage.ended_at.is_(None),
@@ -143,7 +144,7 @@ def _make_delayed_messages_due(
 def find_batches_without_message(
     contact_id: int, batch_ids: Collection[int], *, session: Session
 ) -> list[int]:
-    """Return the batches without a message to a contact."""
+    """Return the ids of batches without a message to a contact."""
     told = select(PageMessage.batch_id).where(
         PageMessage.contact_id == contact_id, PageMessage.batch_id.in_(batch_ids)
     )
@@ -160,7 +161,7 @@ def delete_contact_and_evaluate(contact: Contact, *, session: Session, now: date
         )
     ).all()
     session.delete(contact)
-    session.flush()  # The remaining messages are read next.
+    session.flush()  # The next query reads the remaining messages.
     known = [each for each in batches if each is not None]
     failed = find_failed_batches(known, session=session, now=now)
     record_pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
@@ -174,7 +175,7 @@ def add_page_entries(
     session: Session,
     now: datetime,
 ) -> None:
-    """Add an entry to the activity of the pages' subjects, with one statement for each table."""
+    """Add an entry to the activity of all alerts and incidents that pages are about."""
     at = literal(now, AlertNote.created_at.type)
     of_all = {
         "user_id": literal(user_id, AlertNote.user_id.type),
@@ -204,8 +205,8 @@ class MaintainerNotice:
     subject: str
     #: Text between the greeting and the signature.
     text: str
-    #: Ids of alerts. The notice is sent only while one of them needs attention. If empty, it is
-    #: always sent.
+    #: Ids of alerts. The notice is sent only while at least one of these alerts needs attention. A
+    #: notice without alerts is always sent.
     alerts: tuple[int, ...] = ()
 
 
@@ -267,7 +268,7 @@ def report_failed_batches(
     session: Session,
     now: datetime,
 ) -> None:
-    """Report pages of batches that failed at all contacts; `contact` was the last to fail."""
+    """Report pages of batches that failed at all contacts; `contact` failed last."""
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
     _report_contact_failure(_FAILED_NOTE, contact, reason, policy, *live, session=session, now=now)
@@ -282,7 +283,7 @@ def report_given_up_messages(
     session: Session,
     now: datetime,
 ) -> None:
-    """Report messages about alerts that were given up."""
+    """Report that messages about alerts were given up."""
     batches = {each.batch_id for each in messages if each.batch_id is not None}
     if not batches:
         return
@@ -301,9 +302,10 @@ def _report_contact_failure(
     session: Session,
     now: datetime,
 ) -> None:
-    """Log the failure of a contact in the activity of alerts, and notify the maintainers.
+    """Add the failure of a contact to the activity of alerts, and notify the maintainers.
 
-    The maintainers get one notice for each outage of a contact, for any number of messages.
+    The maintainers receive one notice for each outage of a contact, regardless of the number of
+    messages.
     """
     user = session.get(User, contact.user_id) if contact.user_id is not None else None
     name = user.username if user else contact.label

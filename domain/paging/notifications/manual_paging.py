@@ -1,4 +1,4 @@
-"""Checks for manual pages: recipients must be members who see the alerts and can be reached now."""
+"""Checks for manual pages: recipients must have access to the alerts, and be reachable now."""
 
 from collections.abc import Collection, Mapping
 
@@ -16,9 +16,9 @@ from models.folding import fold
 def check_reachable(
     names: Collection[str], project: ProjectView, work: UnitOfWork, *, field: str, is_critical: bool
 ) -> Mapping[int, str]:
-    """Return the names of users by id.
+    """Return the names of users who can be paged now, by user id.
 
-    Raise InvalidError with the reason if a user cannot be paged now.
+    Raise InvalidError with the reason if one of the users cannot be paged.
     """
     keys = {
         fold(replace_unstorable_characters(name).strip().removeprefix("@")): name for name in names

@@ -1,4 +1,4 @@
-"""Reads the facts for messages: alerts and incidents that need attention, and follow-ups."""
+"""Reads the data for messages: alerts and incidents that need attention, and follow-ups."""
 
 import logging
 from collections import Counter
@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists,
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.handling.activity import FormerAlerts, NoteKind, find_former_alerts
+from domain.alerts.handling.activity import EarlierAlerts, NoteKind, find_earlier_alerts
 from domain.alerts.handling.alert_detail import (
     AlertLinksAndLabels,
     find_first_fields,
@@ -38,15 +38,16 @@ from models import (
     Project,
 )
 
-#: Maximum number of alerts and incidents that a message names. Others are only counted.
-MAX_NAMED_SUBJECTS = 10
+#: Maximum number of alerts and incidents that a message lists. Further alerts and incidents are
+#: only counted.
+MAX_LISTED_SUBJECTS = 10
 _log = logging.getLogger("gatebell.pages")
 _STATUS_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
 _NO_FACTS = AlertLinksAndLabels(links={}, labels=())
 
 Value = TypeVar("Value")
 _SubjectTable = tuple[SubjectKind, type[Any], SQLColumnExpression[int]]
-#: Subjects of pages with their tables and the columns for sorting by severity.
+#: Kinds of page subjects, with their tables and the columns for sorting by severity.
 _SUBJECT_TABLES: tuple[_SubjectTable, ...] = (
     (SubjectKind.INCIDENT, Incident, INCIDENT_SEVERITY_RANK),
     (SubjectKind.ALERT, Alert, Alert.severity),
@@ -59,7 +60,7 @@ class FiringSubject:
 
     about: SubjectKind
     title: str
-    #: First fields of the report, if it has no title.
+    #: First fields of the report, if the report has no title.
     fields: Sequence[tuple[str, str]]
     severity: str
     #: Path of the project.
@@ -71,13 +72,13 @@ class FiringSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleSubjectFacts:
-    """Further facts for a message about a single alert or incident."""
+    """Additional facts for a message about a single alert or incident."""
 
     #: Names and values of details, such as the service.
     details: Sequence[tuple[str, str]]
     description: str | None
     facts: AlertLinksAndLabels
-    former: FormerAlerts | None
+    former: EarlierAlerts | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,7 @@ class FiringSummary:
     """The alerts and incidents of a message that still need attention."""
 
     count: int
-    #: Number of incidents among them.
+    #: Number of incidents that need attention.
     incidents: int
     projects: int
     #: The most severe alerts and incidents.
@@ -106,7 +107,9 @@ def find_firing_summary(
     first: Alert | Incident | None = None
     for about, thing, severity in _find_subject_tables(PageKind.FIRING, batches, session=session):
         waiting = _select_waiting_subjects(about, thing, contact, batches)
-        rows = session.execute(waiting.order_by(severity, thing.id).limit(MAX_NAMED_SUBJECTS)).all()
+        rows = session.execute(
+            waiting.order_by(severity, thing.id).limit(MAX_LISTED_SUBJECTS)
+        ).all()
         counts[about] = _count_by_project(rows, waiting, session=session)
         first = first or next((row[0] for row in rows), None)
         named += _build_firing_subjects(contact, about, rows, policy, session=session)
@@ -116,7 +119,7 @@ def find_firing_summary(
         count=count,
         incidents=sum(counts.get(SubjectKind.INCIDENT, {}).values()),
         projects=len({project_id for each in counts.values() for project_id in each}),
-        named=named[:MAX_NAMED_SUBJECTS],
+        named=named[:MAX_LISTED_SUBJECTS],
         single=_build_single_facts(first, policy, session=session)
         if first and count == 1
         else None,
@@ -126,7 +129,7 @@ def find_firing_summary(
 def _find_subject_tables(
     kind: PageKind, batches: Sequence[int], *, session: Session
 ) -> Sequence[_SubjectTable]:
-    """Return the subjects of the pages of a kind in batches, which saves a query in most cases."""
+    """Return the subject kinds for which batches have pages; this saves a query in most cases."""
     of_alerts = Page.alert_id.is_not(None)
     of_batches = Page.batch_id.in_(batches), Page.kind == kind.value
     found = set(session.scalars(select(of_alerts).where(*of_batches).distinct()))
@@ -136,8 +139,8 @@ def _find_subject_tables(
 def _count_by_project(
     rows: Sequence[tuple[Any, str]], waiting: Select[Any, str], *, session: Session
 ) -> Mapping[int, int]:
-    """Count all alerts or incidents by project; `rows` are the first ones."""
-    if len(rows) < MAX_NAMED_SUBJECTS:
+    """Count all alerts or incidents by project; `rows` contains the first alerts or incidents."""
+    if len(rows) < MAX_LISTED_SUBJECTS:
         return Counter(thing.project_id for thing, _ in rows)
     found = waiting.subquery()
     by_project = select(found.c.project_id, func.count()).group_by(found.c.project_id)
@@ -198,7 +201,7 @@ def _build_firing_subjects(
     unknown: Mapping[int, PageReason] = {}
     reasons = _run_or_default(
         unknown,
-        lambda: policy.explain[about](
+        lambda: policy.reason_finders[about](
             [thing.id for thing, _ in rows],
             user_id=contact.user_id,
             channel_id=None if contact.user_id else contact.id,
@@ -239,7 +242,7 @@ def _build_single_facts(
         facts=_run_or_default(
             _NO_FACTS, lambda: find_links_and_labels(thing, session=session, reading=policy.reading)
         ),
-        former=find_former_alerts(thing.id, session=session),
+        former=find_earlier_alerts(thing.id, session=session),
     )
 
 
@@ -252,7 +255,7 @@ def _run_or_default(nothing: Value, read: Callable[[], Value]) -> Value:
         return read()
     except SQLAlchemyError:
         raise
-    except Exception:  # noqa: BLE001 - it must not keep a page from leaving
+    except Exception:  # noqa: BLE001 - the error must not prevent a page
         _log.exception(
             "Part of a page could not be read; the page is sent without it.",
             extra={"event": "page.text_incomplete"},
@@ -278,7 +281,7 @@ def find_follow_ups(
 
     An alert or incident is included under these conditions:
 
-    - The contact may have read about it.
+    - The contact may have received a page about it.
     - It is not firing again.
     - Its state was not last changed by the user of the contact.
     """
@@ -318,7 +321,7 @@ def find_follow_ups(
 
 
 def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition for updates of batches that were not cancelled."""
+    """Return the conditions for follow-ups in batches that were not cancelled."""
     is_news = Page.kind == PageKind.FOLLOW_UP.value
     return Page.batch_id.in_(batches), is_news, Page.withdrawn_at.is_(None)
 
@@ -326,7 +329,7 @@ def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...
 def _find_last_changes(
     about: SubjectKind, states: Mapping[int, str], *, session: Session
 ) -> Mapping[int, AlertNote | IncidentNote]:
-    """Return the user changes that set the current state of alerts or incidents, by id."""
+    """Return notes about the changes that set the current status of alerts or incidents, by id."""
     note, key = _get_note_table(about)
     newest = (
         select(func.max(note.id))

@@ -1,4 +1,4 @@
-"""Writes the content of messages to contacts at the time of sending, so that it is up to date."""
+"""Writes the content of messages when they are sent, so that the content is up to date."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import FormerAlerts
+from domain.alerts.handling.activity import EarlierAlerts
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.text_links import is_web_url
 from domain.core.time_zones import format_local_time
@@ -25,7 +25,7 @@ from domain.paging.notifications.policy import PageReason, PagingSettings
 from domain.paging.notifications.recipients import DEFAULT_ZONE, get_time_zone
 from models import Contact, PageMessage
 
-#: Maximum number of follow-ups that a message names. Others are only counted.
+#: Maximum number of follow-ups that a message lists. Further follow-ups are only counted.
 _MAX_FOLLOW_UPS = 10
 _MAX_DESCRIPTION_LENGTH = 500
 _MAX_SUBJECT_LENGTH = 150
@@ -39,7 +39,7 @@ _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
 
 @dataclass(frozen=True, kw_only=True)
 class MessageReader:
-    """The reader of a text, and the time at which it is written."""
+    """Information about the reader of a message, and the time at which the message is written."""
 
     #: Base URL of the service, without a trailing slash.
     base_url: str
@@ -47,11 +47,11 @@ class MessageReader:
     now: datetime
 
     def format_reader_time(self, moment: datetime) -> str:
-        """Return a time in the reader's time zone."""
+        """Format a time in the reader's time zone."""
         return format_local_time(moment, self.time_zone)
 
     def get_url(self, thing: FiringSubject | FollowUp) -> str:
-        """Return the URL of the page of an alert or incident."""
+        """Return the URL of the web page for an alert or incident."""
         return f"{self.base_url}/{thing.path}/-/{thing.about}s/{thing.iid}"
 
 
@@ -86,7 +86,7 @@ def _format_projects(path: str, projects: int) -> str:
 
 
 def format_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
-    """Return the text about firing alerts, with times in the reader's time zone."""
+    """Return the text of a message about alerts and incidents that need attention."""
     if firing.single is not None:
         lines = _format_single_subject(firing.named[0], firing.single, reader)
     else:
@@ -95,7 +95,7 @@ def format_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
 
 
 def format_short_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
-    """Return the text below the subject of short messages: the reason and next step."""
+    """Return the text below the subject of a short message: the reason and the next step."""
     reason = firing.named[0].reason
     if firing.count > 1 or reason is None:
         return ""
@@ -103,7 +103,7 @@ def format_short_firing_text(firing: FiringSummary, reader: MessageReader) -> st
 
 
 def format_follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
-    """Return the subject of a message about alerts that were answered or have ended."""
+    """Return the subject of a message about alerts and incidents that no longer need attention."""
     first = follow_ups[0]
     title = truncate_text(format_one_line(first.title), _MAX_SUBJECT_LENGTH)
     if len(follow_ups) == 1:
@@ -116,7 +116,7 @@ def format_follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
 
 
 def format_follow_up_text(follow_ups: Sequence[FollowUp], reader: MessageReader) -> str:
-    """Return the text about alerts that were answered or have ended."""
+    """Return the text of a message about alerts and incidents that no longer need attention."""
     lines = []
     for each in follow_ups[:_MAX_FOLLOW_UPS]:
         lines += [
@@ -129,7 +129,7 @@ def format_follow_up_text(follow_ups: Sequence[FollowUp], reader: MessageReader)
 
 
 def _format_unanswered_prefix(reason: PageReason | None, reader: MessageReader) -> str:
-    """Return the start of a subject from the second round on, when nobody has responded."""
+    """Return the prefix of a subject from the second round on, if nobody has responded."""
     waited = _format_waiting_time(reason, reader) if reason is not None and reason.round > 1 else ""
     return f"Unanswered for {waited}: " if waited else ""
 
@@ -197,7 +197,7 @@ def _format_labels(labels: Sequence[tuple[str, str]]) -> str:
 
 
 def _format_link(link: str) -> str:
-    """Return a URL unchanged and other text shortened; a runbook may be a sentence."""
+    """Return a URL unchanged, but truncate other text, such as a runbook that is a sentence."""
     line = format_one_line(link)
     return line if is_web_url(line) else truncate_text(line, _MAX_VALUE_LENGTH)
 
@@ -235,7 +235,7 @@ def _format_next_step(reason: PageReason, reader: MessageReader) -> str:
 
 
 def _format_waiting_time(reason: PageReason, reader: MessageReader) -> str:
-    """Return how long nobody has responded, in words; empty for the first page of an alert."""
+    """Return the time without a response in words; empty for the first page about an alert."""
     minutes = int((reader.now - reason.first_paged_at) / _MINUTE)
     if minutes < 1:
         return ""
@@ -250,9 +250,9 @@ def _format_plural(number: int, word: str) -> str:
 
 
 def _format_former_alerts(
-    former: FormerAlerts, alert: FiringSubject, reader: MessageReader
+    former: EarlierAlerts, alert: FiringSubject, reader: MessageReader
 ) -> Iterator[str]:
-    """Yield the number of former alerts and the last note about them."""
+    """Yield the number of previous alerts with the same fingerprint, and the last note."""
     yield (
         f"Seen {former.times} before, last at {reader.format_reader_time(former.last_started_at)}."
     )
@@ -265,12 +265,12 @@ def _format_former_alerts(
 
 
 def truncate_text(text: str, length: int) -> str:
-    """Return a text of at most `length` characters; truncated text ends with an ellipsis."""
+    """Truncate a text to at most `length` characters, including a final ellipsis."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def remove_control_characters(text: str) -> str:
-    """Return a text without control characters except line breaks."""
+    """Remove all control characters except line breaks from a text."""
     return "".join(
         each
         for each in text
@@ -289,7 +289,7 @@ class MessageContent:
 
     subject: str
     text: str
-    #: Text for services with short messages, such as SMS. None if the text is short.
+    #: Text for services with short messages, such as SMS. None if `text` is short.
     short_text: str | None = None
     #: True if the message is an alarm, which some services show in another color.
     is_alarm: bool = False
@@ -303,12 +303,12 @@ def build_page_content(
     session: Session,
     now: datetime,
 ) -> MessageContent | None:
-    """Return the message about the alerts of batches, or None if none needs attention."""
+    """Return the content of a message about the pages of batches, or None if it is empty."""
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
     firing = find_firing_summary(contact, batches, policy, session=session)
     follow_ups = find_follow_ups(contact, batches, session=session)
     user_id = contact.user_id
-    # The readers of a channel are unknown.
+    # The time zones of a channel's readers are unknown.
     zone = DEFAULT_ZONE if user_id is None else get_time_zone(user_id, session=session)
     reader = MessageReader(base_url=policy.base_url, time_zone=zone, now=now)
     if firing.count:
@@ -355,7 +355,7 @@ def _build_follow_up_content(
 def _build_acknowledgement_link(
     contact: Contact, batches: Sequence[int], policy: PagingSettings, *, now: datetime
 ) -> str | None:
-    """Return the link that acknowledges the alerts; None for channels."""
+    """Return the link for acknowledging the alerts of batches; None for channels."""
     if contact.user_id is None:
         return None
     link = AcknowledgementLink(
@@ -365,7 +365,7 @@ def _build_acknowledgement_link(
 
 
 def build_test_content(contact: Contact, policy: PagingSettings) -> MessageContent:
-    """Return the test message of a contact."""
+    """Return the content of a test message to a contact."""
     return MessageContent(
         subject=f"Test message from {policy.instance_name}",
         text=f"Messages to “{format_one_line(contact.label)}” are delivered."
@@ -376,7 +376,7 @@ def build_test_content(contact: Contact, policy: PagingSettings) -> MessageConte
 def build_code_content(
     contact: Contact, policy: PagingSettings, *, keyring: Keyring, now: datetime
 ) -> MessageContent | None:
-    """Return the message with a contact's confirmation code, or None if no code is valid."""
+    """Return the content of a message with a confirmation code, or None if no code is valid."""
     if contact.code_ciphertext is None or contact.code_expires_at is None:
         return None
     try:

@@ -1,7 +1,8 @@
-"""Checks before each attempt whether a notice about a project may still be sent to a user.
+"""Checks whether a notice about a project may still be sent to a user.
 
-Notices have a fixed text, so they store their subject: the user, the projects and the alerts. A
-notice without a subject, such as a notice from an older release, is sent without checks.
+Notices are checked before each attempt to send them. Since their text is fixed, they also store the
+user, the projects and the alerts that they are about. Notices without this data, such as notices
+from older releases, are sent without checks.
 """
 
 import logging
@@ -32,16 +33,17 @@ class NoticeBlock(NamedTuple):
     """The reason why a notice is not sent now."""
 
     reason: str
-    #: True if the notice waits, because the reason may end; otherwise it is cancelled.
+    #: True if the notice waits, since the reason may be temporary. Otherwise, the notice is
+    #: cancelled.
     waits: bool = False
 
 
 def serialize_notice_subject(
     user_id: int, ability: Ability, project_ids: Sequence[int], *, alerts: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Return the subject of a notice in its stored format.
+    """Return the user, the projects and the alerts of a notice in their stored format.
 
-    With `alerts`, the notice is sent only while any of them needs attention.
+    If `alerts` is not empty, the notice is sent only while one of the alerts needs attention.
     """
     about = {"user": user_id, "ability": ability.value, "projects": [*project_ids]}
     return {**about, "alerts": [*alerts]} if alerts else about
@@ -70,7 +72,7 @@ def find_notice_block(
 def find_allowed_projects(
     about: Mapping[str, Any], *, session: Session, now: datetime
 ) -> Collection[int]:
-    """Return the projects of a notice that the user may still be notified about."""
+    """Return the ids of projects in a notice about which the user may still be notified."""
     return {
         project_id
         for project_id in about["projects"]
@@ -111,10 +113,10 @@ def _find_alert_block(
         held = find_holds(triggered, at=now, session=session, reading=reading)
     except SQLAlchemyError:
         raise
-    except Exception:  # noqa: BLE001 - it would be raised again and again
+    except Exception:  # noqa: BLE001 - each attempt would fail again
         # Other messages must not wait for a notice about a report that cannot be read.
         _log.exception(
-            "Silence check failed; the notice is sent.",
+            "Silence check failed; the notice to the maintainer is sent anyway.",
             extra={"event": "notice.silence_check_failed"},
         )
         return None

@@ -1,8 +1,9 @@
 """Assigns the queued messages of each contact to one worker at a time, in order.
 
-A worker claims a contact for a limited time. The number of the claim increases each time, so a
-worker that lost its claim can only record what it has sent. Messages about alerts that wait for the
-same contact are combined into one message, which prevents a flood after an outage.
+A worker claims a contact for a limited time. Each claim has a higher number than the previous
+claim, so a worker that has lost its claim can only record the messages that it has sent. Queued
+messages about alerts for the same contact are combined into one message, which prevents a flood of
+messages after an outage.
 
 Locks are taken in this order: failing contacts, the recipient, contacts, batches, and pages.
 Batching and cancelling also lock recipients first.
@@ -64,8 +65,8 @@ from domain.paging.notifications.states import (
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
-#: Lifetime of a claim. It is longer than an attempt may take. After a worker was killed, its
-#: contacts wait for this time.
+#: Lifetime of a claim, which is longer than any attempt. If a worker is killed, its contacts wait
+#: until their claims expire.
 CLAIM_LIFETIME = timedelta(seconds=30)
 _MAX_ERROR_LENGTH = 500
 #: Pause before a notice about muted alerts is checked again.
@@ -74,27 +75,28 @@ _MUTED_NOTICE_CHECK_INTERVAL = timedelta(minutes=1)
 
 @dataclass(frozen=True, kw_only=True)
 class ContactClaim:
-    """The right of a worker to send to a contact."""
+    """The exclusive right of a worker to send messages to a contact."""
 
     contact_id: int
     number: int
     lane: str
 
 
-#: Query for the outcome of a message, NULL while it is queued, and its last error.
+#: Query for the outcome and the last error of a message. The outcome is NULL while the message is
+#: queued.
 MESSAGE_OUTCOME_QUERY = select(PageMessage.outcome, PageMessage.last_error).where(
     PageMessage.id == bindparam("message_id")
 )
 
 
 class UndecryptableAddressError(Exception):
-    """Error for an address that no key can decrypt. Its text is shown to users."""
+    """Error for an address that no key can decrypt. The message of the error is shown to users."""
 
 
 def find_due_contacts(
     *, except_lanes: Collection[str], limit: int, session: Session, now: datetime
 ) -> Sequence[tuple[int, str]]:
-    """Return the ids and lanes of contacts that may be claimed, the longest waiting first."""
+    """Return the ids and lanes of contacts that can be claimed, longest waiting first."""
     due = select(Contact.id, Contact.lane).where(
         *_build_contact_due_conditions(now), Contact.lane.not_in(except_lanes)
     )
@@ -134,7 +136,10 @@ def _is_claimed_by(claim: ContactClaim) -> tuple[ColumnElement[bool], ...]:
 
 
 def _lock_contact(*which: ColumnElement[bool], session: Session) -> Contact | None:
-    """Lock the recipient of a contact and then the contact; return None if it was deleted."""
+    """Lock the recipient of a contact, and then the contact.
+
+    Return None if the contact was deleted.
+    """
     found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
     if found is None:
         return None
@@ -155,7 +160,7 @@ def take_next_message(
     keyring: Keyring,
     now: datetime,
 ) -> ContactMessage | None:
-    """Renew a claim and return the next delivery.
+    """Renew a claim, and return the next message to send.
 
     Release the claim and return None if there is nothing to send. Raise UndecryptableAddressError
     if the address cannot be decrypted.
@@ -214,7 +219,7 @@ def _cancel_blocked_pages(
     session: Session,
     now: datetime,
 ) -> None:
-    """Remove pages from messages if they may not be sent now or at all.
+    """Cancel or hold the pages of messages that may not be sent now.
 
     All pages of the messages are checked together.
     """
@@ -225,7 +230,8 @@ def _cancel_blocked_pages(
     if recipient is None:
         return
     clear_stale_holds(batches, session=session)
-    # Held pages of a batch are queued again in another batch, so no message contains them any more.
+    # Held pages of a batch are queued again in another batch, so these messages no longer contain
+    # them.
     which = Page.batch_id.in_(batches), Page.held_by.is_(None)
     verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)
     by = get_contact_type(contact.type).generic_name or f"the contact “{contact.label}”"
@@ -256,7 +262,7 @@ def _end_empty_messages(
 def _fail_pages_without_content(
     messages: Sequence[PageMessage], *, session: Session, now: datetime
 ) -> None:
-    """Mark the pages of messages without content as failed, so no escalation waits."""
+    """Mark pages in messages without content as failed, so that their escalations do not wait."""
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     if batches:
         of_batches = Page.batch_id.in_(batches)
@@ -288,7 +294,7 @@ def _build_content(
 def _build_notice_content(
     message: PageMessage, policy: PagingSettings, *, session: Session, now: datetime
 ) -> MessageContent | None:
-    """Return the content of a notice, or None if it may not be sent now or at all."""
+    """Return the content of a notice, or None if the notice may not be sent now."""
     why = find_notice_block(
         message.about, policy.find_holds, reading=policy.reading, session=session, now=now
     )
@@ -339,7 +345,7 @@ def record_message_sent(
     _end_messages(contact, messages, ended, session=session, now=now)
 
 
-def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
+def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
     claim: ContactClaim,
     problem: SendProblem,
     policy: PagingSettings,
@@ -351,9 +357,9 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
 ) -> int | None:
     """Schedule the next attempt and release the claim; return the number of messages given up.
 
-    Codes and tests are tried only once, and messages that are too old are not retried. `share` from
-    0 to 1 varies the pause. A message that may have arrived is sent again unchanged, so that its
-    recipient recognizes the duplicate. Return None if the claim was lost.
+    Codes and tests are tried only once, and messages that are too old are not retried. `share`, a
+    number from 0 to 1, varies the pause. A message that may have arrived is sent again unchanged,
+    so that its recipient recognizes the duplicate. Return None if the claim was lost.
     """
     AdvisoryLock.FAILING_CONTACTS.take(session)
     contact = _lock_contact(*_is_claimed_by(claim), session=session)
@@ -371,8 +377,8 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
             is_unknown = delivery is not None and delivery.is_repeat
             each.is_under_way = problem.may_have_arrived or is_unknown
             each.attempt_id = each.attempt_id if each.is_under_way else None
-        # Other users see the errors of pages, so these omit the service's answer. Only the owner
-        # sees it.
+        # Other users can see the errors of pages, so these errors omit the service's response. Only
+        # the owner of the contact can see the response.
         each.last_error = problem.reason if each.kind in RETRIED_KINDS else contact.last_error
     over = [each for each in waiting if _is_final_failure(each, problem, now)]
     report_given_up_messages(contact, over, problem.reason, policy, session=session, now=now)
@@ -391,17 +397,17 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
 
 
 def _can_show_responses(contact: Contact) -> bool:
-    """Return whether users may read the answers of a contact's service.
+    """Return whether users may read the responses of a contact's service.
 
-    Otherwise a user could enter a URL to read from an internal network. A contact must be
-    confirmed, and a channel must have accepted a message. Mail only goes to the server of this
-    instance.
+    Without this check, a user could read from an internal network by adding a URL. A contact must
+    be confirmed, and must have accepted a message. Email contacts need not have accepted a message,
+    since email is only sent to the mail server of this instance.
     """
     is_trusted = contact.last_sent_at is not None or get_contact_type(contact.type).uses_mail_server
     return contact.confirmed_at is not None and is_trusted
 
 
-#: Final states by kind of message, in the order in which the totals are locked.
+#: Final states of failed messages by message kind, in the order in which totals are locked.
 _FAILURE_OUTCOMES = (
     (MessageState.FAILED, frozenset(MessageKind) - RETRIED_KINDS),
     (get_message_state_after(MessageEvent.REFUSED), RETRIED_KINDS),
@@ -417,9 +423,9 @@ def _reroute_failed_batches(
     session: Session,
     now: datetime,
 ) -> None:
-    """Pass on batches that failed at all contacts so far, or mark their pages as failed.
+    """Queue failed batches for fallback contacts, or mark the pages of the batches as failed.
 
-    The pages go to the user's other confirmed contacts and to the email address of the account.
+    Fallback contacts are the user's other confirmed contacts and the email address of the account.
     """
     of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
     lost = find_failed_batches(of_batches, session=session, now=now) if of_batches else ()
@@ -460,7 +466,7 @@ def _is_final_failure(message: PageMessage, problem: SendProblem, now: datetime)
 
 
 def release_contact_claim(claim: ContactClaim, *, session: Session) -> None:
-    """Release a claim, so that other workers need not wait for its end."""
+    """Release a claim, so that other workers need not wait until it expires."""
     session.execute(update_rows(Contact).where(*_is_claimed_by(claim)).values(claimed_until=None))
 
 
@@ -471,7 +477,7 @@ def _build_waiting_message_conditions(contact: Contact) -> tuple[ColumnElement[b
 def _list_waiting_messages(
     contact: Contact, *, session: Session, now: datetime
 ) -> Sequence[PageMessage]:
-    """Return the queued messages of a contact, without messages that a rule delays."""
+    """Return the queued messages of a contact, except messages that a notification rule delays."""
     waiting = *_build_waiting_message_conditions(contact), is_message_due(now)
     return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
 
@@ -479,7 +485,7 @@ def _list_waiting_messages(
 def _find_next_delayed_time(
     contact: Contact, *, session: Session, now: datetime
 ) -> datetime | None:
-    """Return when the next message is due that a notification rule delays, or None."""
+    """Return the due time of the next message that a notification rule delays, or None."""
     later = *_build_waiting_message_conditions(contact), PageMessage.due_at > now
     return session.scalar(select(func.min(PageMessage.due_at)).where(*later))
 

@@ -1,4 +1,4 @@
-"""The subjects of pages: alerts and incidents, which have a project, a severity and a status."""
+"""Subjects of pages: alerts and incidents, which have a project, a severity and a status."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -12,26 +12,29 @@ from models import Alert, Incident, Page
 
 
 class SubjectKind(StrEnum):
-    """The subject of a page. The value is its name in a sentence."""
+    """The kind of subject of a page. The value is the noun for the subject in texts."""
 
     ALERT = "alert"
     INCIDENT = "incident"
 
     @property
     def column(self) -> SQLColumnExpression[int | None]:
-        """Return the column with the id of the subject; only one of them is set in a page."""
+        """Return the column of pages that stores the id of the subject.
+
+        In each page, only one of the two columns is set.
+        """
         return Page.alert_id if self is SubjectKind.ALERT else Page.incident_id
 
 
 class PageSubject(NamedTuple):
-    """An alert or an incident."""
+    """An alert or incident that a page is about."""
 
     subject: SubjectKind
     id: int
 
     @property
     def columns(self) -> dict[str, int | None]:
-        """Return the columns of a page about this subject."""
+        """Return the values of both id columns for a page about this subject."""
         return {
             "alert_id": self.id if self.subject is SubjectKind.ALERT else None,
             "incident_id": self.id if self.subject is SubjectKind.INCIDENT else None,
@@ -40,7 +43,7 @@ class PageSubject(NamedTuple):
 
 #: Rank of an incident's severity on the scale of alerts: 0 for critical.
 INCIDENT_SEVERITY_RANK = len(SEVERITIES) - 1 - Incident.urgency
-#: Columns of the project and severity, for queries that join pages with both tables.
+#: Project and severity of the subject, for queries that join pages with both tables.
 SUBJECT_PROJECT_ID: ColumnElement[int] = func.coalesce(Alert.project_id, Incident.project_id)
 SUBJECT_SEVERITY: ColumnElement[int] = func.coalesce(Alert.severity, INCIDENT_SEVERITY_RANK)
 
@@ -48,7 +51,7 @@ SUBJECT_SEVERITY: ColumnElement[int] = func.coalesce(Alert.severity, INCIDENT_SE
 def find_severity_ranks(
     things: Collection[PageSubject], *, session: Session
 ) -> Mapping[PageSubject, int]:
-    """Return the ranks of severities; subjects that no longer exist are left out."""
+    """Return the severity ranks of subjects; subjects that no longer exist are left out."""
     found: dict[PageSubject, int] = {}
     for subject, key, severity in (
         (SubjectKind.ALERT, Alert.id, Alert.severity),
@@ -61,17 +64,17 @@ def find_severity_ranks(
 
 
 def get_severity_rank(thing: Alert | Incident) -> int:
-    """Return the rank of the severity: 0 for critical."""
+    """Return the severity rank of an alert or incident: 0 for critical."""
     return thing.severity if isinstance(thing, Alert) else len(SEVERITIES) - 1 - thing.urgency
 
 
 def format_title(thing: Alert | Incident) -> str:
-    """Return the title; titles of incidents have a prefix."""
+    """Return the title of an alert, or the title of an incident with a prefix."""
     return thing.title if isinstance(thing, Alert) else f"Incident: {thing.title}"
 
 
 def format_subject_counts(alerts: int, incidents: int) -> str:
-    """Return the numbers in words, such as `2 alerts and 1 incident`."""
+    """Format the numbers of alerts and incidents, such as `2 alerts and 1 incident`."""
     counts = ((alerts, "alert"), (incidents, "incident"))
     words = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
     return " and ".join(words)

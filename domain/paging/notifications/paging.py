@@ -30,13 +30,13 @@ from domain.paging.notifications.rules import AlertSelection
 from domain.paging.notifications.states import MessageState
 from models import ContactRule, Page, PageMessage, PageRecipient
 
-#: Prefix of the keys of manual pages to users. They are sent even if their alert or incident is
-#: acknowledged.
+#: Prefix for the keys of manual pages to users. Manual pages are sent even if their alert or
+#: incident is acknowledged.
 MANUAL_PAGE_PREFIX = "asked: "
-#: Prefix of the keys of pages that follow other pages. They are caused by rules for critical
+#: Prefix for the keys of pages that follow other pages. Such pages are caused by rules for critical
 #: alerts, or by holds on the remaining messages of a page.
 FOLLOWING_PAGE_PREFIX = "page "
-#: Condition for pages that are the only page, or the first of several.
+#: Condition for pages that do not follow another page.
 IS_FIRST_PAGE = and_(
     Page.key.not_like(f"{FOLLOWING_PAGE_PREFIX}%"),
     Page.key.not_like(f"{MANUAL_PAGE_PREFIX}{FOLLOWING_PAGE_PREFIX}%"),
@@ -47,7 +47,7 @@ MAY_BE_READ = or_(PageMessage.outcome == MessageState.SENT.value, PageMessage.is
 
 
 class PageKind(StrEnum):
-    """The kind of news in a page."""
+    """The purpose of a page."""
 
     FIRING = "firing"
     #: The alert or incident was acknowledged by another user, was ignored, or has ended.
@@ -56,9 +56,9 @@ class PageKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NewPage:
-    """A page about an alert or incident to a user, or to a channel of its project.
+    """A page about an alert or incident, which is sent to a user or to a channel of the project.
 
-    A second page with the same `key`, of at most 255 characters, is not stored.
+    `key` has at most 255 characters. A second page with the same key is not stored.
     """
 
     key: str
@@ -99,11 +99,11 @@ def cancel_pages(
     session: Session,
     now: datetime,
 ) -> None:
-    """Cancel the pages of alerts or incidents that need no attention any more.
+    """Cancel the pages about alerts or incidents that no longer need attention.
 
-    Unsent pages are not sent. Recipients that may have received a page get an update, unless they
-    turned updates off. The content of an update is written when it is sent. `keeps_asked` keeps
-    manual pages to users, which is meant for acknowledged alerts.
+    Unsent pages are not sent. Recipients who may have received a page receive a follow-up, unless
+    they turned follow-ups off. The content of a follow-up is written when it is sent. If
+    `keeps_asked` is true, manual pages to users are not cancelled. Use it for acknowledged alerts.
     """
     for part in split_into_batches(sorted(set(ids))):
         kept = Page.key.not_like(f"{MANUAL_PAGE_PREFIX}%") if keeps_asked else true()
@@ -158,10 +158,10 @@ def _cancel_subject_pages(
 def release_critical_pages(
     ids: Sequence[int], *, about: SubjectKind = SubjectKind.ALERT, session: Session, now: datetime
 ) -> None:
-    """Release pages that quiet hours hold, since their alerts or incidents are critical now.
+    """Release pages that quiet hours hold back if their alerts or incidents are now critical.
 
-    Nothing changes for recipients who want no pages in quiet hours at all. Users whose rules for
-    critical alerts differ are also paged by those rules.
+    Nothing changes for recipients whose quiet hours also apply to critical alerts. Users with
+    separate notification rules for critical alerts are also paged according to these rules.
     """
     for part in split_into_batches(sorted(set(ids))):
         _make_waiting_pages_critical(about.column.in_(part), session=session, now=now)
@@ -184,7 +184,7 @@ def _make_waiting_pages_critical(
         select(PageRecipient).where(has_waiting).order_by(PageRecipient.id).with_for_update()
     ).all()
     for recipient in recipients:
-        due = compute_due_time(
+        due = compute_page_due_time(
             recipient, PageKind.FIRING, PageUrgency(0, is_critical=True), now=now
         )
         earlier = case((Page.due_at > due, due), else_=Page.due_at)
@@ -234,7 +234,7 @@ class PageUrgency(NamedTuple):
 
     #: Rank of the severity of the alert or incident: 0 for critical.
     severity: int
-    #: True if the page may break quiet hours.
+    #: True if the page may be sent during quiet hours.
     is_critical: bool = False
 
 
@@ -289,7 +289,7 @@ def _insert_pages(
             "kind": kind.value,
             "is_critical": row.urgency.is_critical,
             "created_at": now,
-            "due_at": due.at(row.recipient, row.urgency),
+            "due_at": due.get_due_time(row.recipient, row.urgency),
         }
         for row in rows
     ]
@@ -307,29 +307,29 @@ def _insert_pages(
 
 
 class _DueTimes:
-    """The due times of pages that are queued now, computed once for each recipient."""
+    """Computes the due times of pages that are queued now, once for each recipient."""
 
     def __init__(self, kind: PageKind, now: datetime) -> None:
         self._kind = kind
         self._now = now
         self._known: dict[tuple[int, PageUrgency], datetime] = {}
 
-    def at(self, recipient: PageRecipient, urgency: PageUrgency) -> datetime:
+    def get_due_time(self, recipient: PageRecipient, urgency: PageUrgency) -> datetime:
         known = self._known.get((recipient.id, urgency))
         if known is None:
-            known = compute_due_time(recipient, self._kind, urgency, now=self._now)
+            known = compute_page_due_time(recipient, self._kind, urgency, now=self._now)
             self._known[recipient.id, urgency] = known
         return known
 
 
-#: Urgency of follow-ups, which is the lowest.
+#: Urgency of follow-ups, which is the lowest urgency.
 _FOLLOW_UP_URGENCY = PageUrgency(BELOW_ALL_SEVERITIES)
 
 
-def compute_due_time(
+def compute_page_due_time(
     recipient: PageRecipient, kind: PageKind, urgency: PageUrgency, *, now: datetime
 ) -> datetime:
-    """Return when a page queued now is due, after quiet hours and the pause of pages."""
+    """Return the due time of a page that is queued now, after quiet hours and the pause."""
     quiet = get_quiet_hours(recipient)
     begin = find_hold_end(quiet, is_critical=urgency.is_critical, now=now) or now
     earliest = find_pause_end(recipient, kind, severity=urgency.severity, now=now)
@@ -339,10 +339,10 @@ def compute_due_time(
 def find_pause_end(
     recipient: PageRecipient, kind: PageKind, *, severity: int, now: datetime
 ) -> datetime | None:
-    """Return the end of the pause after the last page of a recipient, or None.
+    """Return the end of the pause after the last page to a recipient, or None.
 
-    A page that is more severe than the last page does not wait. Follow-ups wait for all messages,
-    but do not delay a page about a firing alert.
+    A page that is more severe than the last page does not wait. Follow-ups wait after any message,
+    but do not delay pages about firing alerts.
     """
     if kind is PageKind.FOLLOW_UP:
         return _compute_end_of_pause(recipient.last_message_at, now)
@@ -352,6 +352,6 @@ def find_pause_end(
 
 
 def _compute_end_of_pause(last: datetime | None, now: datetime) -> datetime | None:
-    # A time in the future comes from a wrong clock. It must not delay anything: the end of a pause
-    # that starts now would move with each check.
+    # A time in the future was recorded by a clock that was ahead. It must not start a pause, since
+    # the end of the pause would move with each check.
     return None if last is None or last > now else last + PAUSE_BETWEEN_PAGES

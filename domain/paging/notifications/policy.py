@@ -17,13 +17,13 @@ class PageReason:
     """The reason why a recipient is paged, and the next step."""
 
     policy: str
-    #: Number of the step, starting at 1, and the number of steps of the policy. The step is 0 for
-    #: pages outside the steps.
+    #: Number of the step, starting at 1, and the number of steps in the policy. The step is 0 for
+    #: pages that no step caused.
     step: int
     steps: int
     #: Number of the round, starting at 1.
     round: int
-    #: Name of the user or rule that requested the page. None if a policy pages.
+    #: Name of the user or rule that requested the page. None if a policy caused the page.
     asked_by: str | None = None
     #: Schedules of the step in which the user is on call. Empty if the step names the user.
     schedules: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class PageReason:
 
 
 class PageReasonFinder(Protocol):
-    """Function that finds the reasons of pages."""
+    """Function that finds the reasons for pages."""
 
     def __call__(
         self,
@@ -46,11 +46,14 @@ class PageReasonFinder(Protocol):
         channel_id: int | None,
         session: Session,
     ) -> Mapping[int, PageReason]:
-        """Return the reasons by id of an alert or incident; those without a reason are left out."""
+        """Return the reasons for pages by alert or incident id.
+
+        Alerts and incidents without a reason are left out.
+        """
 
 
 class PageHold(NamedTuple):
-    """A hold on every page of an alert."""
+    """A hold on all pages about an alert."""
 
     #: Reason as part of a sentence, such as `silence “deploy”`.
     words: str
@@ -59,7 +62,7 @@ class PageHold(NamedTuple):
 
 
 class HoldFinder(Protocol):
-    """Function that finds the holds on pages of alerts."""
+    """Function that finds the holds on pages about alerts."""
 
     def __call__(
         self,
@@ -70,26 +73,26 @@ class HoldFinder(Protocol):
         session: Session,
         reading: ParserSettings,
     ) -> Mapping[int, PageHold]:
-        """Return holds by alert id; `projects` maps the ids of alerts to ids of projects."""
+        """Return holds by alert id; `projects` maps alert ids to project ids."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class PagingSettings:
-    """The settings that pages and their texts depend on."""
+    """Settings that pages and their texts depend on."""
 
     #: Base URL, without a trailing slash.
     base_url: str
     instance_name: str
     #: True if email can be sent (MAIL_URL is set).
     sends_mail: bool
-    #: Keys for the links in messages. The first key signs, and all keys verify.
+    #: Keys for signed links in messages. The first key signs links, and all keys verify links.
     link_keys: tuple[str, ...] = field(repr=False)
     #: Keys that encrypt the messages to maintainers.
     keyring: Keyring = field(repr=False)
     #: Configuration for reading the reports of alerts.
     reading: ParserSettings
-    #: Functions that find the reasons of pages.
-    explain: Mapping[SubjectKind, PageReasonFinder]
+    #: Functions that find the reasons for pages.
+    reason_finders: Mapping[SubjectKind, PageReasonFinder]
     #: Function that finds holds before each attempt to send a page.
     find_holds: HoldFinder

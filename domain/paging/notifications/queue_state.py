@@ -1,4 +1,4 @@
-"""The state of the message queue: queued and ended messages, failing contacts."""
+"""State of the message queue: queued messages, totals of ended messages, and failing contacts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, 
 
 _MAX_FAILING_CONTACTS = 50
 _MAX_GIVEN_UP_MESSAGES = 50
-#: Tolerance before a page is overdue. Pages wait for each other for half a minute.
+#: Tolerance before a page is overdue. Pages wait for half a minute before they are batched.
 _OVERDUE_TOLERANCE = timedelta(minutes=1)
 
 
@@ -38,13 +38,13 @@ _UNBATCHED_PAGES_QUERY = (
 
 @dataclass(frozen=True, kw_only=True)
 class ContactTypeState:
-    """The messages to contacts of a type."""
+    """The state of messages to contacts of one type."""
 
     type: ContactType
     waiting: int
     #: Time since which the oldest message has been waiting.
     oldest_at: datetime | None
-    #: Number of contacts whose last attempt failed.
+    #: Number of contacts at which the last attempt failed.
     failing: int
     #: Total number of messages by final state.
     ended: Mapping[MessageState, int]
@@ -54,7 +54,7 @@ class ContactTypeState:
 
 @dataclass(frozen=True, kw_only=True)
 class FailingContact:
-    """A contact whose last attempt failed, without its address."""
+    """A contact at which the last attempt failed, without its address."""
 
     id: int
     #: User name, or path of the project or group.
@@ -92,7 +92,7 @@ class QueueState:
 
 
 def find_contact_type_states(*, session: Session, now: datetime) -> Sequence[ContactTypeState]:
-    """Return the queued messages by type of contact; only queued messages are read.
+    """Return the state of messages for each contact type; only queued messages are read.
 
     Messages that a notification rule delays do not count as waiting.
     """
@@ -127,7 +127,7 @@ def find_contact_type_states(*, session: Session, now: datetime) -> Sequence[Con
 
 
 def get_queue_state(*, session: Session, now: datetime) -> QueueState:
-    """Return the queue with the failing contacts and the messages that were given up last."""
+    """Return the state of the queue, with failing contacts and the latest given-up messages."""
     return QueueState(
         types=tuple(find_contact_type_states(session=session, now=now)),
         pages=session.scalar(_UNBATCHED_PAGES_QUERY) or 0,
@@ -192,7 +192,7 @@ def _list_given_up_messages(session: Session) -> list[GivenUpMessage]:
 def retry_contact_now(work: UnitOfWork, contact_id: int) -> bool:
     """Retry a failing contact now.
 
-    Return False if no message waits for it.
+    Return False if no message is queued for the contact.
     """
     found = work.session.execute(
         update_rows(Contact)
@@ -207,8 +207,8 @@ def retry_contact_now(work: UnitOfWork, contact_id: int) -> bool:
 def requeue_message(work: UnitOfWork, message_id: int) -> bool:
     """Requeue a message that was given up.
 
-    The content is written when it is sent, without alerts that no longer need attention. Return
-    False if the message was not given up.
+    The content is written when the message is sent, without alerts that no longer need attention.
+    Return False if the message was not given up.
     """
     found = work.session.execute(
         update_rows(PageMessage)
@@ -224,7 +224,7 @@ def requeue_message(work: UnitOfWork, message_id: int) -> bool:
 
 
 def count_overdue_pages(*, session: Session, now: datetime) -> int:
-    """Return the number of pages and messages about alerts that are overdue by over a minute.
+    """Return the number of pages and messages about alerts that are more than a minute overdue.
 
     Messages that wait for a retry at a failing contact do not count.
     """

@@ -12,24 +12,25 @@ from domain.delivery.mail.outbox import NewEmail
 from domain.paging.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 
-#: Bounds of the pause after a failure. It doubles with each failure up to the longest pause.
+#: Bounds of the pause after a failure. The pause doubles with each failure, up to the maximum.
 _FIRST_PAUSE_SECONDS = 10
 _MAX_PAUSE_SECONDS = 300
-#: Random variation of pauses in both directions. It keeps the contacts of a service from being
-#: retried all at the same time.
+#: Random variation of pauses in both directions. It prevents all contacts of a service from being
+#: retried at the same time.
 _JITTER = 0.25
 _MAX_DOUBLINGS = 5
 MAX_RETRY_PAUSE = timedelta(seconds=_MAX_PAUSE_SECONDS * (1 + _JITTER))
-#: Pause before a new message to a failing contact is tried, even if its current pause is longer.
+#: Pause before a new message to a failing contact is tried, even if the contact's pause is longer.
 NEW_MESSAGE_PAUSE = timedelta(seconds=5)
 #: Age at which an unsent message is given up.
 GIVE_UP_AFTER = timedelta(hours=6)
 
 
 def compute_retry_pause(failures: int, *, share: float) -> timedelta:
-    """Return the pause after consecutive failures; `share` from 0 to 1 varies it.
+    """Return the pause after consecutive failures.
 
-    The first pause is at most 12.5 seconds, and the longest is a little over six minutes.
+    `share`, a number from 0 to 1, varies the pause. The first pause is at most 12.5 seconds, and
+    the longest pause is slightly over six minutes.
     """
     doublings = min(max(failures, 1) - 1, _MAX_DOUBLINGS)
     seconds = min(_FIRST_PAUSE_SECONDS * 2**doublings, _MAX_PAUSE_SECONDS)
@@ -40,13 +41,13 @@ class MessageKind(StrEnum):
     """The purpose of a message."""
 
     PAGE = "page"
-    #: A notice to maintainers about pages that others should have received.
+    #: A notice to maintainers about pages that other users should have received.
     NOTICE = "notice"
     CODE = "code"
     TEST = "test"
 
 
-#: Kinds of messages that are retried until they are sent or too old; others are tried once.
+#: Kinds of messages that are retried until they are sent or too old. Other kinds are tried once.
 RETRIED_KINDS = frozenset({MessageKind.PAGE, MessageKind.NOTICE})
 
 
@@ -71,12 +72,12 @@ def queue_batch(
 
 
 def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
-    """Queue a test or a code for a contact; return the id of the message."""
+    """Queue a test message or a confirmation code for a contact; return the id of the message."""
     return _insert_message(contact_id, kind, session=session, now=now) or 0
 
 
 def queue_notice(contact_id: int, notice: NewEmail, *, session: Session, now: datetime) -> None:
-    """Queue a notice for a contact, unless it already has a notice with this key."""
+    """Queue a notice for a contact, unless the contact already has a notice with the same key."""
     _insert_message(
         contact_id,
         MessageKind.NOTICE,
@@ -101,7 +102,7 @@ def _insert_message(
     of_all = {"contact_id": contact_id, "kind": kind.value, "created_at": now, "tries": 0}
     values = {**of_all, "due_at": due_at, **more}
     insert = insert_into(PageMessage, session=session).values(values).on_conflict_do_nothing()
-    # The message is stored before the contact, whose row makes workers look for it.
+    # Store the message before the contact is scheduled, since workers then look for messages.
     message_id: int | None = session.scalar(insert.returning(PageMessage.id))
     if message_id is None:
         return None
@@ -115,7 +116,7 @@ def _insert_message(
 def schedule_contact(
     contact_id: int, try_at: datetime | ColumnElement[datetime], *, session: Session
 ) -> None:
-    """Schedule the next check of a contact's messages, at the given time at the latest."""
+    """Schedule the next check of a contact's messages no later than the given time."""
     is_later = or_(Contact.next_try_at.is_(None), Contact.next_try_at > try_at)
     session.execute(
         update_rows(Contact)

@@ -13,14 +13,14 @@ from domain.core.errors import InvalidError
 from models import Contact, Page, PageRecipient, User
 
 _MINUTES_PER_DAY = 24 * 60
-#: Pause for batching: pages that become due within it are sent together.
+#: Duration of the batching pause. Pages that become due during the pause are sent together.
 BATCHING_PAUSE = timedelta(seconds=1)
-#: Pause after a page, during which further pages of the same recipient are combined.
+#: Pause after a page, during which further pages to the same recipient are combined.
 PAUSE_BETWEEN_PAGES = timedelta(seconds=30)
-#: Rank that is less severe than every severity.
+#: Severity rank below all severities.
 BELOW_ALL_SEVERITIES = 6
 DEFAULT_ZONE = "UTC"
-#: A user id and None, or None and a contact id.
+#: User id and contact id of a recipient; one of the ids is None.
 RecipientKey = tuple[int | None, int | None]
 _DEFAULT_PREFERENCES = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
 
@@ -45,7 +45,7 @@ class QuietHours:
             raise InvalidError(message, field="quiet_until")
 
     def find_end(self, moment: datetime) -> datetime | None:
-        """Return the end of the quiet hours at a given time, or None outside of them."""
+        """Return the end of the quiet hours that apply at a given time, or None."""
         zone = ZoneInfo(self.time_zone)
         local = moment.astimezone(zone)
         if not self._covers(local.hour * 60 + local.minute):
@@ -67,7 +67,7 @@ class QuietHours:
 
 
 def parse_minutes_of_day(text: str, *, field: str) -> int:
-    """Return the minutes after midnight of a time such as 22:00.
+    """Convert a time such as 22:00 to minutes after midnight.
 
     Raise InvalidError if the text is not a time.
     """
@@ -82,7 +82,7 @@ def parse_minutes_of_day(text: str, *, field: str) -> int:
 
 
 def format_minutes_of_day(minutes: int) -> str:
-    """Return minutes after midnight as a time such as 22:00."""
+    """Convert minutes after midnight to a time such as 22:00."""
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
@@ -92,12 +92,12 @@ class PagingPreferences:
 
     #: Quiet hours. None if the user can be paged at any time.
     quiet_hours: QuietHours | None = None
-    #: True if the user is notified when another user acknowledges the alert, or when it ends.
+    #: True if the user is notified when another user acknowledges an alert, or when an alert ends.
     wants_follow_ups: bool = True
 
 
 def get_preferences(user_id: int, *, session: Session) -> PagingPreferences:
-    """Return the preferences of a user."""
+    """Return the paging preferences of a user."""
     row = session.scalar(select(PageRecipient).where(PageRecipient.user_id == user_id))
     if row is None:
         return PagingPreferences()
@@ -109,7 +109,7 @@ def get_preferences(user_id: int, *, session: Session) -> PagingPreferences:
 def store_preferences(
     user_id: int, wanted: PagingPreferences, *, session: Session, now: datetime
 ) -> None:
-    """Store the preferences of a user, and reschedule pages that quiet hours held."""
+    """Store the paging preferences of a user, and reschedule pages that quiet hours hold back."""
     quiet = wanted.quiet_hours
     if quiet is not None and quiet.time_zone not in available_timezones():
         message = "This time zone is unknown. Use an IANA name, such as Europe/Berlin."
@@ -169,7 +169,7 @@ def get_time_zone(user_id: int, *, session: Session) -> str:
 
 
 def find_hold_end(quiet: QuietHours | None, *, is_critical: bool, now: datetime) -> datetime | None:
-    """Return the time until which quiet hours hold a page, or None if it may be sent."""
+    """Return the time until which quiet hours hold a page back, or None if it may be sent now."""
     if quiet is None or (is_critical and quiet.lets_critical_through):
         return None
     return quiet.find_end(now)
@@ -178,7 +178,7 @@ def find_hold_end(quiet: QuietHours | None, *, is_critical: bool, now: datetime)
 def get_or_create_recipients(
     user_ids: Collection[int], contact_ids: Collection[int], *, session: Session
 ) -> Mapping[RecipientKey, PageRecipient]:
-    """Return the rows of recipients, and create missing rows.
+    """Return the rows of recipients; create missing rows.
 
     Users and contacts that no longer exist are left out.
     """
@@ -204,8 +204,8 @@ def get_or_create_recipients(
 
 _DUE_TIME = bindparam("moment", type_=PageRecipient.due_at.type)
 _IS_DUE_LATER = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > _DUE_TIME)
-#: Statement that always locks the row. Otherwise batching at the same time would miss the new
-#: pages.
+#: Statement that always locks the row. Without the lock, a worker that batches pages at the same
+#: time would miss the new pages.
 _SCHEDULE_RECIPIENT = (
     update_rows(PageRecipient)
     .where(PageRecipient.id == bindparam("recipient"))
@@ -214,7 +214,7 @@ _SCHEDULE_RECIPIENT = (
 
 
 def schedule_recipients(moments: Mapping[int, datetime], *, session: Session) -> None:
-    """Schedule the batching of recipients' pages, at the given times at the latest.
+    """Schedule the batching of recipients' pages no later than the given times.
 
     Rows are locked in a fixed order, which prevents deadlocks between two transactions.
     """

@@ -1,6 +1,7 @@
-"""Notification rules of users: which contacts get pages about which alerts, and after what delay.
+"""Notification rules of users, which select the contacts and delays for pages about alerts.
 
-If no rule matches, all contacts get the page immediately, so gaps in the rules lose no page.
+If no rule matches, a page is sent to all contacts immediately, so no page is lost because of gaps
+in the rules.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -32,17 +33,17 @@ class AlertSelection(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TimeWindow:
-    """A daily period; it ends on the next day if `end` is not after `start`."""
+    """A daily period, which ends on the next day if `end` is not after `start`."""
 
     #: Start and end in minutes after midnight.
     start: int
     end: int
-    #: Weekdays on which it starts: 0 is Monday.
+    #: Weekdays on which the period starts: 0 is Monday.
     weekdays: tuple[int, ...]
 
     @property
     def times(self) -> Iterator[tuple[int, int]]:
-        """Yield the periods in minutes of a week that starts on Monday.
+        """Yield the start and end of each period, in minutes after Monday 00:00.
 
         A period may end in the next week.
         """
@@ -61,50 +62,50 @@ class TimeWindow:
 
 @dataclass(frozen=True, kw_only=True)
 class NotificationRule:
-    """A contact, the alerts that it is notified of, and the delay in minutes."""
+    """A rule with a contact, the alerts that it applies to, and a delay in minutes."""
 
     contact_id: int
-    concern: AlertSelection
+    alert_selection: AlertSelection
     delay: int
-    #: Period in which the rule applies. None for any time.
+    #: Period in which the rule applies. None if the rule always applies.
     only: TimeWindow | None = None
 
     def is_applicable(self, concern: AlertSelection, minute: int) -> bool:
         """Return whether the rule applies to critical or other alerts at a minute of the week."""
-        is_about = self.concern in {AlertSelection.ALL, concern}
+        is_about = self.alert_selection in {AlertSelection.ALL, concern}
         return is_about and (self.only is None or self.only.covers(minute))
 
 
 def build_rule(row: ContactRule) -> NotificationRule:
-    """Return the rule of a database row."""
+    """Build a rule from a database row."""
     return NotificationRule(
         contact_id=row.contact_id,
-        concern=AlertSelection(row.alerts),
+        alert_selection=AlertSelection(row.alerts),
         delay=row.delay_minutes,
         only=None if row.only is None else parse_stored_window(row.only),
     )
 
 
 def parse_stored_window(stored: Mapping[str, Any]) -> TimeWindow:
-    """Return a window from its stored format."""
+    """Parse a window from its stored format."""
     weekdays = tuple(stored["weekdays"])
     return TimeWindow(start=stored["start"], end=stored["end"], weekdays=weekdays)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserRules:
-    """The rules of a user, and the current minute of the user's week."""
+    """The rules of a user, and the current minute of the week in the user's time zone."""
 
     rules: Sequence[NotificationRule]
     minute: int
 
-    def told(
+    def find_contact_delays(
         self, concern: AlertSelection, contacts: Mapping[int, bool]
     ) -> Mapping[int, timedelta]:
         """Return the delays of contacts for pages about critical or other alerts.
 
-        `contacts` maps each contact of the user to whether messages reach it. The rule with the
-        shortest delay applies to each contact.
+        `contacts` maps the ids of the user's contacts to whether messages reach the contact. The
+        rule with the shortest delay applies to each contact.
         """
         chosen: dict[int, int] = {}
         for each in self.rules:
@@ -115,13 +116,14 @@ class UserRules:
             return dict.fromkeys(contacts, timedelta())
         first = min(chosen.values())
         if not any(contacts[each] for each, delay in chosen.items() if delay == first):
-            # All contacts with the shortest delay are failing, so the others do not wait.
+            # All contacts with the shortest delay are failing, so messages to other contacts are
+            # not delayed.
             chosen = dict.fromkeys(chosen, first)
         return {each: timedelta(minutes=delay) for each, delay in chosen.items()}
 
 
 def find_user_rules(user_id: int, *, session: Session, now: datetime) -> UserRules | None:
-    """Return the rules of a user, or None if there are none."""
+    """Return the rules of a user, or None if the user has no rules."""
     rows = session.scalars(
         select(ContactRule).where(ContactRule.user_id == user_id).order_by(ContactRule.id)
     ).all()
@@ -135,12 +137,13 @@ def find_user_rules(user_id: int, *, session: Session, now: datetime) -> UserRul
 def find_first_delays(
     rules: Collection[NotificationRule], concern: AlertSelection
 ) -> Sequence[tuple[int, int, int | None]]:
-    """Return the delay of the first notification, by periods of the week.
+    """Return the delay of the first notification for each period of the week.
 
-    Each item has the start and end in minutes of the week, and the delay in minutes. The delay is
-    None if no rule applies. Items are in order, and the delays of adjacent items differ.
+    Each item contains the start and end of a period in minutes of the week, and the delay in
+    minutes. The delay is None if no rule applies. Items are in order, and the delays of adjacent
+    items differ.
     """
-    own = [each for each in rules if each.concern in {AlertSelection.ALL, concern}]
+    own = [each for each in rules if each.alert_selection in {AlertSelection.ALL, concern}]
     times = [time for each in own if each.only for time in each.only.times]
     edges = sorted(
         {0, MINUTES_PER_WEEK, *(edge % MINUTES_PER_WEEK for time in times for edge in time)}

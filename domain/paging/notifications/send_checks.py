@@ -1,13 +1,13 @@
-"""Checks whether pages may be sent now, and cancels or holds pages that may not.
+"""Checks whether pages may be sent now, and cancels or holds the other pages.
 
 The checks run when pages are combined into a batch. They run again before each attempt to send a
-message, in the transaction that claims it. All pages of a batch are checked together.
+message, in the transaction that claims the message. All pages of a batch are checked together.
 
-A page is cancelled if its recipient no longer has access to its subject. A page is held while its
-alert is muted or its project is archived:
+A page is cancelled if its recipient no longer has access to the alert or incident. A page is held
+while its alert is muted or its project is archived:
 
-- If no contact can have received the page, it waits for another batch.
-- If a contact may have received it, its unsent messages leave it out, and a new page is queued.
+- If no contact can have received the page, the page waits for another batch.
+- If a contact may have received the page, unsent messages omit it, and a new page is queued.
 """
 
 import logging
@@ -43,7 +43,7 @@ NOT_ACTIVE_REASON = "is not active and was not paged"
 NO_ACCESS_REASON = "has no access to the alerts of the project and was not paged"
 NOT_IN_PROJECT_REASON = "no longer belongs to the project and was not paged"
 _PROJECT_DELETED_REASON = "is not paged, because the project is being deleted"
-_ARCHIVED_UPDATE_REASON = "gets no update, because the project is archived"
+_ARCHIVED_UPDATE_REASON = "receives no update, because the project is archived"
 _HELD_NOTE = (
     "is not paged while paging is held back ({words}). The page is sent afterwards if the alert "
     "still needs attention."
@@ -55,12 +55,13 @@ _PARTLY_HELD_NOTE = (
 #: Reason why the pages of an archived project are held.
 ARCHIVED_REASON = "the project is archived"
 #: Shortest and longest interval between checks of an archived project. The interval is a tenth of
-#: the time since it was archived.
+#: the time since the project was archived.
 _MIN_ARCHIVED_CHECK_INTERVAL, MAX_ARCHIVED_CHECK_INTERVAL = (
     timedelta(seconds=30),
     timedelta(minutes=30),
 )
-#: Shortest hold. It is longer than the batching pause, so a held page is not due within it.
+#: Minimum duration of a hold. It is longer than the batching pause, so held pages do not become due
+#: during this pause.
 _MIN_HOLD = 2 * BATCHING_PAUSE
 
 
@@ -83,14 +84,14 @@ class Recipient(NamedTuple):
 
 
 def get_recipient(row: PageRecipient, *, session: Session) -> Recipient:
-    """Return the user or channel of a row."""
+    """Return the recipient that a database row represents."""
     user = session.get_one(User, row.user_id) if row.user_id is not None else None
     channel = session.get_one(Contact, row.contact_id) if row.contact_id is not None else None
     return Recipient(row.id, user, channel)
 
 
 def find_contact_recipient(contact: Contact, *, session: Session) -> Recipient | None:
-    """Return the recipient of a contact; None if no page was ever queued for it."""
+    """Return the recipient of a contact, or None if the recipient was never paged."""
     is_theirs = (
         PageRecipient.contact_id == contact.id
         if contact.user_id is None
@@ -118,7 +119,7 @@ class _CheckedPage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PageCheckResults:
-    """The pages that may be sent now, and the reasons why others may not."""
+    """The pages that may be sent now, and the reasons why other pages may not be sent."""
 
     allowed: Sequence[_CheckedPage]
     #: Cancelled pages, grouped by reason. A reason follows the name of the recipient in a sentence.
@@ -128,7 +129,7 @@ class PageCheckResults:
 
     @property
     def worst_severities(self) -> Mapping[PageKind, int]:
-        """Return the kinds of the pages that may be sent, each with its worst severity."""
+        """Return the worst severity of the pages that may be sent, by page kind."""
         found: dict[PageKind, int] = {}
         for each in self.allowed:
             kind = PageKind(each.kind)
@@ -185,7 +186,7 @@ def check_pages(
             left.append(each)
     holds = _find_holds(left, policy, session=session, now=now)
     for each in left:
-        hold = holds.get(each.alert_id or 0) if _can_kind_be_muted(each) else None
+        hold = holds.get(each.alert_id or 0) if _can_be_muted(each) else None
         if hold is not None:
             held.setdefault(hold, []).append(each)
     is_held = {each.id for some in held.values() for each in some}
@@ -193,10 +194,10 @@ def check_pages(
     return PageCheckResults(allowed=allowed, cancelled=cancelled, held=held)
 
 
-def _can_kind_be_muted(page: _CheckedPage) -> bool:
+def _can_be_muted(page: _CheckedPage) -> bool:
     """Return whether mutes apply to a page.
 
-    Mutes do not hold updates, nor pages that a user requested.
+    Mutes do not apply to follow-ups and to pages that a user requested.
     """
     return page.kind == PageKind.FIRING.value and page.alert_id is not None and not page.is_manual
 
@@ -204,18 +205,18 @@ def _can_kind_be_muted(page: _CheckedPage) -> bool:
 def _find_holds(
     pages: Sequence[_CheckedPage], policy: PagingSettings, *, session: Session, now: datetime
 ) -> Mapping[int, PageHold]:
-    alerts = {each.alert_id or 0: each.project_id for each in pages if _can_kind_be_muted(each)}
+    alerts = {each.alert_id or 0: each.project_id for each in pages if _can_be_muted(each)}
     if not alerts:
         return {}
     try:
         return policy.find_holds(alerts, at=now, session=session, reading=policy.reading)
     except SQLAlchemyError:
         raise
-    except Exception:  # noqa: BLE001 - it would be raised again and again
+    except Exception:  # noqa: BLE001 - each attempt would fail again
         # Pages about other alerts must not wait for an alert whose report cannot be read.
         if len(pages) == 1:
             _log.exception(
-                "Silence check failed; the page is sent.",
+                "Silence check failed; the page is sent anyway.",
                 extra={"event": "page.silence_check_failed"},
             )
             return {}
@@ -234,7 +235,10 @@ def _build_archived_hold(since: datetime, now: datetime) -> PageHold:
 def _find_cancel_reasons(
     recipient: Recipient, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> Mapping[int, str]:
-    """Return the reasons why a recipient gets no pages of projects; other projects are left out."""
+    """Return the reasons why pages about projects are cancelled, by project id.
+
+    Projects without such a reason are left out.
+    """
     deleted = {each.id: _PROJECT_DELETED_REASON for each in projects if each.deleted_at is not None}
     live = [each for each in projects if each.id not in deleted]
     if recipient.user is not None:
@@ -265,7 +269,7 @@ def is_active_human(user: User) -> bool:
 
 
 def build_viewer(user: User, now: datetime) -> Viewer:
-    """Return the viewer of a user for permission checks."""
+    """Return the viewer that represents a user in permission checks."""
     return Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
 
 
@@ -277,21 +281,21 @@ def apply_check_results(
     session: Session,
     now: datetime,
 ) -> str | None:
-    """Cancel and hold pages, and log it in the activity; return a reason, or None.
+    """Cancel and hold pages according to check results; return one of the reasons, or None.
 
-    `by` names the contact of the message.
+    The reasons are added to the activity. `by` is the name of the contact in these entries.
     """
     reason = None
     for why, pages in verdicts.cancelled.items():
         reason = why
-        _cancel_checked_pages(why, pages, recipient, session=session, now=now)
+        _cancel_pages(why, pages, recipient, session=session, now=now)
     for hold, pages in verdicts.held.items():
         reason = f"paging is held back: {hold.words}"
-        _hold_checked_pages(hold, pages, recipient, by=by, session=session, now=now)
+        _hold_pages(hold, pages, recipient, by=by, session=session, now=now)
     return reason
 
 
-def _cancel_checked_pages(
+def _cancel_pages(
     why: str,
     pages: Sequence[_CheckedPage],
     recipient: Recipient,
@@ -299,7 +303,7 @@ def _cancel_checked_pages(
     session: Session,
     now: datetime,
 ) -> None:
-    _add_cancellation_entries(why, pages, recipient, session=session, now=now)
+    _add_activity_entries(why, pages, recipient, session=session, now=now)
     for some in split_into_batches(pages):
         which = _build_id_condition(some)
         record_pages_failed(PageEvent.NOT_ALLOWED, which, session=session, now=now)
@@ -307,7 +311,7 @@ def _cancel_checked_pages(
     _cancel_messages(why, pages, session=session)
 
 
-def _hold_checked_pages(
+def _hold_pages(
     hold: PageHold,
     pages: Sequence[_CheckedPage],
     recipient: Recipient,
@@ -320,7 +324,7 @@ def _hold_checked_pages(
     due_at = max(hold.look_again_at, now + _MIN_HOLD)
     waiting = [each for each in pages if each.batch_id not in read]
     new = [each for each in waiting if each.held_by != hold.words]
-    _add_cancellation_entries(
+    _add_activity_entries(
         _HELD_NOTE.format(words=hold.words), new, recipient, session=session, now=now
     )
     _cancel_messages(f"paging is held back: {hold.words}", pages, session=session)
@@ -330,7 +334,7 @@ def _hold_checked_pages(
     partly = [each for each in pages if each.batch_id in read]
     if partly:
         words = _PARTLY_HELD_NOTE.format(by=by, words=hold.words)
-        _add_cancellation_entries(words, partly, recipient, session=session, now=now)
+        _add_activity_entries(words, partly, recipient, session=session, now=now)
         for some in split_into_batches(partly):
             session.execute(
                 update_rows(Page).where(_build_id_condition(some)).values(held_by=hold.words)
@@ -340,7 +344,7 @@ def _hold_checked_pages(
 
 
 def _find_delivered_batches(ids: Collection[int | None], *, session: Session) -> set[int | None]:
-    """Return the batches that a contact may have received."""
+    """Return the ids of batches that a contact may have received."""
     if not ids:
         return set()
     sent = select(PageMessage.batch_id).where(PageMessage.batch_id.in_(ids), MAY_BE_READ)
@@ -348,7 +352,7 @@ def _find_delivered_batches(ids: Collection[int | None], *, session: Session) ->
 
 
 def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:
-    """Clear the holds that workers of former releases left on pages in batches.
+    """Clear the holds that workers of earlier releases left on pages in batches.
 
     A page in a batch keeps its hold only if another page was queued in its place.
     """
@@ -379,7 +383,7 @@ def _requeue_pages(
     session: Session,
     now: datetime,
 ) -> None:
-    """Queue new pages in place of pages that some contacts of a user have received."""
+    """Queue new pages in place of pages that some contacts of the recipient have received."""
     values = [
         {
             "key": _build_following_key(each.id, is_asked=each.is_manual),
@@ -409,7 +413,7 @@ def _cancel_messages(why: str, pages: Sequence[_CheckedPage], *, session: Sessio
         )
 
 
-def _add_cancellation_entries(
+def _add_activity_entries(
     text: str,
     pages: Sequence[_CheckedPage],
     recipient: Recipient,

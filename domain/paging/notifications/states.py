@@ -1,8 +1,8 @@
-"""The states of pages and messages, and the events that change them.
+"""States of pages and messages, and the transitions between them.
 
 A page notifies one recipient about one alert. It is sent as a message to each contact of the
-recipient; notification rules can delay some of these messages. docs/escalation-states.md shows
-these tables.
+recipient; notification rules can delay some of these messages. docs/escalation-states.md lists the
+transitions that this module defines.
 """
 
 from collections.abc import Mapping
@@ -19,23 +19,23 @@ class PageState(StrEnum):
     LEFT = "left"
     #: A mail server or a channel of the recipient accepted a message with the page.
     ACCEPTED = "accepted"
-    #: All contacts of the recipient failed at least once, or there are none. Queued messages are
-    #: retried.
+    #: All contacts of the recipient failed at least once, or the recipient has no contacts. Queued
+    #: messages are retried.
     FAILED = "failed"
     #: The alert no longer needs attention.
     WITHDRAWN = "withdrawn"
 
 
 class PageEvent(StrEnum):
-    """The events that change the state of a page."""
+    """Events that change the state of a page."""
 
-    DUE = "it is due"
+    DUE = "the page is due"
     NOT_ALLOWED = "the person is locked, deleted, or cannot see the alert"
     HELD = "the alert is muted, or its project is archived"
-    NO_CONTACT = "there is no contact"
-    TAKEN = "a contact accepts it"
-    FOLLOWS = "a notification rule of the person is due"
-    FIRST_FAILED = "all contacts that were notified have failed, and others follow later"
+    NO_CONTACT = "the recipient has no contact"
+    TAKEN = "a contact accepts the page"
+    FOLLOWS = "a message that a notification rule delays is due"
+    FIRST_FAILED = "all contacts that were notified have failed, and other messages are delayed"
     ALL_FAILED = "all contacts have failed"
     OVER = "the alert is acknowledged, snoozed, ignored or resolved"
 
@@ -46,11 +46,11 @@ class MessageState(StrEnum):
     WAITING = "waiting"
     SENT = "sent"
     GIVEN_UP = "given_up"
-    #: A code or test could not be sent. These are tried only once.
+    #: A code or a test message could not be sent. Codes and test messages are tried only once.
     FAILED = "failed"
-    #: The message had no content any more.
+    #: The message no longer had any content.
     WITHDRAWN = "withdrawn"
-    #: The message may not be sent now or at all. It is stored as withdrawn, with a reason.
+    #: The message may not be sent. It is stored as `withdrawn`, with a reason.
     CANCELLED = "cancelled"
 
 
@@ -63,19 +63,19 @@ ENDED_STATES = tuple(state for state in MessageState if state is not MessageStat
 
 
 class MessageEvent(StrEnum):
-    """The events that change the state of a message."""
+    """Events that change the state of a message."""
 
-    TAKEN = "the mail server or channel accepts it"
+    TAKEN = "the mail server or channel accepts the message"
     FAILED = "an attempt fails"
-    REFUSED = "it is rejected permanently"
+    REFUSED = "the message is rejected permanently"
     TOO_OLD = "an attempt fails after six hours"
-    OTHERS_FAILED = "it was to be sent later, and all earlier contacts have failed"
-    NOTHING_TO_SAY = "none of its alerts needs attention anymore"
-    NOT_ALLOWED = "none of its pages may be sent"
+    OTHERS_FAILED = "the message is delayed, and all contacts that were notified have failed"
+    NOTHING_TO_SAY = "none of the alerts in the message needs attention anymore"
+    NOT_ALLOWED = "none of the pages in the message may be sent"
 
 
 class DeliveryTransition(NamedTuple):
-    """The next state after an event, with a description of the effect in sentences."""
+    """The next state after an event, with a description of the effect."""
 
     to: str
     what: str
@@ -92,9 +92,10 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
         PageEvent.DUE: DeliveryTransition(
             PageState.LEFT,
             "The page is sent together with the other due pages of the recipient. Each contact "
-            "gets a message, immediately or after the delay of its notification rule. If the "
-            "contacts that come first are failing, the others do not wait. If all contacts are "
-            "failing, the email address of the account gets a message as well.",
+            "receives a message, immediately or after the delay of its notification rule. If all "
+            "contacts with the shortest delay are failing, messages to other contacts are not "
+            "delayed. If all contacts are failing, a message is also sent to the account's email "
+            "address.",
         ),
         PageEvent.NOT_ALLOWED: DeliveryTransition(
             PageState.FAILED, "The activity of the alert gives the reason."
@@ -118,19 +119,19 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
         PageEvent.HELD: DeliveryTransition(
             PageState.WAITING,
             "The page waits to be sent in a new message. If an attempt may have succeeded, the "
-            "page stays as it is, and a new page to all contacts waits instead.",
+            "page does not change, and a new page to all contacts waits instead.",
         ),
         PageEvent.FIRST_FAILED: DeliveryTransition(
-            PageState.LEFT, "The other contacts get their messages immediately."
+            PageState.LEFT, "The other contacts receive their messages immediately."
         ),
         PageEvent.ALL_FAILED: DeliveryTransition(
             PageState.FAILED,
-            "If contacts without a rule, or the email address of the account, got no message yet, "
-            "they get one, and the state stays the same. Otherwise the activity shows the failure, "
-            "and the maintainers are notified.",
+            "If contacts without a rule or the account's email address have not received a message "
+            "yet, messages are sent to them, and the state does not change. Otherwise the activity "
+            "shows the failure, and the maintainers are notified.",
         ),
         PageEvent.OVER: DeliveryTransition(
-            PageState.WITHDRAWN, "Recipients of the page get an update."
+            PageState.WITHDRAWN, "Recipients of the page receive an update."
         ),
     },
     PageState.FAILED: {
@@ -153,7 +154,7 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
             "Messages to further contacts are cancelled. A new page to all contacts waits.",
         ),
         PageEvent.OVER: DeliveryTransition(
-            PageState.WITHDRAWN, "Recipients of the page get an update."
+            PageState.WITHDRAWN, "Recipients of the page receive an update."
         ),
     },
     PageState.WITHDRAWN: {},
@@ -161,15 +162,17 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
 _RETRY_TEXT = "The message is retried after 10 seconds, then after pauses of up to 5 minutes."
 MESSAGE_TRANSITIONS: Mapping[MessageState, Mapping[MessageEvent, DeliveryTransition]] = {
     MessageState.WAITING: {
-        MessageEvent.TAKEN: DeliveryTransition(MessageState.SENT, "Its pages are accepted."),
+        MessageEvent.TAKEN: DeliveryTransition(
+            MessageState.SENT, "The pages in the message are accepted."
+        ),
         MessageEvent.FAILED: DeliveryTransition(
             MessageState.WAITING, f"{_RETRY_TEXT} Codes and test messages are not retried."
         ),
         MessageEvent.REFUSED: DeliveryTransition(
-            MessageState.GIVEN_UP, "The activity of its alerts shows this."
+            MessageState.GIVEN_UP, "The activity of the alerts shows this."
         ),
         MessageEvent.TOO_OLD: DeliveryTransition(
-            MessageState.GIVEN_UP, "The activity of its alerts shows this."
+            MessageState.GIVEN_UP, "The activity of the alerts shows this."
         ),
         MessageEvent.OTHERS_FAILED: DeliveryTransition(
             MessageState.WAITING, "The message is due immediately."
@@ -179,7 +182,7 @@ MESSAGE_TRANSITIONS: Mapping[MessageState, Mapping[MessageEvent, DeliveryTransit
         ),
         MessageEvent.NOT_ALLOWED: DeliveryTransition(
             MessageState.CANCELLED,
-            "The message is not sent. The activity of its alerts gives the reason.",
+            "The message is not sent. The activity of the alerts gives the reason.",
         ),
     },
     MessageState.SENT: {},
@@ -200,7 +203,7 @@ def find_page_states_before(outcome: PageState, event: PageEvent) -> frozenset[P
 
 
 def get_stored_message_outcome(state: MessageState) -> str:
-    """Return the stored outcome of an ended message; former releases do not support `cancelled`."""
+    """Return the stored outcome of an ended message; older releases do not support `cancelled`."""
     return MessageState.WITHDRAWN.value if state is MessageState.CANCELLED else state.value
 
 

@@ -1,1 +1,1 @@
-"""On-call schedules: rotations by local time, overrides, swaps, and who is on call when."""
+"""On-call schedules: rotations in local time, overrides, swaps, and the resulting shifts."""

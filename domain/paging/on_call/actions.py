@@ -17,12 +17,16 @@ from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.dependent_rules import check_no_dependent_rules
 from domain.paging.on_call.moved_turns import (
     PreviousPlan,
-    apply_moved_shift_changes,
-    describe_moved_shift_changes,
-    find_moved_shift_changes,
+    describe_moved_swaps_and_overrides,
+    find_moved_swaps_and_overrides,
     load_previous_plan,
+    move_swaps_and_overrides,
 )
-from domain.paging.on_call.notices import ShiftChange, queue_notices, queue_rotation_removal_notices
+from domain.paging.on_call.notices import (
+    ShiftChange,
+    queue_notices_if_mail_is_configured,
+    queue_rotation_removal_notices,
+)
 from domain.paging.on_call.rotation_syntax import format_cadence
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.schedules import (
@@ -62,7 +66,7 @@ from domain.projects.owners import (
 from domain.projects.views import ProjectOrGroup
 from models import OnCallSchedule as ScheduleRow
 
-#: Maximum number of schedules of a project or group.
+#: Maximum number of schedules in a project or group.
 MAX_SCHEDULES = 50
 _ORDER_COLUMNS = {"id": ScheduleRow.id, "name": ScheduleRow.name_key}
 
@@ -121,8 +125,8 @@ def show_schedule(
 ) -> OnCallSchedule:
     """Show an on-call schedule.
 
-    The schedule is found by its id, or by its name regardless of case. Raise NotFoundError if there
-    is no such schedule.
+    `schedule_id` is the id or the name of the schedule. Names are not case-sensitive. Raise
+    NotFoundError if there is no such schedule.
     """
     return get_schedule(work, holder, schedule_id)
 
@@ -133,9 +137,10 @@ def change_schedule(
 ) -> OnCallSchedule:
     """Change an on-call schedule from now on.
 
-    Past shifts are kept. Unchanged rotations continue, and changed rotations start again. If the
-    time zone changes, all handoffs use the new time zone from now on. Swaps and overrides of whole
-    turns move with these turns, and end if their turn no longer exists. Their users get an email.
+    Past shifts do not change. Unchanged rotations continue, and changed rotations start again. If
+    the time zone changes, all handoffs use the new time zone from now on. Swaps and overrides of
+    whole turns move with the turns, and end if the turns no longer exist. Users of these swaps and
+    overrides receive an email.
 
     Raise NotFoundError if there is no such schedule, InvalidError if a field is invalid, or
     ConflictError if the name is taken.
@@ -150,7 +155,7 @@ def change_schedule(
 def preview_schedule(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, change: ScheduleChange
 ) -> Sequence[str]:
-    """Return a sentence for each swap or override that a change of a schedule would move or end.
+    """Return a sentence for each swap or override that a change to a schedule would move or end.
 
     Raise the same errors as the change itself.
     """
@@ -176,8 +181,8 @@ def delete_schedule(
     """Delete an on-call schedule with its rotations, overrides and swaps.
 
     Return the deleted schedule. Raise NotFoundError if there is no such schedule. Raise
-    ConflictError if an escalation policy or incident rule of the project, the group or below it
-    pages the schedule.
+    ConflictError if the schedule is used by an escalation policy or incident rule of the project or
+    group, or of a project or group below it.
     """
     row = get_schedule_row(work, holder, schedule_id)
     check_no_policy_pages(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
@@ -201,7 +206,7 @@ def show_on_call(
 def list_shifts(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, query: ShiftQuery
 ) -> ListPage[OnCallShift]:
-    """List the shifts of a period, including gaps, overrides and swaps."""
+    """List the shifts in a period, including gaps, overrides and swaps."""
     row = get_schedule_row(work, holder, schedule_id)
     found = list_schedule_shifts(work, row.id, query.period(work.now))
     return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
@@ -211,7 +216,7 @@ def list_shifts(
 def show_balance(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, query: BalanceQuery
 ) -> OnCallBalance:
-    """Show the distribution of the time on call among users.
+    """Show the distribution of on-call time among users.
 
     Overrides and swaps are included.
     """
@@ -231,7 +236,7 @@ def put_rotation(
 ) -> OnCallSchedule:
     """Add, replace or end a rotation.
 
-    Without `rotation_id`, add the rotation. With `wanted` set to None, end the rotation. Raise
+    If `rotation_id` is None, add a rotation. If `wanted` is None, end the rotation. Raise
     InvalidError if a field is invalid, or ConflictError if the rotation was changed in the
     meantime.
     """
@@ -266,7 +271,7 @@ def preview_rotation(
 def _preview_moves(
     work: UnitOfWork, holder: ProjectOrGroup, row: ScheduleRow, change: Callable[[], None]
 ) -> Sequence[str]:
-    """Apply a change, describe what it moves, and roll it back."""
+    """Apply a change, describe the swaps and overrides that it would move, and roll it back."""
     ahead = load_previous_plan(work, row.id)
     if ahead is None:
         return ()
@@ -274,8 +279,8 @@ def _preview_moves(
     try:
         change()
         after = get_schedule(work, holder, row.id)
-        return describe_moved_shift_changes(
-            find_moved_shift_changes(ahead, work), ShiftChange(work, holder, after)
+        return describe_moved_swaps_and_overrides(
+            find_moved_swaps_and_overrides(ahead, work), ShiftChange(work, holder, after)
         )
     finally:
         if attempt.is_active:
@@ -302,7 +307,7 @@ def _replace_rotation(
 
 
 def _store_schedule_fields(work: UnitOfWork, row: ScheduleRow, given: NewSchedule) -> None:
-    """Store the given fields.
+    """Store the given fields of a schedule.
 
     Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
@@ -335,13 +340,13 @@ def _check_name(name: str) -> str:
 def _finish_change(
     work: UnitOfWork, holder: ProjectOrGroup, before: OnCallSchedule, ahead: PreviousPlan | None
 ) -> OnCallSchedule:
-    """Log a change and notify the users it removed from rotations, unless nothing changed."""
+    """Log a change, and notify the users who are affected by it, unless nothing changed."""
     after = get_schedule(work, holder, before.id)
     if after != before:
         _record_schedule_event(work, holder, after, "changed")
         change = ShiftChange(work, holder, after)
-        queue_notices(queue_rotation_removal_notices, before, change)
-        apply_moved_shift_changes(find_moved_shift_changes(ahead, work), change)
+        queue_notices_if_mail_is_configured(queue_rotation_removal_notices, before, change)
+        move_swaps_and_overrides(find_moved_swaps_and_overrides(ahead, work), change)
     return after
 
 

@@ -1,4 +1,4 @@
-"""Actions on overrides and swaps, which change the users of shifts."""
+"""Actions on overrides and swaps, which change the users on call."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -36,10 +36,10 @@ from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwap as SwapRow
 
-#: Maximum number of current and future overrides of a schedule, and also of swaps.
+#: Maximum number of current and future overrides in a schedule. The same limit applies to swaps.
 _MAX_UPCOMING_CHANGES = 200
 _FIRST_FIELDS, _SECOND_FIELDS = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
-#: Columns with the ids of users, by the fields with their names.
+#: Columns that contain user ids, by the resource fields that contain the users.
 _USER_COLUMNS = {
     "user": "user_id",
     "instead_of": "instead_of_id",
@@ -93,18 +93,18 @@ def show_override(
 def create_override(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewOverride
 ) -> OnCallOverride:
-    """Create an override that puts one user on call for a time.
+    """Create an override that puts one user on call for a period.
 
-    The user replaces everyone else or one other user, or is on call in addition to them. Members
-    without the Maintainer role can override gaps and their own shifts. They can also add themselves
-    to any shift, and add other users while they are on call. Raise InvalidError if a field is
-    invalid, or ForbiddenError if the override would change the shifts of other users.
+    The user replaces all other users or a single user, or is on call in addition to other users.
+    Members without the Maintainer role can override gaps and their own shifts. They can also add
+    themselves to any shift, and add other users while they are on call. Raise InvalidError if a
+    field is invalid, or ForbiddenError if the override would change the shifts of other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
     new = new.in_zone(schedule.time_zone)
     user_id = find_eligible_user_id(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
-        message = "An override can replace a user or be in addition to the others, but not both."
+        message = "An override can replace a user or add a user to the shift, but not both."
         raise InvalidError(message, field="instead_of")
     during = check_period(new.starts_at, new.ends_at, fields=_FIRST_FIELDS)
     check_period_not_over(during, field="ends_at", now=work.now)
@@ -115,7 +115,7 @@ def create_override(
     _check_change_count(work, ahead, "overrides")
     own_id = user_id if new.in_addition else covered_id
     if not (_can_change_all_shifts(work, holder) or (own_id and own_id == work.actor.id)):
-        _check_shifts(work, schedule.id, during, is_shared=new.in_addition)
+        _check_no_others_on_call(work, schedule.id, during, is_shared=new.in_addition)
     row = OverrideRow(
         schedule_id=schedule.id,
         user_id=user_id,
@@ -131,7 +131,9 @@ def create_override(
     work.session.flush()  # assigns the id
     made = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, holder, schedule, made, "created")
-    notices.queue_notices(notices.queue_override_notices, made, ShiftChange(work, holder, schedule))
+    notices.queue_notices_if_mail_is_configured(
+        notices.queue_override_notices, made, ShiftChange(work, holder, schedule)
+    )
     return made
 
 
@@ -141,8 +143,9 @@ def end_override(
 ) -> OnCallOverride:
     """Delete an override, or end an override that has begun.
 
-    Return the former override. Raise NotFoundError if there is no such override, ForbiddenError if
-    it belongs to other users, or ConflictError if it has ended.
+    Return the override as it was before. Raise NotFoundError if there is no such override,
+    ForbiddenError if the override belongs to other users, or ConflictError if the override has
+    ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
     row = _lock_change_row(work, OverrideRow, schedule.id, override_id)
@@ -153,7 +156,7 @@ def end_override(
     ended = build_change_resources(work, [row], OnCallOverride)[0]
     end_override_row(row, work)
     record_change(work, holder, schedule, ended, "deleted")
-    notices.queue_notices(
+    notices.queue_notices_if_mail_is_configured(
         notices.queue_ended_override_notices, ended, ShiftChange(work, holder, schedule)
     )
     return ended
@@ -185,7 +188,7 @@ def list_upcoming_swaps(
 def list_own_swaps(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[tuple[str, OnCallSwap]]:
     """Return the actor's current and future swaps, with the time zones of their schedules.
 
-    Only schedules that the project or group uses are included.
+    Only schedules that the project or group can use are included.
     """
     rows = work.session.execute(
         select(SwapRow, ScheduleRow.time_zone)
@@ -221,9 +224,9 @@ def create_swap(
 ) -> OnCallSwap:
     """Swap two shifts of two users.
 
-    Members without the Maintainer role can do this if one of the shifts is their own. Of a shift
-    that has begun, only the rest is exchanged. Raise InvalidError if a field is invalid, or
-    ForbiddenError if both shifts belong to other users.
+    Members without the Maintainer role can swap shifts if one of the shifts is their own. If a
+    shift has begun, only the rest of the shift is exchanged. Raise InvalidError if a field is
+    invalid, or ForbiddenError if both shifts belong to other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
     new = new.in_zone(schedule.time_zone)
@@ -256,7 +259,9 @@ def create_swap(
     work.session.flush()  # assigns the id
     made = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, holder, schedule, made, "created")
-    notices.queue_notices(notices.queue_swap_notices, made, ShiftChange(work, holder, schedule))
+    notices.queue_notices_if_mail_is_configured(
+        notices.queue_swap_notices, made, ShiftChange(work, holder, schedule)
+    )
     return made
 
 
@@ -266,8 +271,9 @@ def undo_swap(
 ) -> OnCallSwap:
     """Undo the remaining part of a swap.
 
-    Return the former swap; past shifts do not change. Raise NotFoundError if there is no such swap,
-    ForbiddenError if it belongs to other users, or ConflictError if it has ended.
+    Return the swap as it was before. Past shifts do not change. Raise NotFoundError if there is no
+    such swap, ForbiddenError if the swap belongs to other users, or ConflictError if the swap has
+    ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
     row = _lock_change_row(work, SwapRow, schedule.id, swap_id)
@@ -279,7 +285,7 @@ def undo_swap(
     undone = build_change_resources(work, [row], OnCallSwap)[0]
     end_swap_row(row, work)
     record_change(work, holder, schedule, undone, "deleted")
-    notices.queue_notices(
+    notices.queue_notices_if_mail_is_configured(
         notices.queue_undone_swap_notices, undone, ShiftChange(work, holder, schedule)
     )
     return undone
@@ -306,7 +312,7 @@ def end_override_row(row: OverrideRow, work: UnitOfWork) -> None:
 
 
 def _can_change_all_shifts(work: UnitOfWork, holder: ProjectOrGroup) -> bool:
-    """Return whether the actor may change the shifts of all users, not only their own."""
+    """Return whether the actor may change the shifts of all users."""
     return work.actor.is_trusted or holder.can_maintain
 
 
@@ -349,10 +355,12 @@ def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str)
         raise InvalidError(message, field="starts_at")
 
 
-def _check_shifts(work: UnitOfWork, schedule_id: int, during: Period, *, is_shared: bool) -> None:
-    """Raise ForbiddenError if the actor would change shifts of other users without the role.
+def _check_no_others_on_call(
+    work: UnitOfWork, schedule_id: int, during: Period, *, is_shared: bool
+) -> None:
+    """Raise ForbiddenError if other users are on call in a period.
 
-    If the actor is on call at the time, other users may be on call in addition.
+    If `is_shared` is true, other users may be on call together with the actor.
     """
     within = Period(max(during.start, work.now), during.end)
     plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
@@ -369,9 +377,9 @@ def _check_shifts(work: UnitOfWork, schedule_id: int, during: Period, *, is_shar
 def _find_covered_user(
     work: UnitOfWork, schedule_id: int, new: NewOverride, user_id: int, during: Period
 ) -> int:
-    """Return the id of the user whose shifts an override takes.
+    """Return the id of the user whose shifts an override takes over.
 
-    Raise InvalidError if this user has no shift in the period.
+    Raise InvalidError if the user has no shift in the period.
     """
     (covered_id,) = find_user_ids([new.instead_of], field="instead_of", session=work.session)
     if covered_id == user_id:
@@ -408,7 +416,7 @@ def _check_swap_periods(work: UnitOfWork, new: NewSwap) -> tuple[Period, Period]
 def _is_on_call(
     work: UnitOfWork, schedule_id: int, user_id: int, during: Period, *, by: Collection[DutySource]
 ) -> bool:
-    """Return whether a user has any shift in a period; within a turn, others may be on call too."""
+    """Return whether a user has at least one shift in a period."""
     plans = load_schedule_plans([schedule_id], during, session=work.session, now=work.now)
     return any(
         duty.user_id == user_id and duty.source in by
@@ -446,7 +454,7 @@ def record_change(
     shown: OnCallOverride | OnCallSwap,
     change: str,
 ) -> None:
-    """Log an audit event about an override or a swap."""
+    """Record an audit event about an override or a swap."""
     kind = EventKind.ON_CALL_OVERRIDE_CHANGED
     details: dict[str, object] = {
         "change": change,

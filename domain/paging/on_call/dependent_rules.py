@@ -1,4 +1,4 @@
-"""The incident rules that page the users on call in a schedule."""
+"""Incident rules that page the users on call in a schedule."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class DependentRule(NamedTuple):
 def find_dependent_rules(
     schedule_ids: Collection[int], holder: ProjectOrGroup, *, session: Session
 ) -> Sequence[DependentRule]:
-    """Return the rules of a project, or of the projects below a group, that page schedules."""
+    """Return the incident rules in a project, or in projects below a group, that page schedules."""
     rows = session.execute(
         select(IncidentRule.id, IncidentRule.name, Project.path, OnCallSchedule.name)
         .join(IncidentRuleResponder, IncidentRuleResponder.rule_id == IncidentRule.id)

@@ -1,8 +1,8 @@
 """Records the periods in which users could be on call, so that past shifts stay correct.
 
-Memberships and roles change, and accounts are locked, in many places of the code. This module
-therefore checks the result every few minutes. It stores the result for all current and former users
-of schedules.
+Many parts of the code change memberships and roles, or lock accounts. This module therefore checks
+every few minutes which users can be on call, and stores changes. It covers all current and previous
+users of schedules.
 """
 
 from collections import defaultdict
@@ -26,7 +26,10 @@ _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 def record_eligibility_changes(
     *, session: Session, now: datetime, between: Callable[[], None]
 ) -> None:
-    """Record which users can be on call from now on, and which no longer can; `between` commits."""
+    """Record which users can be on call from now on.
+
+    `between` commits the transaction.
+    """
     named = _find_schedule_users(session=session)
     places = find_schedule_owners(named, session=session)
     by_place: dict[Namespace, set[int]] = defaultdict(set)
@@ -46,7 +49,7 @@ def record_eligibility_changes(
 
 
 def _find_schedule_users(*, session: Session) -> Mapping[int, set[int]]:
-    """Return the users of schedules, including users of former rotations."""
+    """Return the ids of the users of schedules, including users of previous rotations."""
     override, swap = OnCallOverride, OnCallSwap
     turns = select(OnCallRotation.schedule_id, OnCallTurn.user_id).join(
         OnCallTurn, OnCallTurn.rotation_id == OnCallRotation.id

@@ -1,4 +1,4 @@
-"""Users who can be on call: members who see the alerts and have an active account."""
+"""Users who can be on call: members with an active account and access to the alerts."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, time
@@ -15,16 +15,17 @@ from domain.projects.views import Namespace, ProjectOrGroup
 from models import User
 from models.folding import fold
 
-#: Time before all schedules.
+#: Time that is earlier than all schedules.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def find_eligibility_ends(
     place: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, datetime]:
-    """Return until when users can be on call in a project or group.
+    """Return the times until which users can be on call in a project or group, by user id.
 
-    Users without an end are left out. The time is LONG_AGO for users who cannot be on call at all.
+    Users who can be on call without a time limit are left out. The time is LONG_AGO for users who
+    cannot be on call at all.
     """
     if not user_ids:
         return {}
@@ -39,7 +40,7 @@ def find_eligibility_ends(
 def list_eligible_usernames(
     place: Namespace, *, most: int, session: Session, today: date
 ) -> tuple[str, ...]:
-    """Return the names of users who can be on call, at most `most`."""
+    """Return the names of at most `most` users who can be on call."""
     able = list_usernames_with_ability(
         Ability.READ_ALERTS, place, limit=most, session=session, today=today
     )
@@ -48,9 +49,9 @@ def list_eligible_usernames(
 
 
 def find_user_ids(usernames: Iterable[str], *, field: str, session: Session) -> tuple[int, ...]:
-    """Return the ids of users.
+    """Return the ids of the users with the given user names.
 
-    Raise InvalidError if a name does not exist.
+    Raise InvalidError if a user does not exist.
     """
     return tuple(_find_user_id(name, field=field, session=session) for name in usernames)
 
@@ -80,7 +81,7 @@ def find_eligible_user_id(
 def check_can_be_on_call(
     work: UnitOfWork, holder: ProjectOrGroup, users: Mapping[str, int], *, field: str
 ) -> None:
-    """Raise InvalidError if a user cannot be on call here."""
+    """Raise InvalidError if a user cannot be on call in the project or group."""
     ends = find_eligibility_ends(
         holder.namespace, users.values(), session=work.session, today=work.now.date()
     )

@@ -1,8 +1,8 @@
-"""Secret addresses of calendars, for a schedule or for one's own shifts in all schedules.
+"""Secret calendar URLs, for a schedule or for a user's own shifts in all schedules.
 
-Only the digest of the token in an address is stored. The calendar of a schedule is available while
-the owner has access to the schedule. The calendar of the owner's shifts covers the schedules that
-the owner can see.
+Only the digest of the token in a URL is stored. The calendar of a schedule is available while the
+owner has access to the schedule. The calendar of the owner's shifts covers the schedules that the
+owner can see.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,11 +31,11 @@ from domain.projects.access import get_group, get_project
 from domain.projects.views import ProjectOrGroup, Viewer
 from models import OnCallFeed, OnCallSchedule, User
 
-#: Precision of the time of the last use, since calendars poll every few minutes.
+#: Minimum interval between updates of the last use. Calendar applications poll every few minutes.
 _USE_RECORD_INTERVAL = timedelta(hours=1)
-#: Period of past shifts in calendars.
+#: Length of the past period that calendars contain.
 CALENDAR_PAST_PERIOD = timedelta(days=30)
-_NO_ADDRESS_MESSAGE = "You have no calendar address."
+_NO_URL_MESSAGE = "You have no calendar URL."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +51,9 @@ class CalendarFeed:
 def find_feed(
     schedule_id: int | None, user_id: int, *, session: Session, now: datetime
 ) -> OwnCalendar | None:
-    """Return a user's calendar address of a schedule, or None.
+    """Return a user's calendar for a schedule, or None.
 
-    Without `schedule_id`, return the address of the user's own shifts.
+    If `schedule_id` is None, return the calendar of the user's own shifts.
     """
     is_live = has_live_access(OnCallFeed.authorization_id, now)
     row = session.scalar(
@@ -64,9 +64,9 @@ def find_feed(
 
 @action("on_call_calendars.renew")
 def renew_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> str:
-    """Create a secret calendar address of a schedule and revoke the former address.
+    """Create a secret calendar URL for a schedule and revoke the previous URL.
 
-    Return the token of the actor's new address, which is shown only once.
+    Return the token in the actor's new URL. The token is shown only once.
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     token = _create_feed(work, schedule.id)
@@ -76,9 +76,9 @@ def renew_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> st
 
 @action("on_call_calendars.end")
 def end_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> None:
-    """Revoke your calendar address of a schedule.
+    """Revoke your calendar URL for a schedule.
 
-    Nothing changes if there is no address.
+    Nothing changes if there is no URL.
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     if _delete_feed(work, schedule.id):
@@ -87,16 +87,16 @@ def end_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> None
 
 @read_action("own_on_call.show_calendar")
 def show_own_calendar(work: UnitOfWork) -> OwnCalendar:
-    """Show the address of your on-call calendar."""
+    """Show when the URL of your on-call calendar was created and last used."""
     found = find_feed(None, work.actor.id or 0, session=work.session, now=work.now)
     if found is None:
-        raise NotFoundError(_NO_ADDRESS_MESSAGE)
+        raise NotFoundError(_NO_URL_MESSAGE)
     return found
 
 
 @action("own_on_call.renew_calendar")
 def renew_own_calendar(work: UnitOfWork) -> NewOwnCalendar:
-    """Create a secret address of your on-call calendar and revoke the former address.
+    """Create a secret URL for your on-call calendar and revoke the previous URL.
 
     The calendar contains your shifts in all schedules.
     """
@@ -108,9 +108,9 @@ def renew_own_calendar(work: UnitOfWork) -> NewOwnCalendar:
 
 @action("own_on_call.end_calendar")
 def end_own_calendar(work: UnitOfWork) -> None:
-    """Revoke the address of your on-call calendar."""
+    """Revoke the URL of your on-call calendar."""
     if not _delete_feed(work, None):
-        raise NotFoundError(_NO_ADDRESS_MESSAGE)
+        raise NotFoundError(_NO_URL_MESSAGE)
     _record_calendar_event(work, "address ended")
 
 
@@ -163,10 +163,10 @@ def _record_calendar_event(
 
 
 def find_feed_by_token(work: UnitOfWork, token: str) -> CalendarFeed:
-    """Return the calendar of a token.
+    """Return the calendar that a token gives access to.
 
-    The calendar of the owner's shifts also covers schedules that the owner left within the shown
-    period. Raise NotFoundError for any failure, without a reason.
+    The calendar of the owner's shifts also covers schedules that the owner has left during the past
+    period that the calendar contains. Raise NotFoundError for any failure, without a reason.
     """
     digests = work.policy(Keyring).digests(token, CredentialType.CALENDAR_FEED)
     row = work.session.execute(
@@ -214,7 +214,7 @@ def _build_not_found_error() -> NotFoundError:
 
 
 def _record_use(work: UnitOfWork, feed: OnCallFeed, token: str) -> None:
-    """Record the time of the use of a feed, and rehash its token with the newest key."""
+    """Record the use of a calendar URL, and rehash its token if the key is outdated."""
     renewed = work.policy(Keyring).rehash_if_outdated(token, feed.digest)
     values = {"digest": renewed, "keyed_at": work.now} if renewed else {}
     last = feed.last_read_at

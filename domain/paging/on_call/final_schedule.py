@@ -1,12 +1,12 @@
-"""Computes who is on call when: rotations first, then swaps, then overrides.
+"""Computes the users on call over time from rotations, swaps and overrides, in this order.
 
 The highest layer with a user on call applies, with all of its rotations. Users who cannot be on
-call are skipped, so the layer below applies; if no user is left, there is a gap. Each override
-applies on top of the earlier overrides:
+call are skipped. If no user of a layer is left, the layer below applies. If no user of any layer is
+left, there is a gap. Overrides apply in order of creation:
 
-- An override of everyone leaves only its own user on call.
-- An override of one user takes the duties of that user.
-- An override in addition leaves everyone on call.
+- An override that replaces everyone leaves only its own user on call.
+- An override that replaces one user takes over the shifts of that user.
+- An additional override leaves all other users on call.
 """
 
 from bisect import bisect_right
@@ -36,7 +36,7 @@ class DutySource(StrEnum):
 
 
 class OnCallDuty(NamedTuple):
-    """A user on call, with the reason."""
+    """A user on call, with the rotation, swap or override that puts the user on call."""
 
     user_id: int
     source: DutySource
@@ -46,7 +46,7 @@ class OnCallDuty(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OnCallSpan:
-    """A period in which the same users are on call; a gap has no duties."""
+    """A period in which the same users are on call; `duties` is empty for a gap."""
 
     start: datetime
     end: datetime
@@ -59,7 +59,7 @@ class OnCallSpan:
 
 
 class _OnCallTurnPart(NamedTuple):
-    """A part of a turn in which its rotation is on call."""
+    """A part of a turn that the restrictions of its rotation allow."""
 
     start: datetime
     end: datetime
@@ -80,7 +80,7 @@ class _RotationTurns:
         for each in self._turns:
             yield from (each.start, each.end)
 
-    def at(self, moment: datetime) -> OnCallDuty | None:
+    def find_duty_at(self, moment: datetime) -> OnCallDuty | None:
         """Return the duty at a given time, or None."""
         index = bisect_right(self._starts, moment) - 1
         if index < 0 or moment >= self._turns[index].end:
@@ -106,17 +106,17 @@ def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_OnCallTurn
 
 def _find_whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[RotationTurn]:
     if len(set(plan.user_ids)) > 1:
-        return plan.handovers.turns(start, end)
+        return plan.handovers.generate_turns(start, end)
     # Nothing changes at a handoff from a user to the same user.
     begin = max(start, plan.handovers.begins_at)
     return [RotationTurn(0, begin, end)] if begin < end else []
 
 
 def compute_spans(plan: SchedulePlan, start: datetime, end: datetime) -> tuple[OnCallSpan, ...]:
-    """Return the spans of a period in order, without holes.
+    """Divide a period into consecutive spans in which the same users are on call.
 
-    A gap is a span without duties. Consecutive turns with the same users for the same reasons are
-    joined.
+    A span in which nobody is on call is a gap. Consecutive spans with the same users for the same
+    reasons are merged.
     """
     if start >= end:
         return ()
@@ -125,7 +125,7 @@ def compute_spans(plan: SchedulePlan, start: datetime, end: datetime) -> tuple[O
     counting = (
         each
         for each in plan.rotations
-        if plan.swaps or any(plan.times.get(user_id) != () for user_id in each.user_ids)
+        if plan.swaps or any(plan.eligible_periods.get(user_id) != () for user_id in each.user_ids)
     )
     tracks = sorted(
         (_RotationTurns(each, within) for each in counting), key=lambda track: -track.layer
@@ -147,7 +147,7 @@ def _find_change_times(plan: SchedulePlan, tracks: Sequence[_RotationTurns]) -> 
     for swap in plan.swaps:
         for each in (swap.first, swap.second):
             yield from (each.during.start, each.during.end)
-    for period in chain.from_iterable(plan.times.values()):
+    for period in chain.from_iterable(plan.eligible_periods.values()):
         yield from (period.start, period.end)
 
 
@@ -160,9 +160,9 @@ def _merge_spans(
 
 
 def merge_spans_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
-    """Join consecutive spans with the same users, regardless of the reasons.
+    """Merge consecutive spans with the same users, regardless of the reasons.
 
-    The duties of a joined span are the duties at its start.
+    The duties of a merged span are the duties at its start.
     """
     return tuple(_merge_spans(parts, by=lambda span: frozenset(span.user_ids)))
 
@@ -170,11 +170,13 @@ def merge_spans_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
 def _find_duties(
     plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
 ) -> tuple[OnCallDuty, ...]:
-    #: Ids of users whose duties are taken, with the new duties. None for overrides in addition.
+    #: Ids of replaced users, with the duties that replace theirs. None for additional overrides.
     covers: list[tuple[int | None, OnCallDuty]] = []
     found: tuple[OnCallDuty, ...] | None = None
     for each in reversed(plan.overrides):
-        if not (_is_moment_within(each.during, moment) and plan.has(each.user_id, moment)):
+        if not (
+            _is_moment_within(each.during, moment) and plan.can_be_on_call(each.user_id, moment)
+        ):
             continue
         duty = OnCallDuty(each.user_id, DutySource.OVERRIDE, each.id)
         if each.instead_of_id is None and not each.in_addition:
@@ -194,10 +196,12 @@ def _find_duties_before_overrides(
     plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
 ) -> tuple[OnCallDuty, ...]:
     for _, layer in groupby(tracks, key=lambda track: track.layer):
-        turns = (track.at(moment) for track in layer)
+        turns = (track.find_duty_at(moment) for track in layer)
         swapped = (_apply_swaps(plan, turn, moment) for turn in turns if turn is not None)
-        # A user who has the turn in two rotations of a layer is on call once.
-        found = {each.user_id: each for each in swapped if plan.has(each.user_id, moment)}
+        # A user with a current turn in two rotations of a layer is on call only once.
+        found = {
+            each.user_id: each for each in swapped if plan.can_be_on_call(each.user_id, moment)
+        }
         if found:
             return tuple(sorted(found.values()))
     return ()
@@ -207,7 +211,7 @@ def _apply_swaps(plan: SchedulePlan, duty: OnCallDuty, moment: datetime) -> OnCa
     """Return a duty after all swaps; a swap with a user who cannot be on call has no effect."""
     for swap in plan.swaps:
         taker = _find_swap_partner(swap, duty.user_id, moment)
-        if taker is not None and plan.has(taker, moment):
+        if taker is not None and plan.can_be_on_call(taker, moment):
             duty = OnCallDuty(taker, DutySource.SWAP, swap.id)
     return duty
 

@@ -1,8 +1,9 @@
 """Moves swaps and overrides with their turns when a schedule changes.
 
-A swap exchanges whole turns. If a change of a rotation moves such a turn, the swap moves too. If
-the turn no longer exists, the swap ends, and both users get an email. The same applies to an
-override of one whole turn. An override of any other period has its own times and does not move.
+A swap exchanges whole turns. If a change to a rotation moves one of these turns, the swap moves
+too. If the turn no longer exists, the swap ends, and both users receive an email. The same applies
+to an override of one whole turn. An override of any other period has its own times and does not
+move.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,8 +33,8 @@ _SEARCHED_PERIOD = timedelta(days=62)
 
 
 @dataclass(frozen=True)
-class MovedShiftChanges:
-    """The swaps and overrides that a change moves, by id. None means that it ends."""
+class MovedSwapsAndOverrides:
+    """New periods of the swaps and overrides that a change moves, by id; None if they end."""
 
     swaps: Mapping[int, tuple[Period, Period] | None]
     overrides: Mapping[int, Period | None]
@@ -48,7 +49,7 @@ class PreviousPlan:
 
 
 def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | None:
-    """Return the plan of a schedule before a change; None if nothing can move."""
+    """Return the plan of a schedule before a change; None without current or future changes."""
     ends = union_all(
         select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
         select(OverrideRow.ends_at.label("at")).where(OverrideRow.schedule_id == schedule_id),
@@ -61,24 +62,29 @@ def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | Non
     return PreviousPlan(plan=plans[schedule_id], within=within) if schedule_id in plans else None
 
 
-def find_moved_shift_changes(ahead: PreviousPlan | None, work: UnitOfWork) -> MovedShiftChanges:
-    """Return the swaps and overrides that the change since `ahead` moves or ends."""
+def find_moved_swaps_and_overrides(
+    ahead: PreviousPlan | None, work: UnitOfWork
+) -> MovedSwapsAndOverrides:
+    """Return the swaps and overrides that a change moves or ends.
+
+    `ahead` is the plan before the change, or None if there is nothing to move.
+    """
     if ahead is None:
-        return MovedShiftChanges({}, {})
+        return MovedSwapsAndOverrides({}, {})
     before, within = ahead.plan, ahead.within
     plans = load_schedule_plans([before.schedule_id], within, session=work.session, now=work.now)
     after = plans[before.schedule_id]
     if after.rotations == before.rotations:
-        return MovedShiftChanges({}, {})
+        return MovedSwapsAndOverrides({}, {})
     swaps, kept = _find_moved_swaps(before, after, within)
     overrides = _find_moved_overrides(before, replace(after, swaps=kept), within)
-    return MovedShiftChanges(swaps, overrides)
+    return MovedSwapsAndOverrides(swaps, overrides)
 
 
 def _find_moved_swaps(
     before: SchedulePlan, after: SchedulePlan, within: Period
 ) -> tuple[Mapping[int, tuple[Period, Period] | None], tuple[Swap, ...]]:
-    """Return the swaps that move or end, and the resulting list of swaps."""
+    """Return the swaps that move or end, and the swaps after the change."""
     moved: dict[int, tuple[Period, Period] | None] = {}
     kept: tuple[Swap, ...] = ()
     for number, swap in enumerate(before.swaps):
@@ -108,27 +114,28 @@ def _find_moved_overrides(
         if each.in_addition or not _is_whole_turn(each, old, within.start):
             continue
         during = _find_matching_turn(
-            each.instead_of_id, _cut_past_part(each.during, within.start), new
+            each.instead_of_id, _get_remaining_part(each.during, within.start), new
         )
         if during is not None:
             during = _keep_past_part(each.during, during, within.start)
-        # An override of everyone stays if its turn no longer exists, since it applies to any user.
+        # An override that replaces everyone stays if its turn no longer exists, since it does not
+        # depend on a user.
         if during != each.during and (during is not None or each.instead_of_id is not None):
             moved[each.id] = during
     return moved
 
 
 def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -> bool:
-    return _cut_past_part(override.during, now) in _find_turns(override.instead_of_id, old)
+    return _get_remaining_part(override.during, now) in _find_turns(override.instead_of_id, old)
 
 
 def _find_new_period(
     stint: UserPeriod, old: Sequence[UserTurn], new: Sequence[UserTurn], now: datetime
 ) -> Period | None:
-    """Return the period of one side of a swap after the change; None if its shifts are gone."""
+    """Return the period of one side of a swap after a change; None if its shifts do not exist."""
     if stint.during.end <= now:
         return stint.during
-    rest = _cut_past_part(stint.during, now)
+    rest = _get_remaining_part(stint.during, now)
     if rest in _find_turns(stint.user_id, old):
         found = _find_matching_turn(stint.user_id, rest, new)
         return None if found is None else _keep_past_part(stint.during, found, now)
@@ -137,12 +144,12 @@ def _find_new_period(
     return stint.during if is_same else None
 
 
-def _cut_past_part(during: Period, now: datetime) -> Period:
+def _get_remaining_part(during: Period, now: datetime) -> Period:
     return Period(max(during.start, now), during.end)
 
 
 def _keep_past_part(before: Period, after: Period, now: datetime) -> Period:
-    """Return a moved period whose past part does not change."""
+    """Return a period after a move; the start does not change if it is in the past."""
     return Period(before.start if before.start < now else after.start, after.end)
 
 
@@ -185,7 +192,7 @@ def _find_shifts(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Seque
     return joined
 
 
-def apply_moved_shift_changes(moves: MovedShiftChanges, change: ShiftChange) -> None:
+def move_swaps_and_overrides(moves: MovedSwapsAndOverrides, change: ShiftChange) -> None:
     """Move and end swaps and overrides, log the changes, and notify the users."""
     session = change.work.session
     for swap in session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all():
@@ -201,7 +208,9 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     if after is None:
         end_swap_row(row, work)
         record_change(work, change.holder, change.schedule, before, "ended")
-        notices.queue_notices(notices.queue_ended_swap_notices, before, change)
+        notices.queue_notices_if_mail_is_configured(
+            notices.queue_ended_swap_notices, before, change
+        )
         return
     (row.starts_at, row.ends_at), (row.other_starts_at, row.other_ends_at) = (
         (each.start, each.end) for each in after
@@ -210,7 +219,7 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.queue_notices(notices.queue_moved_swap_notices, moved, change)
+    notices.queue_notices_if_mail_is_configured(notices.queue_moved_swap_notices, moved, change)
 
 
 def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) -> None:
@@ -219,16 +228,20 @@ def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) 
     if after is None:
         end_override_row(row, work)
         record_change(work, change.holder, change.schedule, before, "ended")
-        notices.queue_notices(notices.queue_lost_override_notices, before, change)
+        notices.queue_notices_if_mail_is_configured(
+            notices.queue_lost_override_notices, before, change
+        )
         return
     row.starts_at, row.ends_at = after.start, after.end
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.queue_notices(notices.queue_moved_override_notices, moved, change)
+    notices.queue_notices_if_mail_is_configured(notices.queue_moved_override_notices, moved, change)
 
 
-def describe_moved_shift_changes(moves: MovedShiftChanges, change: ShiftChange) -> tuple[str, ...]:
+def describe_moved_swaps_and_overrides(
+    moves: MovedSwapsAndOverrides, change: ShiftChange
+) -> tuple[str, ...]:
     """Return a sentence for each swap or override that a change would move or end."""
     session = change.work.session
     swaps = session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all()
@@ -250,9 +263,9 @@ def _describe_swap_move(
 ) -> str:
     people = f"The swap of {swap.user.username} and {swap.other_user.username}"
     if after is None:
-        start = change.written(min(swap.starts_at, swap.other_starts_at))
+        start = change.format_time(min(swap.starts_at, swap.other_starts_at))
         return f"{people} that starts on {start} ends, because its turns no longer exist."
-    first, second = (change.period(each.start, each.end) for each in after)
+    first, second = (change.format_period(each.start, each.end) for each in after)
     return (
         f"{people} moves: {swap.user.username} gives away the turn {first}, and "
         f"{swap.other_user.username} the turn {second}."
@@ -262,8 +275,8 @@ def _describe_swap_move(
 def _describe_override_move(
     override: OnCallOverride, after: Period | None, change: ShiftChange
 ) -> str:
-    when = change.period(override.starts_at, override.ends_at)
+    when = change.format_period(override.starts_at, override.ends_at)
     which = f"The override of {override.user.username} {when}"
     if after is None:
         return f"{which} ends, because the turn that it covers no longer exists."
-    return f"{which} moves. Its new period is {change.period(after.start, after.end)}."
+    return f"{which} moves. Its new period is {change.format_period(after.start, after.end)}."

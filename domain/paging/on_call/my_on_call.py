@@ -1,4 +1,4 @@
-"""The on-call overview of a user across all projects, and covers of their shifts."""
+"""On-call overview of a user across all projects, and actions to cover the user's shifts."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -68,17 +68,17 @@ def show_own_on_call(work: UnitOfWork, query: OwnOnCallQuery) -> OwnOnCall:
 def preview_cover(work: UnitOfWork, query: CoverQuery) -> OnCallCover:
     """Preview the shifts that another user would cover.
 
-    Raise InvalidError if there are none, or if the user cannot be on call there.
+    Raise InvalidError if there are no shifts, or if the other user cannot be on call in a schedule.
     """
     return _build_cover(work, query)
 
 
 @action("own_on_call.cover")
 def cover_shifts(work: UnitOfWork, new: NewCover) -> OnCallCover:
-    """Assign another user to cover your shifts, in one schedule or in all.
+    """Assign another user to cover your shifts, in one or more schedules.
 
-    Each schedule gets an override for your shifts only; other users on call stay. Raise
-    InvalidError if there are no shifts, or if the user cannot be on call there.
+    An override that replaces only you is created in each schedule; other users stay on call. Raise
+    InvalidError if there are no shifts, or if the other user cannot be on call in a schedule.
     """
     found = _build_cover(work, new)
     for each in found.schedules:
@@ -120,7 +120,7 @@ def _build_cover(work: UnitOfWork, wanted: NewCover | CoverQuery) -> OnCallCover
 
 
 def get_schedule_owner(work: UnitOfWork, schedule: OwnSchedule) -> ProjectOrGroup:
-    """Return the project or group of a schedule."""
+    """Return the project or group that owns a schedule."""
     get = get_group if schedule.group else get_project
     return get(schedule.path, get_viewer(work), session=work.session)
 
@@ -139,7 +139,7 @@ def _find_member_schedules(work: UnitOfWork) -> Sequence[UserSchedule]:
 def _build_own_schedules(
     work: UnitOfWork, named: Sequence[UserSchedule], within: Period, shown: Period
 ) -> tuple[OwnSchedule, ...]:
-    """Return schedules with the actor's turns in the period `shown`, cut to `within`."""
+    """Return schedules with the actor's turns in the period `shown`, truncated to `within`."""
     ids = [each.id for each in named]
     plans = load_schedule_plans(ids, within, session=work.session, now=work.now)
     now = {each.schedule_id: each for each in build_schedules_on_call(work, named)}
@@ -168,7 +168,9 @@ def _build_own_schedules(
     )
 
 
-def list_turns(work: UnitOfWork, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
+def list_schedule_turns(
+    work: UnitOfWork, schedule_id: int, within: Period
+) -> tuple[OnCallTurn, ...]:
     """Return the turns of all users in a schedule."""
     plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
     return tuple(

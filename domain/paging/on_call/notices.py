@@ -1,6 +1,6 @@
-"""Sends emails to users whose on-call shifts another user changed.
+"""Queues emails to users whose on-call shifts were changed by another user.
 
-Such changes are swaps, overrides, and changes of rotations.
+Shifts change because of swaps, overrides and changes to rotations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,23 +31,23 @@ _MAX_LISTED_SHIFTS = 20
 
 @dataclass(frozen=True)
 class ShiftChange:
-    """A change of shifts: the actor, the project or group, and the schedule."""
+    """The context of a change to shifts: the actor, the project or group, and the schedule."""
 
     work: UnitOfWork
     holder: ProjectOrGroup
     schedule: OnCallSchedule
 
-    def period(self, start: datetime, end: datetime) -> str:
-        """Return the text for a period in the time zone of the schedule."""
-        return f"from {self.written(start)} until {self.written(end)}"
+    def format_period(self, start: datetime, end: datetime) -> str:
+        """Format a period in the time zone of the schedule."""
+        return f"from {self.format_time(start)} until {self.format_time(end)}"
 
-    def written(self, moment: datetime) -> str:
-        """Return the text for a time in the time zone of the schedule."""
+    def format_time(self, moment: datetime) -> str:
+        """Format a time in the time zone of the schedule."""
         local = moment.astimezone(get_zone(self.schedule.time_zone))
         return f"{local:%a %Y-%m-%d %H:%M}"
 
-    def people(self, user_ids: Iterable[int]) -> Mapping[int, UserReference]:
-        """Return users by id."""
+    def find_users(self, user_ids: Iterable[int]) -> Mapping[int, UserReference]:
+        """Return references to users, by user id."""
         base_url = self.work.settings.base_url
         return find_user_references(user_ids, base_url=base_url, session=self.work.session)
 
@@ -62,10 +62,10 @@ class _ShiftNotice:
     text: Callable[[UserReference, str], str]
 
 
-def queue_notices(
+def queue_notices_if_mail_is_configured(
     what: Callable[[ChangedThing, ShiftChange], None], changed: ChangedThing, change: ShiftChange
 ) -> None:
-    """Queue the messages about a change by one of the functions below, if email is configured."""
+    """Call one of the following functions to queue messages, if email is configured."""
     if change.work.settings.mail_url:
         what(changed, change)
 
@@ -161,7 +161,7 @@ def queue_ended_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
 
 def queue_moved_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue a message to the users of an override whose turn another user moved."""
-    when = change.period(override.starts_at, override.ends_at)
+    when = change.format_period(override.starts_at, override.ends_at)
     notice = _ShiftNotice(
         key=_build_notice_key(override, f"moved at {change.work.now.isoformat()}"),
         subject="An override of on-call shifts was moved",
@@ -176,7 +176,7 @@ def queue_moved_override_notices(override: OnCallOverride, change: ShiftChange) 
 
 def queue_lost_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue a message to the users of an override whose turn no longer exists after a change."""
-    when = change.period(override.starts_at, override.ends_at)
+    when = change.format_period(override.starts_at, override.ends_at)
     notice = _ShiftNotice(
         key=_build_notice_key(override, "lost"),
         subject="An override of on-call shifts has ended",
@@ -206,18 +206,18 @@ def _find_swap_sides(
     person: UserReference, swap: OnCallSwap, change: ShiftChange
 ) -> tuple[str, UserReference, str]:
     """Return a user's original shift, the other user, and the other user's original shift."""
-    first = change.period(swap.starts_at, swap.ends_at)
-    second = change.period(swap.other_starts_at, swap.other_ends_at)
+    first = change.format_period(swap.starts_at, swap.ends_at)
+    second = change.format_period(swap.other_starts_at, swap.other_ends_at)
     if person.id == swap.user.id:
         return first, swap.other_user, second
     return second, swap.user, first
 
 
 def queue_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
-    """Queue messages to the user that another user put on call, and to the replaced users."""
-    when = change.period(override.starts_at, override.ends_at)
+    """Queue messages to the user who was put on call, and to the replaced users."""
+    when = change.format_period(override.starts_at, override.ends_at)
     covered, shifts = override.instead_of, ""
-    instead = "in addition to others" if override.in_addition else "instead of everybody else"
+    instead = "in addition to other users" if override.in_addition else "instead of everybody else"
     if covered is not None:
         instead, shifts = (
             f"for the shifts of {_get_full_name(covered)}",
@@ -244,7 +244,7 @@ def queue_override_notices(override: OnCallOverride, change: ShiftChange) -> Non
 
 
 def _format_taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
-    """Return the first shifts that an override takes, one per line."""
+    """List the first shifts that an override takes over, one per line."""
     work, within = change.work, Period(override.starts_at, override.ends_at)
     plans = load_schedule_plans([change.schedule.id], within, session=work.session, now=work.now)
     parts = [
@@ -254,14 +254,14 @@ def _format_taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
         for part in turn.parts
     ]
     more = len(parts) - _MAX_LISTED_SHIFTS
-    lines = [change.period(each.start, each.end) for each in parts[:_MAX_LISTED_SHIFTS]]
+    lines = [change.format_period(each.start, each.end) for each in parts[:_MAX_LISTED_SHIFTS]]
     lines += [f"and {more} more"] if more > 0 else []
     return "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def queue_ended_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue messages to the user of an ended override, and to the users who are on call again."""
-    when = change.period(override.starts_at, override.ends_at)
+    when = change.format_period(override.starts_at, override.ends_at)
     ended = _ShiftNotice(
         key=_build_notice_key(override, "ended"),
         subject="Your on-call override was removed",
@@ -288,7 +288,7 @@ def queue_ended_override_notices(override: OnCallOverride, change: ShiftChange) 
 def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) -> None:
     """Queue a message to each user who was removed from a rotation.
 
-    `before` is the former state of the schedule.
+    `before` is the schedule before the change.
     """
     now = change.work.now
     removed: dict[int, list[str]] = {}
@@ -300,11 +300,11 @@ def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) 
         *others, last = removed[person.id]
         which = f"rotations {', '.join(others)} and {last}" if others else f"rotation {last}"
         return (
-            f"{by} removed you from the {which}. You have no more shifts there, starting "
-            f"{change.written(now)}."
+            f"{by} removed you from the {which}. You have no shifts there from "
+            f"{change.format_time(now)} on."
         )
 
-    named = change.people(removed)
+    named = change.find_users(removed)
     notice = _ShiftNotice(
         key=f"on-call schedule {before.id} of {before.created_at.isoformat()} at {now.isoformat()}",
         subject="You were removed from a rotation",
@@ -323,7 +323,7 @@ def _find_removed_users(
     begun = [each for each in after.rotations if each.id not in known]
     names = {each.name for each in ended}
     for rotation in ended:
-        # A changed rotation keeps its name, unless the name is what changed.
+        # A changed rotation has the same name, unless the rotation was renamed.
         following = [each for each in begun if each.name == rotation.name] or [
             each for each in begun if each.name not in names
         ]
@@ -334,10 +334,10 @@ def _find_removed_users(
 def _find_others_on_call(
     override: OnCallOverride, change: ShiftChange
 ) -> tuple[UserReference, ...]:
-    """Return the other users who would be on call without an override.
+    """Return the other users who would be on call if an override did not exist.
 
-    For an override of a single user, this is that user. An override in addition does not change the
-    shifts of others, so there are none.
+    If an override replaces a single user, only that user is returned. An additional override does
+    not change the shifts of other users, so no users are returned.
     """
     if override.in_addition:
         return ()
@@ -356,7 +356,7 @@ def _find_others_on_call(
     on_call = {
         each for span in compute_spans(without, start, override.ends_at) for each in span.user_ids
     }
-    named = change.people(on_call - {override.user.id})
+    named = change.find_users(on_call - {override.user.id})
     return tuple(named[each] for each in sorted(named))
 
 
@@ -371,7 +371,7 @@ def _queue_notice(notice: _ShiftNotice, change: ShiftChange) -> None:
         )
     )
     addresses = {row.id: row.email for row in rows}
-    made_by = change.people([made_by_id] if made_by_id else []).values()
+    made_by = change.find_users([made_by_id] if made_by_id else []).values()
     by = next(map(_get_full_name, made_by), "Somebody")
     messages = [
         NewEmail(

@@ -1,4 +1,4 @@
-"""Resources and request bodies of a user's on-call overview: turns, calendar address and cover."""
+"""Resources and request bodies for a user's on-call overview: turns, calendar URL and covers."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ from domain.paging.on_call.types import OnCallPeriod, OnCallTurn, ScheduleOnCall
 
 
 class OwnSchedule(ScheduleOnCall):
-    """A schedule in which a user is on call, with their turns."""
+    """A schedule with the turns of a user."""
 
     project_path: str | None = Field(
         description="Path of the project that owns the schedule. Null if a group owns it."
@@ -35,7 +35,7 @@ class OwnSchedule(ScheduleOnCall):
 
     @property
     def url_values(self) -> dict[str, Any]:
-        """Return the URL parameters of its pages."""
+        """Return the URL parameters for web pages of the project or group."""
         return {"group_path" if self.group else "project_path": self.path}
 
 
@@ -52,13 +52,13 @@ class PagedAlert(Resource):
 
 
 class OwnOnCallQuery(Query):
-    """Period for which the turns are listed."""
+    """Query parameters for the on-call overview of a user."""
 
     weeks: int = Field(default=4, ge=1, le=13)
 
 
 class OwnOnCall(Resource):
-    """On-call overview of a user: shifts, and the alerts and incidents they were paged about."""
+    """On-call overview of a user: shifts, and the alerts and incidents that paged the user."""
 
     schedules: tuple[OwnSchedule, ...]
     alerts: tuple[PagedAlert, ...]
@@ -66,16 +66,17 @@ class OwnOnCall(Resource):
 
 
 class OwnCalendar(Resource):
-    """The secret address of a calendar, which is shown only when it is created."""
+    """A calendar with a secret URL, which is shown only when it is created."""
 
     created_at: Time
     last_read_at: Time | None = Field(
-        description="Time of the last use, recorded at most once an hour. Null if never used."
+        description="Time of the last use, recorded at most once an hour. Null if the URL was "
+        "never used."
     )
 
 
 class NewOwnCalendar(OwnCalendar, SecretResource):
-    """A new secret address of the shifts of a user in all schedules."""
+    """A new secret URL for a calendar with the shifts of a user in all schedules."""
 
     url: str
 
@@ -94,7 +95,7 @@ class NewCover(Body):
 
 
 class CoverQuery(Query):
-    """A cover to preview before it is created."""
+    """Query parameters for a preview of the shifts that another user would cover."""
 
     user: Text = Field(default="", description="User name of the user who would cover your shifts.")
     starts_at: RequestTime

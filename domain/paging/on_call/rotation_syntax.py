@@ -1,4 +1,4 @@
-"""The text format of weekdays, times of day and rotations, such as `weekly alice,bob mon 09:00`."""
+"""Text format for weekdays, times of day and rotations, such as `weekly alice,bob mon 09:00`."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,12 +33,12 @@ _WEEKDAY_GROUPS |= {word.removesuffix("s"): days for word, days in _WEEKDAY_GROU
 _OPTION_WORDS = frozenset({"from", "layer", "only"})
 _TURN_LENGTH_PATTERN = re.compile(r"([0-9]{1,4})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-#: Example of a rotation for errors and help.
+#: Example of a rotation for error messages and help texts.
 ROTATION_EXAMPLE = "weekly alice,bob mon 09:00"
 
 
 def parse_time_of_day(text: str) -> time:
-    """Return the time of a text such as 09:00, where 24:00 is midnight.
+    """Parse a time of day such as 09:00; 24:00 stands for midnight.
 
     Raise ValueError if the text is not a time of day.
     """
@@ -52,7 +52,7 @@ def parse_time_of_day(text: str) -> time:
 
 
 def parse_informal_time(text: str) -> time:
-    """Return the time of an informal text such as 09:00, 9, 9:30, 5pm or 24.
+    """Parse an informal time of day, such as 09:00, 9, 9:30, 5pm or 24.
 
     Raise ValueError if the text is not a time of day.
     """
@@ -67,12 +67,12 @@ def parse_informal_time(text: str) -> time:
 
 
 def format_time_of_day(moment: time) -> str:
-    """Return a time of day as text, such as `09:00`."""
+    """Format a time of day, such as `09:00`."""
     return moment.isoformat("minutes")
 
 
 def parse_weekday(text: str) -> int:
-    """Return the number of a weekday, for example 0 for `mon`, `Monday` or `Mondays`.
+    """Parse a weekday, and return its number, such as 0 for `mon`, `Monday` or `Mondays`.
 
     Raise ValueError if the text is not a weekday.
     """
@@ -85,7 +85,7 @@ def parse_weekday(text: str) -> int:
 
 
 def parse_weekdays(text: str) -> tuple[int, ...]:
-    """Return the numbers of weekdays in a text such as `mon,thu` or `fri-mon`, in order.
+    """Parse weekdays such as `mon,thu` or `fri-mon`, and return their numbers in order.
 
     Raise ValueError if the text is invalid.
     """
@@ -102,7 +102,7 @@ def _parse_weekday_range(text: str) -> Iterator[int]:
 
 
 def format_weekdays(days: Iterable[int]) -> str:
-    """Return weekdays as text, such as `Mon, Thu` or `every day`."""
+    """Format weekdays, such as `Mon, Thu` or `every day`."""
     chosen = tuple(sorted(days))
     if chosen == EVERY_DAY:
         return "every day"
@@ -110,7 +110,7 @@ def format_weekdays(days: Iterable[int]) -> str:
 
 
 def format_cadence(cadence: Cadence) -> str:
-    """Return the handoff times of a rotation as text, such as `weekly on Mon at 09:00`."""
+    """Format the handoff times of a rotation, such as `weekly on Mon at 09:00`."""
     length = "every" if cadence.every == 1 else f"every {cadence.every}"
     unit = cadence.unit.removesuffix("s") if cadence.every == 1 else cadence.unit.value
     at = f"at {format_time_of_day(cadence.at)}"
@@ -122,7 +122,7 @@ def format_cadence(cadence: Cadence) -> str:
 
 
 def format_restriction(each: Restriction) -> str:
-    """Return a restriction as text, such as `Mon, Tue 09:00 to 17:00`."""
+    """Format a restriction, such as `Mon, Tue 09:00 to 17:00`."""
     days = format_weekdays(each.weekdays)
     if each.start == each.end == time():
         return f"{days}, all day"
@@ -130,9 +130,9 @@ def format_restriction(each: Restriction) -> str:
 
 
 def parse_restriction(text: str) -> dict[str, Any]:
-    """Return the fields of a restriction such as `mon-fri 09:00-17:00`.
+    """Parse a restriction such as `mon-fri 09:00-17:00`, and return its fields.
 
-    Informal text such as `Mon - Fri, 9 to 17` or `weekdays 9am-5pm` is accepted too. Raise
+    Informal text such as `Mon - Fri, 9 to 17` or `weekdays 9am-5pm` is also accepted. Raise
     ValueError if the text is invalid.
     """
     spaced = _COMMA_PATTERN.sub(
@@ -151,14 +151,14 @@ def parse_restriction(text: str) -> dict[str, Any]:
 
 
 def parse_rotation(text: str) -> dict[str, Any]:
-    """Return the fields of a rotation that is written as text.
+    """Parse the text of a rotation, and return its fields.
 
     The formats are `daily USERS [TIME]`, `weekly USERS [DAYS] [TIME]` and `every 12h|3d|2w USERS
-    [DAYS] [TIME]`. Each can be followed by `from DATE`, `layer NUMBER` and `only [DAYS] TIME-TIME`.
-    Raise InvalidError if the text is invalid.
+    [DAYS] [TIME]`. Each format can be followed by `from DATE`, `layer NUMBER` and `only [DAYS]
+    TIME-TIME`. Raise InvalidError if the text is invalid.
     """
     try:
-        return _RotationParser(text.split()).rotation()
+        return _RotationParser(text.split()).parse()
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "is not complete"
         message = f'"{text[:80]}" {reason}. Use a rotation such as "{ROTATION_EXAMPLE}".'
@@ -172,52 +172,52 @@ class _RotationParser:
         self._words = list(words)
         self._found: dict[str, Any] = {}
 
-    def _take(self) -> str:
+    def _take_word(self) -> str:
         return self._words.pop(0)
 
-    def rotation(self) -> dict[str, Any]:
+    def parse(self) -> dict[str, Any]:
         """Return the fields of the rotation.
 
         Raise ValueError if a word is invalid, or IndexError if a word is missing.
         """
         found = self._found
-        found.update(self._length())
+        found.update(self._parse_length())
         found["users"] = self._parse_users()
         if self._words and _is_weekday_text(self._words[0]):
             if found["type"] != "weekly" and found.get("unit") != "weeks":
                 raise ValueError("has weekdays, but is not a weekly rotation")
-            found["weekdays"] = [WEEKDAYS[day] for day in parse_weekdays(self._take())]
+            found["weekdays"] = [WEEKDAYS[day] for day in parse_weekdays(self._take_word())]
         if self._words and self._words[0][0].isdecimal():
-            found["handover_time"] = parse_informal_time(self._take())
+            found["handover_time"] = parse_informal_time(self._take_word())
         while self._words:
             self._read_option()
         return found
 
-    def _length(self) -> dict[str, Any]:
-        word = self._take().lower()
+    def _parse_length(self) -> dict[str, Any]:
+        word = self._take_word().lower()
         if word in {"daily", "weekly"}:
             return {"type": word}
-        length = _TURN_LENGTH_PATTERN.fullmatch(self._take()) if word == "every" else None
+        length = _TURN_LENGTH_PATTERN.fullmatch(self._take_word()) if word == "every" else None
         if length is None:
             raise ValueError("must start with daily, weekly or a length such as every 12h")
         return {"type": "custom", "every": int(length[1]), "unit": _UNITS[length[2]]}
 
     def _parse_users(self) -> list[str]:
-        names = [name for name in self._take().split(",") if name]
+        names = [name for name in self._take_word().split(",") if name]
         if not names:
             raise ValueError("has no users")
         return names
 
     def _read_option(self) -> None:
-        word = self._take().lower()
+        word = self._take_word().lower()
         if word == "from":
-            self._found["starts_on"] = _parse_date(self._take())
+            self._found["starts_on"] = _parse_date(self._take_word())
         elif word == "layer":
-            self._found["layer"] = _parse_layer_number(self._take())
+            self._found["layer"] = _parse_layer_number(self._take_word())
         elif word == "only":
-            given = [self._take()]
+            given = [self._take_word()]
             while self._words and self._words[0].lower() not in _OPTION_WORDS:
-                given.append(self._take())
+                given.append(self._take_word())
             self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
         else:
             raise ValueError(f'contains the unknown word "{word[:20]}"')

@@ -1,6 +1,7 @@
-"""Turns, which consist of all shifts of a user from one handoff to the next.
+"""Turns, which consist of all shifts of a user between two handoffs.
 
-For example, a week of nights below a layer for the days is seven shifts, but one turn.
+For example, if a weekly rotation covers nights and a higher layer covers days, each turn consists
+of seven shifts.
 """
 
 from bisect import bisect_right
@@ -19,7 +20,7 @@ class UserTurn:
     """The separate shifts of a user that belong to one turn."""
 
     duty: OnCallDuty
-    #: Number of the last shift's turn in its rotation.
+    #: Number in the rotation of the turn that contains the last shift.
     number: int
     parts: list[Period] = field(default_factory=list)
 
@@ -38,7 +39,7 @@ class UserTurn:
 
 
 def find_user_turns(plan: SchedulePlan, within: Period) -> list[UserTurn]:
-    """Return the turns of a period ordered by start, with the first and last cut to the period."""
+    """Return the turns in a period, ordered by start and truncated to the period."""
     rotations = {each.id: each for each in plan.rotations}
     numbers = {each.id: _build_number_finder(each, within) for each in plan.rotations}
     last: dict[tuple[DutySource, int], UserTurn] = {}
@@ -66,6 +67,6 @@ def _list_duties(plan: SchedulePlan, within: Period) -> Iterator[tuple[OnCallSpa
 
 def _build_number_finder(rotation: RotationPlan, within: Period) -> Callable[[OnCallSpan], int]:
     """Return a function that finds the number of the turn in which a span starts."""
-    known = list(rotation.handovers.turns(within.start, within.end))
+    known = list(rotation.handovers.generate_turns(within.start, within.end))
     starts = [each.start for each in known]
     return lambda span: known[bisect_right(starts, span.start) - 1].number

@@ -53,13 +53,13 @@ def load_schedule_plans(
     }
     named = {each: _list_plan_users(plan) for each, plan in plans.items()}
     times = find_eligible_periods(places, named, within=within, session=session, now=now)
-    return {each: replace(plan, times=times[each]) for each, plan in plans.items()}
+    return {each: replace(plan, eligible_periods=times[each]) for each, plan in plans.items()}
 
 
 def load_current_rotations(
     ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[RotationPlan]]:
-    """Return the current rotations of schedules, the lowest layer first."""
+    """Return the current rotations of schedules, lowest layer first."""
     statement = _select_rotations(ids).where(OnCallRotation.valid_until.is_(None))
     return _load_rotation_plans(statement, session=session)
 
@@ -118,7 +118,7 @@ def _parse_restriction(stored: Mapping[str, Any]) -> Restriction:
 
 
 def serialize_restriction(each: Restriction) -> dict[str, Any]:
-    """Return a restriction in its stored format."""
+    """Convert a restriction to its stored format."""
     return {
         "start": each.start.isoformat("minutes"),
         "end": each.end.isoformat("minutes"),

@@ -1,4 +1,4 @@
-"""Schedules as values without a database, from which the users on call are computed."""
+"""Values that describe schedules, from which the users on call are computed without a database."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 EVERY_DAY = tuple(range(7))
 _DAY = timedelta(days=1)
 _WEEK = timedelta(weeks=1)
-#: Upper limit of clock changes. Samoa skipped a whole day in 2011.
+#: Maximum size of a clock change. Samoa skipped a whole day in 2011.
 _MAX_CLOCK_CHANGE = timedelta(hours=26)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restriction:
-    """A daily period; it ends on the next day if `end` is not after `start`."""
+    """A daily period, which ends on the next day if `end` is not after `start`."""
 
     start: time
     end: time
-    #: Weekdays on which it starts: 0 is Monday.
+    #: Weekdays on which the period starts: 0 is Monday.
     weekdays: tuple[int, ...] = EVERY_DAY
 
 
@@ -40,7 +40,7 @@ class Period:
 def find_allowed_periods(
     restrictions: Sequence[Restriction], time_zone: str, within: Period
 ) -> tuple[Period, ...]:
-    """Return the periods within `within` that restrictions allow, or `within` without restrictions.
+    """Return the parts of a period that restrictions allow; without restrictions, the whole period.
 
     The periods are in order, and adjacent periods are joined.
     """
@@ -57,7 +57,8 @@ def _find_windows(
     restrictions: Sequence[Restriction], time_zone: str, within: Period
 ) -> Iterator[Period]:
     place = get_zone(time_zone)
-    # A period may continue after midnight, so start a day earlier, and one more for clock changes.
+    # Restrictions may continue after midnight, so start one day earlier. Start another day earlier
+    # because of clock changes.
     day = convert_to_local(within.start, place).date() - 2 * _DAY
     last = convert_to_local(within.end, place).date()
     while day <= last:
@@ -87,7 +88,7 @@ def _join_periods(ordered: Iterator[Period]) -> Iterator[Period]:
 
 
 class TurnUnit(StrEnum):
-    """The unit of the length of turns."""
+    """Unit for the length of turns."""
 
     HOURS = "hours"
     DAYS = "days"
@@ -111,7 +112,7 @@ class Cadence:
     every: int = 1
     #: Time of the handoff. Turns in hours are counted from this time.
     at: time = time(9)
-    #: Weekdays of the handoffs of weekly turns: 0 is Monday.
+    #: Weekdays of handoffs between weekly turns: 0 is Monday.
     weekdays: tuple[int, ...] = (0,)
 
 
@@ -142,8 +143,8 @@ class Handoffs:
         """Return the number of the turn at a given time; negative before the start."""
         return _HandoffCalculator(self).get_turn_number_at(moment)
 
-    def turns(self, start: datetime, end: datetime) -> Iterator[RotationTurn]:
-        """Yield the turns that overlap a period in order, cut to the period."""
+    def generate_turns(self, start: datetime, end: datetime) -> Iterator[RotationTurn]:
+        """Yield the turns that overlap a period, in order and truncated to the period."""
         begin = max(start, self.begins_at)
         if begin >= end:
             return
@@ -171,8 +172,8 @@ class _HandoffCalculator:
     def handovers(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
         """Return the handoffs from before `start` to after `end`, with the numbers of their turns.
 
-        Clock changes can make several handoffs coincide or change their order; the highest number
-        applies.
+        Clock changes can make several handoffs coincide or change their order. The turn with the
+        highest number then applies.
         """
         lowest = (
             self._find_index_by_wall_time(convert_to_local(start, self._zone))
@@ -181,7 +182,9 @@ class _HandoffCalculator:
         highest = (
             self._find_index_by_wall_time(convert_to_local(end, self._zone)) + self._max_clock_shift
         )
-        ordered = sorted((self._start(index), index) for index in range(lowest, highest + 1))
+        ordered = sorted(
+            (self._compute_start(index), index) for index in range(lowest, highest + 1)
+        )
         found: dict[datetime, int] = {}
         last = lowest - 1
         for moment, index in ordered:
@@ -191,7 +194,7 @@ class _HandoffCalculator:
         return list(found.items())
 
     def _find_index_at(self, moment: datetime) -> int:
-        """Return the index of the last turn that has started."""
+        """Return the index of the last turn that has started at a given time."""
         highest = (
             self._find_index_by_wall_time(convert_to_local(moment, self._zone))
             + self._max_clock_shift
@@ -199,7 +202,7 @@ class _HandoffCalculator:
         return next(
             index
             for index in range(highest, highest - 3 * self._max_clock_shift, -1)
-            if self._start(index) <= moment
+            if self._compute_start(index) <= moment
         )
 
     @cached_property
@@ -232,7 +235,7 @@ class _HandoffCalculator:
         cycle, rest = divmod(local - self._anchor, self._cycle)
         return cycle * len(self._offsets) + bisect_right(self._offsets, rest) - 1
 
-    def _start(self, index: int) -> datetime:
+    def _compute_start(self, index: int) -> datetime:
         found = self._starts.get(index)
         if found is None:
             cycle, position = divmod(index, len(self._offsets))
@@ -258,7 +261,7 @@ class RotationPlan:
     first_turn: int = 0
     restrictions: tuple[Restriction, ...] = ()
     valid_from: datetime
-    #: End of validity. None while the rotation is in force.
+    #: End of validity. None for the current version of a rotation.
     valid_until: datetime | None = None
 
     @property
@@ -267,25 +270,26 @@ class RotationPlan:
         return Handoffs(self.cadence, self.starts_on, self.time_zone)
 
     def get_user_at(self, turn: int) -> int:
-        """Return the user who has a turn."""
+        """Return the id of the user who has a turn."""
         return self.user_ids[(turn + self.first_turn) % len(self.user_ids)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """A user who is on call instead of everyone or one other user, or in addition to others."""
+    """A user who is on call in place of everyone or one user, or in addition to other users."""
 
     id: int
     user_id: int
     during: Period
-    #: User whose duties are taken. None for the duties of everyone, or of nobody if `in_addition`.
+    #: Id of the replaced user. None if the override replaces everyone, or nobody if `in_addition`
+    #: is true.
     instead_of_id: int | None = None
     in_addition: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserPeriod:
-    """A period of a user."""
+    """A user and a period."""
 
     user_id: int
     during: Period
@@ -293,7 +297,7 @@ class UserPeriod:
 
 @dataclass(frozen=True, kw_only=True)
 class Swap:
-    """Two periods of two users, which the users exchange."""
+    """Two periods that two users exchange."""
 
     id: int
     first: UserPeriod
@@ -302,18 +306,20 @@ class Swap:
 
 @dataclass(frozen=True, kw_only=True)
 class SchedulePlan:
-    """All the data that determines who is on call in a schedule."""
+    """All data that determines the users on call in a schedule."""
 
     schedule_id: int
     rotations: tuple[RotationPlan, ...] = ()
-    #: Overrides in the order of creation, like the swaps.
+    #: Overrides in order of creation. Swaps are in order of creation too.
     overrides: tuple[Override, ...] = ()
     swaps: tuple[Swap, ...] = ()
-    #: Periods in which users have a role and an account, so they can be on call. Users who are not
-    #: included can always be on call.
-    times: Mapping[int, Sequence[Period]] = field(default_factory=lambda: MappingProxyType({}))
+    #: Periods in which users can be on call because they have a role and an active account. Users
+    #: without an entry can always be on call.
+    eligible_periods: Mapping[int, Sequence[Period]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
-    def has(self, user_id: int, moment: datetime) -> bool:
+    def can_be_on_call(self, user_id: int, moment: datetime) -> bool:
         """Return whether a user can be on call at a given time."""
-        times = self.times.get(user_id)
+        times = self.eligible_periods.get(user_id)
         return times is None or any(each.start <= moment < each.end for each in times)

@@ -1,4 +1,4 @@
-"""The stored schedules of projects and groups, and their rotations."""
+"""Stored schedules of projects and groups, with their rotations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from models import OnCallSchedule as ScheduleRow
 from models import OnCallTurn
 from models.folding import fold
 
-#: Retention period of overrides, swaps and former rotations, which past shifts depend on.
+#: Retention period of overrides, swaps and previous rotations, which past shifts depend on.
 SCHEDULE_HISTORY_RETENTION = timedelta(days=400)
 FIRST_START_DAY, LAST_START_DAY = date(2000, 1, 1), date(2099, 12, 31)
 _ROTATIONS_FIELD = "rotations"
@@ -51,7 +51,10 @@ _NO_REPLACEMENTS: Mapping[int, int] = MappingProxyType({})
 def list_all_schedules(
     work: UnitOfWork, holder: ProjectOrGroup, *, with_groups_above: bool = False
 ) -> Sequence[OnCallSchedule]:
-    """Return the schedules of a project or group by name, optionally with inherited schedules."""
+    """Return the schedules of a project or group, ordered by name.
+
+    If `with_groups_above` is true, inherited schedules are included.
+    """
     here = is_owned_here_or_above(
         ScheduleRow, holder, with_groups_above=with_groups_above, session=work.session
     )
@@ -72,7 +75,7 @@ def get_schedule(
 
 
 def find_schedule(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> OnCallSchedule | None:
-    """Return the schedule with this name regardless of case, or None."""
+    """Return the schedule with the given name, or None; names are not case-sensitive."""
     row = _find_schedule_row(work, holder, name)
     return build_schedules(work, holder, [row])[0] if row else None
 
@@ -80,7 +83,7 @@ def find_schedule(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> OnCall
 def get_schedule_row(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
 ) -> ScheduleRow:
-    """Return the row of the schedule with this id, or with this name regardless of case.
+    """Return the row of the schedule with the given id or name; names are not case-sensitive.
 
     Raise NotFoundError if there is no such schedule.
     """
@@ -101,7 +104,7 @@ def get_schedule_row(
 def lock_schedule_row(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
 ) -> ScheduleRow:
-    """Lock and return the row of a schedule, which serializes changes."""
+    """Lock and return the row of a schedule, so that changes are serialized."""
     row = get_schedule_row(work, holder, schedule_id)
     work.session.refresh(row, with_for_update=True)
     return row
@@ -120,7 +123,7 @@ def _find_schedule_row(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> S
 def build_schedules(
     work: UnitOfWork, holder: ProjectOrGroup, rows: Sequence[ScheduleRow]
 ) -> Sequence[OnCallSchedule]:
-    """Return the schedules of database rows."""
+    """Build schedules from database rows."""
     session, base_url = work.session, work.settings.base_url
     plans = load_current_rotations([row.id for row in rows], session=session)
     ids = (each for found in plans.values() for plan in found for each in plan.user_ids)
@@ -143,13 +146,13 @@ def _build_pages_url(group: str | None, holder: ProjectOrGroup, base_url: str) -
 
 @dataclass(frozen=True)
 class _RotationsChange:
-    """A change of the rotations of a schedule."""
+    """A change to the rotations of a schedule."""
 
     work: UnitOfWork
     holder: ProjectOrGroup
     schedule: ScheduleRow
 
-    def present(self) -> Mapping[str, RotationPlan]:
+    def load_rotations_by_name(self) -> Mapping[str, RotationPlan]:
         """Return the current rotations by name."""
         found = load_current_rotations([self.schedule.id], session=self.work.session)
         return {each.name: each for each in found[self.schedule.id]}
@@ -164,8 +167,8 @@ def store_rotations(
 ) -> None:
     """Replace the rotations of a schedule.
 
-    A rotation with an unchanged definition and name continues. With other users, times or another
-    time zone, it ends now and a new version begins. `instead` maps positions in `wanted` to the ids
+    A rotation with the same name and definition continues. If its users, times or time zone change,
+    the rotation ends now and a new version begins. `instead` maps positions in `wanted` to the ids
     of current rotations that they replace, regardless of names. Raise InvalidError if a rotation is
     invalid.
     """
@@ -174,7 +177,7 @@ def store_rotations(
             f"A schedule can have at most {MAX_ROTATIONS} rotations.", field=_ROTATIONS_FIELD
         )
     change = _RotationsChange(work, holder, schedule)
-    before = change.present()
+    before = change.load_rotations_by_name()
     by_id = {each.id: each for each in before.values()}
     layer, plans = 0, []
     for position, (name, each) in enumerate(_name_rotations(wanted).items()):
@@ -187,9 +190,13 @@ def store_rotations(
 
 
 def apply_time_zone(work: UnitOfWork, holder: ProjectOrGroup, schedule: ScheduleRow) -> None:
-    """Move all rotations to the current time zone of the schedule."""
+    """Change all rotations to the current time zone of the schedule."""
     change = _RotationsChange(work, holder, schedule)
-    elsewhere = [each for each in change.present().values() if each.time_zone != schedule.time_zone]
+    elsewhere = [
+        each
+        for each in change.load_rotations_by_name().values()
+        if each.time_zone != schedule.time_zone
+    ]
     _end_rotations([each.id for each in elsewhere], change)
     _start_rotations([replace(each, time_zone=schedule.time_zone) for each in elsewhere], change)
 
@@ -218,7 +225,7 @@ def _build_plan(
     before: RotationPlan | None,
     change: _RotationsChange,
 ) -> RotationPlan:
-    """Return the requested rotation, or the current rotation if they are the same."""
+    """Return the requested rotation, or the current rotation if both are equal."""
     _check_rotation(wanted, layer)
     session, now = change.work.session, change.work.now
     user_ids = find_user_ids(wanted.users, field=_ROTATIONS_FIELD, session=session)
@@ -248,7 +255,7 @@ def _build_plan(
 
 
 def _continue_rotation(plan: RotationPlan, before: RotationPlan, now: datetime) -> RotationPlan:
-    """Return a changed rotation in which the user on call stays until the next handoff."""
+    """Return a changed rotation in which the current user stays on call until the next handoff."""
     plan = replace(plan, starts_on=before.starts_on, first_turn=before.first_turn)
     if plan.user_ids == before.user_ids and plan.cadence == before.cadence:
         return plan

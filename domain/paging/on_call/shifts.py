@@ -30,22 +30,22 @@ from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Proje
 from models import OnCallSchedule as ScheduleRow
 from models.folding import fold
 
-#: Id that no user has.
+#: Placeholder for gaps. No user has this id.
 _GAP_USER_ID = 0
 _INSTANT = timedelta(microseconds=1)
-#: Periods that are searched for the next change, in this order. Most schedules change within a
-#: week.
+#: Periods that are searched for the next change, from shortest to longest. Most schedules change
+#: within a week.
 _SEARCHED_PERIODS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _CurrentAndNext:
-    """The users on call in a schedule at a given time, and the next users."""
+    """The users on call in a schedule at a given time, and the next users on call."""
 
-    #: Span until the users on call change, without duties in a gap. Without a change within 400
-    #: days, it ends at the end of the searched period.
+    #: Span until the users on call change. A span in a gap has no duties. If the users do not
+    #: change within 400 days, the span ends at the end of the searched period.
     now: OnCallSpan
-    #: Next span in which any user is on call. None if there is none within 400 days.
+    #: Next span in which any user is on call. None if no such span starts within 400 days.
     next: OnCallSpan | None
     #: True if the users on call change within 400 days.
     changes: bool
@@ -54,7 +54,10 @@ class _CurrentAndNext:
 def find_users_on_call(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    """Return the users on call by schedule; empty in a gap, and for deleted schedules."""
+    """Return the ids of the users on call, by schedule id.
+
+    The list of users is empty in a gap, and for deleted schedules.
+    """
     plans = load_schedule_plans(schedule_ids, Period(at, at + _INSTANT), session=session, now=at)
     return {
         each: compute_spans(plans[each], at, at + _INSTANT)[0].user_ids if each in plans else ()
@@ -65,7 +68,7 @@ def find_users_on_call(
 def find_current_and_next(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, _CurrentAndNext]:
-    """Return the current and next users on call by schedule; unknown schedules are left out."""
+    """Return the current and next users on call by schedule id; unknown schedules are left out."""
     within = Period(at, at + _SEARCHED_PERIODS[-1])
     plans = load_schedule_plans(schedule_ids, within, session=session, now=at)
     return {each: _compute_current_and_next(plan, at) for each, plan in plans.items()}
@@ -83,7 +86,7 @@ def _compute_current_and_next(plan: SchedulePlan, at: datetime) -> _CurrentAndNe
 
 
 class _ScheduleReference(Protocol):
-    """A schedule."""
+    """The attributes of a schedule that resources contain."""
 
     @property
     def id(self) -> int: ...
@@ -124,7 +127,7 @@ def build_schedules_on_call(
 def list_schedules_on_call(
     work: UnitOfWork, holder: ProjectOrGroup, *, with_groups_above: bool = True
 ) -> Sequence[ScheduleOnCall]:
-    """Return the current and next users on call in the schedules that are used here, by name."""
+    """Return the current and next users on call in the schedules of a project or group, by name."""
     found = list_all_schedules(work, holder, with_groups_above=with_groups_above)
     return build_schedules_on_call(work, found)
 
@@ -132,14 +135,14 @@ def list_schedules_on_call(
 def list_schedule_shifts(
     work: UnitOfWork, schedule_id: int, within: Period
 ) -> Sequence[OnCallShift]:
-    """Return the shifts of a period, including gaps."""
+    """Return the shifts of a schedule in a period, including gaps."""
     return find_shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
 
 
 def find_shifts_by_schedule(
     work: UnitOfWork, schedule_ids: Collection[int], within: Period
 ) -> Mapping[int, Sequence[OnCallShift]]:
-    """Return the shifts of a period by schedule, including gaps.
+    """Return the shifts in a period, including gaps, by schedule id.
 
     Unknown schedules are left out.
     """
@@ -150,9 +153,9 @@ def find_shifts_by_schedule(
 
 
 def compute_balance(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
-    """Return the distribution of the time on call among users.
+    """Compute the distribution of on-call time among users.
 
-    `shifts` must be the shifts of the period `within`.
+    `shifts` must be the shifts in the period `within`.
     """
     seconds, people = Counter[int](), dict[int, UserReference]()
     for each in shifts:
@@ -210,7 +213,7 @@ class UserDuty:
 
 
 def find_user_duties(user_id: int, *, session: Session, now: datetime) -> tuple[UserDuty, ...]:
-    """Return the current shifts of a user, and then the next shifts, the earliest first."""
+    """Return the current shifts of a user, and then the next shifts, earliest first."""
     rows = find_user_schedules(user_id, session=session, now=now)
     plans = find_current_and_next([row.id for row in rows], at=now, session=session)
     found = [
@@ -248,7 +251,7 @@ class UserSchedule(NamedTuple):
 
     @property
     def group(self) -> str | None:
-        """Return the path of the group of the schedule; None for the schedule of a project."""
+        """Return the path of the group that owns the schedule; None if a project owns it."""
         return self.place.path if self.place.is_group else None
 
 

@@ -1,4 +1,4 @@
-"""Resources and request bodies of on-call schedules."""
+"""Resources and request bodies for on-call schedules."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
@@ -56,21 +56,21 @@ from domain.paging.on_call.schedule_values import (
     TurnUnit,
 )
 
-#: Maximum length of an override, or of each shift of a swap.
+#: Maximum length of an override, or of each shift in a swap.
 MAX_SHIFT_CHANGE_LENGTH = timedelta(days=366)
 MAX_SCHEDULE_NAME_LENGTH, MAX_SCHEDULE_DESCRIPTION_LENGTH = 100, 1_000
-#: Maximum number of rotations of a schedule, and of users and restrictions of a rotation.
+#: Maximum number of rotations in a schedule, and of users and restrictions in a rotation.
 MAX_ROTATIONS, MAX_ROTATION_USERS, MAX_ROTATION_RESTRICTIONS = 20, 100, 20
 MAX_LAYER = 100
-#: Maximum period of a list of shifts.
+#: Maximum length of the period for a list of shifts.
 MAX_SHIFT_LIST_PERIOD = timedelta(days=92)
 _DEFAULT_SHIFT_LIST_PERIOD = timedelta(days=14)
 _Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _RotationType = Literal["daily", "weekly", "custom"]
 _Unit = Literal["hours", "days", "weeks"]
 _UNITS: Mapping[str, TurnUnit] = {"daily": TurnUnit.DAYS, "weekly": TurnUnit.WEEKS}
-#: Default handoff time. It is parsed like other values, so that the schema shows it in the same
-#: format.
+#: Default handoff time. The string is parsed like values in requests, so that the schema shows the
+#: same format.
 _DEFAULT_HANDOFF_TIME: Any = "09:00"
 SomeQuery = TypeVar("SomeQuery", bound=Query)
 SomeBody = TypeVar("SomeBody", bound=Body)
@@ -93,9 +93,9 @@ def check_period(
     longest: timedelta = MAX_SHIFT_CHANGE_LENGTH,
     fields: tuple[str, str],
 ) -> Period:
-    """Return a period.
+    """Validate and return a period.
 
-    Raise InvalidError if it is empty, too long or too far away.
+    Raise InvalidError if the period is empty, too long, or outside the supported years.
     """
     start_field, end_field = fields
     if not (start >= EARLIEST_TIME and end <= LATEST_TIME):
@@ -123,7 +123,7 @@ def _parse_time(value: Any) -> Any:
 
 
 def _parse_usernames(value: Any) -> Any:
-    """Return users as names; accept names and user objects of the API."""
+    """Convert users to user names; accept user names and user objects of the API."""
     given = split_words(value)
     if not isinstance(given, list | tuple):
         return given
@@ -166,7 +166,7 @@ class OnCallRestriction(Resource):
 
     @property
     def restriction(self) -> Restriction:
-        """Return the restriction as a value."""
+        """Convert the resource to a restriction."""
         days = _list_weekday_numbers(self.weekdays)
         return Restriction(start=self.start_time, end=self.end_time, weekdays=days or EVERY_DAY)
 
@@ -199,7 +199,7 @@ class OnCallRotation(Resource):
     every: int
     unit: _Unit
     weekdays: _Weekdays = Field(
-        description="Weekdays of the handoffs of weekly turns. Empty for other turns."
+        description="Weekdays of handoffs between weekly turns. Empty for other turns."
     )
     handover_time: _TimeOfDay
     starts_on: date
@@ -216,7 +216,7 @@ class OnCallRotation(Resource):
 
     @classmethod
     def of(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
-        """Return the resource of a rotation; `named` maps ids to users."""
+        """Return the resource for a rotation; `named` maps user ids to users."""
         return cls(
             **get_column_values(plan, cls)
             | build_handoff_fields(plan.cadence)
@@ -256,14 +256,14 @@ class NewRotation(Body):
         default=None,
         ge=1,
         le=1000,
-        description="Length of a turn in units, for the type `custom`. The default is 1.",
+        description="Number of units in a turn, for the type `custom`. The default is 1.",
     )
     unit: _Unit | None = Field(
-        default=None, description="Unit of the length of a turn, required for the type `custom`."
+        default=None, description="Unit for the length of a turn. Required for the type `custom`."
     )
     weekdays: _Weekdays = Field(
         default=("mon",),
-        description="Weekdays of the handoffs of weekly turns. At least one is required.",
+        description="Weekdays of handoffs between weekly turns. At least one weekday is required.",
     )
     handover_time: _TimeOfDay = Field(
         default=_DEFAULT_HANDOFF_TIME,
@@ -314,7 +314,8 @@ class NewRotation(Body):
         """Return the handoff interval and time of the rotation."""
         unit = _UNITS.get(self.type) or TurnUnit(self.unit or "")
         every = self.every or 1 if self.type == "custom" else 1
-        # Weekdays apply only to weekly turns. A constant keeps equal rotations equal.
+        # Weekdays apply only to weekly turns. Other turns have a constant value, so that equal
+        # rotations compare equal.
         days = _list_weekday_numbers(self.weekdays) if unit is TurnUnit.WEEKS else Cadence.weekdays
         return Cadence(unit=unit, every=every, at=self.handover_time, weekdays=days)
 
@@ -347,11 +348,11 @@ class NewSchedule(Body):
         Option("--rotation"),
         Field(
             max_length=MAX_ROTATIONS,
-            description="Rotations as objects or texts, such as `weekly alice,bob mon 09:00`, "
-            "`daily alice,bob 09:00` or `every 12h alice,bob 08:00`. Each text can be followed by "
+            description="Rotations as objects or strings, such as `weekly alice,bob mon 09:00`, "
+            "`daily alice,bob 09:00` or `every 12h alice,bob 08:00`. Each string can end with "
             "`from 2026-11-30`, `layer 2` and `only mon-fri 09:00-17:00`. A change must include "
-            "all rotations of the schedule. Unchanged rotations continue, and past shifts are "
-            "kept.",
+            "all rotations of the schedule. Unchanged rotations continue, and past shifts do not "
+            "change.",
         ),
     ] = ()
 
@@ -362,7 +363,7 @@ class ScheduleChange(NewSchedule):
 
 
 class ScheduleQuery(PagedQuery):
-    """Parameters of a list of schedules."""
+    """Query parameters for a list of schedules."""
 
     order_by: str = Field(default="id", pattern="^(?:id|name)$")
     sort: Literal["asc", "desc"] = "asc"
@@ -370,7 +371,7 @@ class ScheduleQuery(PagedQuery):
 
 
 class OnCallNowQuery(OffsetQuery):
-    """Parameters of the list of schedules with their users on call, ordered by name."""
+    """Query parameters for a list of schedules with their users on call, ordered by name."""
 
     order_by: Literal["name"] = "name"
     sort: Literal["asc"] = "asc"
@@ -378,7 +379,7 @@ class OnCallNowQuery(OffsetQuery):
 
 
 class CalendarQuery(Query):
-    """Selection of shifts for the calendar of a secret address."""
+    """Query parameters for a calendar with a secret URL."""
 
     shifts: Literal["all", "mine"] = "all"
 
@@ -398,7 +399,7 @@ def add_from_field(query: type[SomeQuery]) -> type[SomeQuery]:
 
 @add_from_field
 class ShiftQuery(OffsetQuery):
-    """Period of a list of shifts."""
+    """Period for a list of shifts."""
 
     per_page: PageSize = 100
     until: RequestTime | None = Field(
@@ -410,7 +411,7 @@ class ShiftQuery(OffsetQuery):
     def period(self, now: datetime) -> Period:
         """Return the requested period.
 
-        Raise InvalidError if it is empty, too long or too far away.
+        Raise InvalidError if the period is empty, too long, or outside the supported years.
         """
         start: datetime = getattr(self, "from") or now
         end = self.until or start + _DEFAULT_SHIFT_LIST_PERIOD
@@ -419,7 +420,7 @@ class ShiftQuery(OffsetQuery):
 
 @add_from_field
 class BalanceQuery(Query):
-    """Period in which the time on call is counted. The default is the last four weeks."""
+    """Period in which on-call time is counted. The default is the last four weeks."""
 
     until: RequestTime | None = Field(
         default=None,
@@ -429,7 +430,7 @@ class BalanceQuery(Query):
     def period(self, now: datetime) -> Period:
         """Return the requested period.
 
-        Raise InvalidError if it is empty, too long or too far away.
+        Raise InvalidError if the period is empty, too long, or outside the supported years.
         """
         end = self.until or now
         start: datetime = getattr(self, "from") or end - 2 * _DEFAULT_SHIFT_LIST_PERIOD
@@ -444,27 +445,27 @@ class OnCallPeriod(Resource):
 
 
 class TimeOnCall(Resource):
-    """Time on call of a user."""
+    """On-call time of a user."""
 
     user: UserReference
     seconds: int
-    share: float = Field(description="Share of the time of all users, from 0 to 1.")
+    share: float = Field(description="Share of the on-call time of all users, from 0 to 1.")
 
 
 class OnCallBalance(OnCallPeriod):
-    """Distribution of the time on call among users.
+    """Distribution of on-call time among users.
 
-    Users who are on call in addition to others count, too.
+    The time of users who are on call in addition to other users is included.
     """
 
     users: tuple[TimeOnCall, ...] = Field(
-        description="Time on call of each user, longest time first."
+        description="On-call time of each user, longest time first."
     )
     gap_seconds: int = Field(description="Number of seconds during which no one is on call.")
 
 
 class OnCallUser(Resource):
-    """A user on call, with the reason."""
+    """A user on call, with the rotation, override or swap that puts the user on call."""
 
     user: UserReference
     source: Annotated[str, describe_choices(*(each.value for each in DutySource))]
@@ -480,12 +481,13 @@ class OnCallShift(OnCallPeriod):
 
 
 class OnCallNow(Resource):
-    """Users who are on call, with the end of their shifts."""
+    """Users who are on call now, and the end of their shifts."""
 
     users: tuple[UserReference, ...]
     on_call: tuple[OnCallUser, ...]
     until: Time | None = Field(
-        description="Time of the next change. Null if there is none within 400 days."
+        description="Time at which the users on call change. Null if they do not change within "
+        "400 days."
     )
 
 
@@ -500,13 +502,13 @@ class ScheduleOnCall(Resource):
     time_zone: str
     now: OnCallNow
     next: OnCallShift | None = Field(
-        description="Next period in which someone is on call. Null if there is none within 400 "
-        "days."
+        description="Next period in which someone is on call. Null if no such period starts within "
+        "400 days."
     )
 
 
 class ChangeQuery(PagedQuery):
-    """Parameters of a list of overrides or swaps."""
+    """Query parameters for a list of overrides or swaps."""
 
     order_by: str = Field(default="id", pattern="^(?:id|starts_at)$")
 
@@ -514,7 +516,7 @@ class ChangeQuery(PagedQuery):
 class NewOverride(Body):
     """A new override, which puts one user on call for a period.
 
-    The user replaces everyone else or one other user, or is on call in addition to the others.
+    The user replaces all other users or a single user, or is on call in addition to other users.
     Members without the Maintainer role can override gaps and their own shifts. They can also add
     themselves to any shift, and add other users while they are on call.
     """
@@ -537,7 +539,7 @@ class NewOverride(Body):
 
 
 class OnCallOverride(Resource):
-    """An override, which puts one user on call instead of others or in addition to them."""
+    """An override, which puts one user on call in place of other users or in addition to them."""
 
     id: int
     user: UserReference
@@ -585,11 +587,11 @@ class OnCallSwap(Resource):
 
 
 class OnCallTurn(OnCallPeriod):
-    """Turn of one user from one handoff to the next."""
+    """A turn, which consists of all shifts of a user between two handoffs."""
 
     user: UserReference
     source: Annotated[str, describe_choices(*(each.value for each in DutySource))]
     shifts: tuple[OnCallPeriod, ...] = Field(
-        description="Periods of the turn in which the user is on call. Between them, others are "
-        "on call."
+        description="Periods of the turn in which the user is on call. Other users are on call "
+        "between these periods."
     )

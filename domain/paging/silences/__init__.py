@@ -1,1 +1,1 @@
-"""Mutes, which hold pages: silences, maintenance windows, flap detection and incidents."""
+"""Mutes, which hold pages back: silences, maintenance windows, flap detection and incidents."""

@@ -1,4 +1,4 @@
-"""Actions on silences, and the preview of the alerts that a new silence would mute."""
+"""Actions on silences and flap detection settings, and previews of silences."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -52,18 +52,19 @@ from models import Alert, Delivery, Group, Project, User
 from models import Silence as SilenceRow
 
 PREVIEW_PERIOD = timedelta(days=7)
-#: Maximum number of alerts in a preview, and of bytes of their payloads. The newest alerts are
-#: used.
+#: Maximum number of alerts in a preview, and maximum size of their payloads in bytes. The newest
+#: alerts are used.
 MAX_PREVIEW_ALERTS = 2_000
 _MAX_PREVIEW_BYTES = 16_000_000
 _MAX_SHOWN_ALERTS = 20
-#: Labels that distinguish problems, with the names that senders use.
+#: Labels that identify a problem, with the names that alert senders use.
 _IDENTIFYING_LABELS = ("alertname", "service", "environment", "instance", "host")
 _MAX_LABEL_VALUE_LENGTH = MAX_MATCHERS_TEXT_LENGTH // (2 * len(_IDENTIFYING_LABELS))
 MIN_SILENCE_LENGTH = timedelta(minutes=1)
-#: Maximum number of unexpired silences of a project or group. Each slows down the check of a page.
+#: Maximum number of unexpired silences in a project or group. Each silence slows down the checks of
+#: pages.
 MAX_UNEXPIRED_SILENCES = 500
-#: Longest time that the start may lie in the past, for example if a form was open for a while.
+#: Maximum time by which the start may be in the past, since a form may have been open for a while.
 _MAX_START_IN_PAST = timedelta(days=1)
 _MAX_START_IN_FUTURE = timedelta(days=366)
 
@@ -71,7 +72,7 @@ _MAX_START_IN_FUTURE = timedelta(days=366)
 def build_matchers(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
     """Return matchers for alerts about the same problem in the same place.
 
-    `host` is left out if there is an `instance`, which is more precise.
+    `host` is left out if the alert has the label `instance`, which is more precise.
     """
     names = [
         name
@@ -86,14 +87,14 @@ def build_matchers(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
 def _find_candidates(
     holder: ProjectOrGroup, *, session: Session, now: datetime
 ) -> tuple[list[int], bool]:
-    """Return the ids of alerts to compare, the newest first, and whether any are left out."""
+    """Return the ids of alerts to compare, newest first, and whether the list is truncated."""
     of_holder = (
         select(Alert.id, Alert.started_at, Alert.delivery_id)
         .where(Alert.project_id.in_(select_project_ids(holder)))
         .order_by(Alert.started_at.desc(), Alert.id.desc())
         .limit(MAX_PREVIEW_ALERTS + 1)
     )
-    # Each branch uses the order of an index.
+    # Each branch can read its rows in the order of an index.
     branches = [
         of_holder.where(Alert.started_at >= now - PREVIEW_PERIOD),
         *(of_holder.where(Alert.status == status) for status in OPEN_STATUSES),
@@ -150,14 +151,14 @@ def list_silences(
 def get_silence_page(
     work: UnitOfWork, holder: ProjectOrGroup, state: SilenceState, part: KeysetRange
 ) -> KeysetPage[Silence]:
-    """Return a page of silences in a state, the newest first."""
+    """Return one page of the list of silences in a state, newest first."""
     rows = _select_own_silences(work, holder).where(*_is_in_state(state, work.now))
     return fetch_page(rows, SilenceRow.id, part, session=work.session, view=Silence.model_validate)
 
 
 @read_action("silences.index")
 def list_inherited_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[Silence]:
-    """Return the active silences of the groups above, ordered by end."""
+    """Return the active silences of ancestor groups, ordered by end time."""
     rows = _select_silences(work, is_owned_above(SilenceRow, holder, session=work.session))
     found = work.session.execute(
         rows.where(*_is_in_state(SilenceState.ACTIVE, work.now)).order_by(SilenceRow.ends_at)
@@ -258,12 +259,12 @@ def change_silence(
     """Change the end or comment of a silence that has not ended.
 
     Raise InvalidError if a field is invalid, NotFoundError if there is no such silence, or
-    ConflictError if it has ended.
+    ConflictError if the silence has ended.
     """
     row = _lock_unexpired_silence(work, holder, silence_id)
     ends_at = _compute_end(change, work.now)
     if ends_at is not None:
-        # The start was checked on creation, and may be long ago.
+        # The start was checked when the silence was created, and may be long ago.
         _check_times(work, max(row.starts_at, work.now), ends_at)
         row.ends_at = ends_at
     row.comment = row.comment if change.comment is None else change.comment
@@ -276,7 +277,7 @@ def change_silence(
 def expire_silence(work: UnitOfWork, holder: ProjectOrGroup, silence_id: int) -> Silence:
     """End a silence now and keep it in the list.
 
-    Raise NotFoundError if there is no such silence, or ConflictError if it has ended.
+    Raise NotFoundError if there is no such silence, or ConflictError if the silence has ended.
     """
     row = _lock_unexpired_silence(work, holder, silence_id)
     row.starts_at = min(row.starts_at, work.now)
@@ -302,7 +303,7 @@ def _select_own_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Select[tup
 
 
 def _select_silences(work: UnitOfWork, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
-    """Return a query for silences with the fields of `Silence`."""
+    """Build a query that selects the fields of `Silence`."""
     state = case(
         (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
         (SilenceRow.starts_at <= work.now, SilenceState.ACTIVE),
@@ -352,9 +353,9 @@ def _check_matchers(matchers: Sequence[Matcher]) -> None:
 
 
 def _compute_end(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | None:
-    """Return the end from the fields `ends_at` or `duration`, or None.
+    """Return the end time that `ends_at` or `duration` specifies, or None.
 
-    Raise InvalidError if both are given.
+    Raise InvalidError if both fields are given.
     """
     if wanted.duration is None:
         return wanted.ends_at

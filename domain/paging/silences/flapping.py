@@ -1,9 +1,9 @@
-"""Detects flapping and recurring alerts by the stored alerts with the same fingerprint.
+"""Detects flapping and recurring alerts by comparing alerts with the same fingerprint.
 
-If a flapping alert has paged a recipient, it pages the recipient again at intervals, not at each
-opening. An alert may open shortly after an acknowledged alert with the same fingerprint ended. The
-user who acknowledged that alert may still be working on it, so the new alert pages only if it stays
-open.
+While an alert is flapping, repeated pages to a recipient are sent at intervals, and not each time
+that the alert opens. An alert may open shortly after the end of an acknowledged alert with the same
+fingerprint. The user who acknowledged the previous alert may still be working on the problem, so
+the new alert pages only if it stays open.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,8 +27,8 @@ from models import (
 )
 
 _MINUTE = timedelta(minutes=1)
-#: Maximum number of former alerts that are searched for an acknowledgement.
-_MAX_FORMER_ALERTS = 10
+#: Maximum number of previous alerts that are searched for an acknowledgement.
+_MAX_PREVIOUS_ALERTS = 10
 _ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
 #: Stored value of the severity `critical`.
@@ -41,7 +41,10 @@ DEFAULT_FLAP_SETTINGS = FlapSettings()
 def find_flap_settings(
     project_ids: Iterable[int], *, session: Session
 ) -> Mapping[int, FlapSettings]:
-    """Return the settings of projects by id; projects without settings get the defaults."""
+    """Return the flap detection settings of projects, by project id.
+
+    Projects without stored settings have the default settings.
+    """
     wanted = set(project_ids)
     rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
     return dict.fromkeys(wanted, DEFAULT_FLAP_SETTINGS) | {
@@ -51,12 +54,12 @@ def find_flap_settings(
 
 
 def get_flap_settings(project_id: int, *, session: Session) -> FlapSettings:
-    """Return the settings of a project."""
+    """Return the flap detection settings of a project."""
     return find_flap_settings([project_id], session=session)[project_id]
 
 
 def store_flap_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
-    """Store the settings of a project."""
+    """Store the flap detection settings of a project."""
     values = wanted.model_dump()
     values["is_on"] = values.pop("enabled")
     insert = insert_into(FlapSetting, session=session).values(project_id=project_id, **values)
@@ -65,7 +68,7 @@ def store_flap_settings(project_id: int, wanted: FlapSettings, *, session: Sessi
 
 @dataclass(frozen=True, kw_only=True)
 class AlertHold:
-    """The reason why the page of an alert waits, and its end if the alert stays open."""
+    """The reason why pages about an alert wait, and the end of the wait if the alert stays open."""
 
     alert_id: int
     until: datetime
@@ -85,8 +88,8 @@ class AlertRecurrence:
 
     #: Id of the alert that ended.
     previous_id: int
-    #: Time between the end of the former alert and the start of the new alert.
-    calm: timedelta
+    #: Time between the end of the previous alert and the start of the new alert.
+    time_since_end: timedelta
     #: Interval between repeated pages. Zero unless the alert is flapping.
     between_repeats: timedelta
 
@@ -94,16 +97,16 @@ class AlertRecurrence:
 def find_alert_recurrences(
     alerts: Mapping[int, int], *, at: datetime, session: Session
 ) -> Mapping[int, AlertRecurrence]:
-    """Return the recurrences among new alerts, by id.
+    """Return the recurrences among new alerts, by alert id.
 
-    `alerts` maps the ids of alerts to the ids of their projects. Without flap detection, no alert
-    of a project counts as recurring.
+    `alerts` maps alert ids to project ids. If flap detection is off in a project, none of its
+    alerts counts as recurring.
     """
     found: dict[int, AlertRecurrence] = {}
     for each, ids in _group_by_settings(alerts, session=session).items():
         if not each.enabled:
             continue
-        before = _find_former_alerts(ids, each.within_minutes * _MINUTE, session=session)
+        before = _find_previous_alerts(ids, each.within_minutes * _MINUTE, session=session)
         if not before:
             continue
         notes = find_last_status_notes([row.id for row in before.values()], session=session)
@@ -112,7 +115,7 @@ def find_alert_recurrences(
         found |= {
             alert_id: AlertRecurrence(
                 previous_id=row.id,
-                calm=max(row.created_at - row.ended_at, timedelta()),
+                time_since_end=max(row.created_at - row.ended_at, timedelta()),
                 between_repeats=hold if alert_id in flapping else timedelta(),
             )
             for alert_id, row in before.items()
@@ -124,12 +127,12 @@ def find_alert_recurrences(
 def find_alert_holds(
     alerts: Mapping[int, int], *, at: datetime, session: Session
 ) -> Mapping[int, AlertHold]:
-    """Return the holds on alerts at a given time, by id.
+    """Return the holds on alerts at a given time, by alert id.
 
-    `alerts` maps the ids of alerts to the ids of their projects. An alert that continues an
-    acknowledged alert waits with all of its pages, even if it is flapping. This function runs one
-    query for each thousand alerts with the same settings. It runs a few more for alerts that opened
-    shortly after another alert ended.
+    `alerts` maps alert ids to project ids. If an alert continues an acknowledged alert, all of its
+    pages wait, even if it is flapping. The function runs one query for each thousand alerts with
+    the same settings. It runs a few more queries for alerts that opened shortly after another alert
+    ended.
     """
     found: dict[int, AlertHold] = {}
     for each, ids in _group_by_settings(alerts, session=session).items():
@@ -141,9 +144,9 @@ def find_alert_holds(
 def find_holds_of_continuing_alerts(
     alerts: Mapping[int, int], *, at: datetime, session: Session
 ) -> Mapping[int, AlertHold]:
-    """Return the holds on alerts that continue an acknowledged alert, by id.
+    """Return the holds on alerts that continue an acknowledged alert, by alert id.
 
-    `alerts` maps the ids of alerts to the ids of their projects.
+    `alerts` maps alert ids to project ids.
     """
     found: dict[int, AlertHold] = {}
     for each, ids in _group_by_settings(alerts, session=session).items():
@@ -164,14 +167,14 @@ def _group_by_settings(
 def _find_flapping_holds(
     ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
 ) -> dict[int, AlertHold]:
-    """Return holds on the alerts that opened too often, by id.
+    """Return holds on the alerts that opened too often, by alert id.
 
     The first alert above the limit still pages.
     """
     within, hold = settings.within_minutes * _MINUTE, settings.hold_minutes * _MINUTE
     earlier = aliased(Alert)
     # The limit bounds the number of rows that the query reads from the index and the table, even if
-    # the alert opened far more often.
+    # the alert has opened far more often.
     opened_at = (
         select(earlier.created_at)
         .where(
@@ -214,18 +217,18 @@ def _find_flapping_holds(
 def _find_holds_of_continued(
     ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
 ) -> dict[int, AlertHold]:
-    """Return holds on the alerts that continue an acknowledged alert, by id."""
+    """Return holds on the alerts that continue an acknowledged alert, by alert id."""
     if not settings.reopen_minutes:
         return {}
     window = settings.reopen_minutes * _MINUTE
     opened = _find_opening_times(at - window, ids, at=at, session=session)
     found: dict[int, AlertHold] = {}
-    # Maps the earliest known alert of each chain to the alert in question.
+    # Maps the earliest known alert of each chain to the alert that is checked.
     stories = {alert_id: alert_id for alert_id in opened}
-    for _ in range(_MAX_FORMER_ALERTS):
+    for _ in range(_MAX_PREVIOUS_ALERTS):
         if not stories:
             break
-        before = _find_former_alerts(list(stories), window, session=session)
+        before = _find_previous_alerts(list(stories), window, session=session)
         # An end after the start of the next alert was recorded by a clock that was ahead.
         before = {
             alert_id: row
@@ -253,9 +256,9 @@ def _find_holds_of_continued(
 def _find_severity_increases(
     found: Mapping[int, AlertHold], *, session: Session
 ) -> Collection[int]:
-    """Return the critical alerts that continue a less severe alert.
+    """Return the ids of critical alerts that continue a less severe alert.
 
-    The user who acknowledged the former alert does not know the new severity.
+    The user who acknowledged the less severe alert does not know the new severity.
     """
     is_critical = Alert.severity == _CRITICAL_RANK
     critical = [
@@ -273,14 +276,14 @@ def _find_severity_increases(
 
 
 def _build_opened_since_condition(moment: datetime, at: datetime) -> ColumnElement[bool]:
-    """Return the condition for alerts opened after a time, and not by a clock ahead."""
+    """Return the condition for alerts that opened after a given time and not in the future."""
     return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
 
 
 def _find_opening_times(
     moment: datetime, ids: Sequence[int], *, at: datetime, session: Session
 ) -> Mapping[int, datetime]:
-    """Return the opening times of alerts that are open and opened after a time, by id."""
+    """Return the opening times of open alerts that opened after a given time, by alert id."""
     rows = (
         row
         for some in split_into_batches(ids)
@@ -296,10 +299,10 @@ def _find_opening_times(
     return {row.id: row.created_at for row in rows}
 
 
-def _find_former_alerts(
+def _find_previous_alerts(
     ids: Sequence[int], window: timedelta, *, session: Session
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
-    """Return the former alert of each alert, if it ended shortly before that alert opened."""
+    """Return the previous alert of each alert, if it ended shortly before the new alert opened."""
     earlier, previous = aliased(Alert), aliased(Alert)
     previous_id = (
         select(func.max(earlier.id))

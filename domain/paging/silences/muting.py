@@ -1,11 +1,11 @@
-"""Determines whether the pages of alerts are held, by which mute, and until when.
+"""Finds the mutes that hold pages about alerts back, and their end times.
 
 Muted alerts are stored and shown as usual. The worker checks for mutes before it sends each page.
-It holds a muted page until the time of the next check. By then, mutes may have ended, changed or
-been added.
+If an alert is muted, the worker holds its page until the next check, since mutes may end, change or
+be added in the meantime.
 
 A silence, a maintenance window or an incident holds every page. A flapping alert holds only
-repeated pages. The stronger mute takes precedence, regardless of the ends.
+repeated pages. The stronger mute takes precedence, regardless of the end times.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,9 +49,9 @@ from models import (
     User,
 )
 
-#: Longest time until the next check, so that pages are sent soon after a mute ends early.
+#: Maximum time until the next check, so that pages are sent soon after a mute ends early.
 _CHECK_INTERVAL = timedelta(seconds=30)
-#: Time until the next check while the worker looks for an incident for the alert.
+#: Time until the next check while the worker searches for the incident of an alert.
 _INCIDENT_SEARCH_CHECK_INTERVAL = timedelta(seconds=1)
 #: Strengths of mutes; larger numbers are stronger. Kinds that are not listed are the strongest, and
 #: hold every page.
@@ -63,14 +63,14 @@ class ActiveSilence(NamedTuple):
     """An active silence."""
 
     id: int
-    #: Owner of the silence, and the path of the group if a group is the owner.
+    #: Owner of the silence, and the path of the group if a group owns the silence.
     project_id: int | None
     group_id: int | None
     group: str | None
     matchers: tuple[Matcher, ...]
     #: Comment, or the matchers if there is no comment.
     name: str
-    #: User name. Empty for the command line.
+    #: User name of the creator. Empty if the silence was created on the command line.
     created_by: str
     ends_at: datetime
 
@@ -88,9 +88,9 @@ class ActiveMutes:
 def find_active_mutes(
     projects: Iterable[ProjectView], *, at: datetime, session: Session
 ) -> Mapping[int, ActiveMutes]:
-    """Return the active mutes by project, for projects whose alerts the viewer may see.
+    """Return the active mutes of projects whose alerts the viewer may see, by project id.
 
-    Mutes of the groups above are included.
+    Mutes of ancestor groups are included.
     """
     ids = [project.id for project in projects if project.shows_alerts]
     if not ids:
@@ -115,9 +115,9 @@ def find_active_mutes(
 def find_active_silences(
     used: Mapping[int, GroupChain], *, at: datetime, session: Session
 ) -> Mapping[int, Sequence[ActiveSilence]]:
-    """Return the active silences of projects and of the groups above, by project id.
+    """Return the active silences of projects and of their ancestor groups, by project id.
 
-    They are ordered by end, the latest first.
+    Silences are ordered by end time, latest first.
     """
     rows = session.execute(
         select(Silence, User.username, Group.path)
@@ -155,14 +155,14 @@ class Mute:
     id: int
     #: Description, such as the comment or matchers of a silence, or the name of a window.
     name: str
-    #: Name of the user who created the silence or window, or who acknowledged the former alert.
-    #: Empty for the command line.
+    #: Name of the user who created the silence or window, or who acknowledged the previous alert.
+    #: Empty if the silence or window was created on the command line.
     by: str
-    #: End of the mute, if it does not end early. None if it is unknown.
+    #: End of the mute, if it does not end early. None if the end is unknown.
     until: datetime | None
     #: Time of the next check, which is soon, since the mute may end early.
     look_again_at: datetime
-    #: Path of the group that owns the silence or window. None for a project.
+    #: Path of the group that owns the silence or window. None if a project owns it.
     group: str | None = None
     #: Number of the alert that this alert continues.
     continues_iid: int | None = None
@@ -177,15 +177,15 @@ class Mute:
 
 @dataclass(frozen=True)
 class _ActiveSilencesAndWindows:
-    """The active silences and windows, by project."""
+    """The active silences and windows, by project id."""
 
     silences: Mapping[int, Sequence[ActiveSilence]]
     windows: Mapping[int, Sequence[CurrentWindow]]
 
-    def concern(self, project_id: int) -> bool:
+    def includes_project(self, project_id: int) -> bool:
         return project_id in self.silences or project_id in self.windows
 
-    def mutes(self, alert: AlertLabels, at: datetime) -> Iterator[Mute]:
+    def find_alert_mutes(self, alert: AlertLabels, at: datetime) -> Iterator[Mute]:
         for silence in self.silences.get(alert.project_id, ()):
             if matches_all_labels(silence.matchers, alert.labels):
                 yield Mute(
@@ -197,7 +197,7 @@ class _ActiveSilencesAndWindows:
                     look_again_at=_compute_next_check(silence.ends_at, at),
                     group=silence.group,
                 )
-                break  # silences are ordered by end, the latest first
+                break  # Silences are ordered by end time, latest first.
         for window in self.windows.get(alert.project_id, ()):
             if meets_conditions(window.conditions, alert):
                 yield Mute(
@@ -216,16 +216,17 @@ def find_mutes(
 ) -> Mapping[int, Mute]:
     """Return the mutes of alerts at a given time, by alert id.
 
-    If an alert has several mutes, the strongest is returned, or the last to end among equally
-    strong mutes. Open alerts are matched by their current labels. The number of queries does not
-    depend on the number of silences or windows. It grows by a few for each thousand alerts.
+    If an alert has several mutes, the strongest mute is returned. Among equally strong mutes, the
+    mute that ends last is returned. Open alerts are matched by their current labels. The number of
+    queries does not depend on the number of silences or windows, and grows by a few queries for
+    each thousand alerts.
     """
     rules = _load_silences_and_windows(
         {alert.project_id for alert in alerts}, at=at, session=session
     )
     mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, at)]
     projects = {alert.alert_id: alert.project_id for alert in alerts}
-    mutes += _find_hold_mutes(projects, at=at, session=session)
+    mutes += _find_mutes_from_holds(projects, at=at, session=session)
     return _select_strongest_mute(mutes + _find_incident_mutes(projects, at=at, session=session))
 
 
@@ -248,7 +249,7 @@ def find_row_mutes(
     """Return the mutes of open alerts in a list; read payloads only if necessary."""
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
     mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
-    return _select_strongest_mute(mutes + _find_hold_mutes(projects, at=at, session=session))
+    return _select_strongest_mute(mutes + _find_mutes_from_holds(projects, at=at, session=session))
 
 
 def find_mutes_of_every_page(
@@ -256,21 +257,23 @@ def find_mutes_of_every_page(
 ) -> Mapping[int, Mute]:
     """Return the mutes that suppress all pages of open alerts, by alert id.
 
-    `projects` maps the ids of alerts to the ids of their projects. Payloads are read only if a mute
-    needs them. The number of queries does not grow with the number of alerts.
+    `projects` maps alert ids to project ids. Payloads are read only if a mute needs them. The
+    number of queries does not grow with the number of alerts.
     """
     mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
     found = find_holds_of_continuing_alerts(projects, at=at, session=session)
-    mutes += [(alert_id, _build_hold_mute(hold, at)) for alert_id, hold in found.items()]
+    mutes += [(alert_id, _build_mute_from_hold(hold, at)) for alert_id, hold in found.items()]
     return _select_strongest_mute(mutes)
 
 
 def _find_open_alert_mutes(
     projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
 ) -> list[tuple[int, Mute]]:
-    """Return the silences, windows and incidents that mute open alerts."""
+    """Return the mutes of open alerts by silences, windows and incidents."""
     rules = _load_silences_and_windows(set(projects.values()), at=at, session=session)
-    concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
+    concerned = [
+        alert_id for alert_id, project in projects.items() if rules.includes_project(project)
+    ]
     alerts = (
         find_alert_labels(concerned, session=session, reading=reading).values() if concerned else ()
     )
@@ -302,18 +305,21 @@ def _load_silences_and_windows(
 def _list_mutes(
     alert: AlertLabels, rules: _ActiveSilencesAndWindows, at: datetime
 ) -> list[tuple[int, Mute]]:
-    return [(alert.alert_id, mute) for mute in rules.mutes(alert, at)]
+    return [(alert.alert_id, mute) for mute in rules.find_alert_mutes(alert, at)]
 
 
-def _find_hold_mutes(
+def _find_mutes_from_holds(
     projects: Mapping[int, int], *, at: datetime, session: Session
 ) -> list[tuple[int, Mute]]:
     found = find_alert_holds(projects, at=at, session=session)
-    return [(alert_id, _build_hold_mute(hold, at)) for alert_id, hold in found.items()]
+    return [(alert_id, _build_mute_from_hold(hold, at)) for alert_id, hold in found.items()]
 
 
 def _select_strongest_mute(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
-    """Return the strongest mute of each alert; among equally strong mutes, the last to end."""
+    """Return the strongest mute of each alert.
+
+    Among equally strong mutes, return the mute that ends last.
+    """
     found: dict[int, Mute] = {}
     for alert_id, mute in mutes:
         if alert_id not in found or _get_mute_rank(mute) > _get_mute_rank(found[alert_id]):
@@ -328,10 +334,10 @@ def _get_mute_rank(mute: Mute) -> tuple[int, datetime]:
 def _find_incident_mutes(
     projects: Mapping[int, int], *, at: datetime, session: Session
 ) -> list[tuple[int, Mute]]:
-    """Return mutes by acknowledged incidents, for their alerts and alerts that may join them.
+    """Return mutes by acknowledged incidents, for alerts that belong to them or may join them.
 
     The incident of a new alert is chosen separately (`domain/incidents/`). The first step of the
-    escalation waits for that choice.
+    alert's escalation waits for this choice.
     """
     rows = session.execute(
         select(Incident.id, Incident.iid, Incident.project_id).where(
@@ -355,7 +361,7 @@ def _find_incident_mutes(
         waiting = select(AlertChange.alert_id).where(
             AlertChange.follower == Follower.INCIDENTS.value,
             AlertChange.alert_id.in_(set(some) - joined.keys()),
-            # A failing change must not hold pages.
+            # A change that could not be processed must not hold pages.
             AlertChange.tries == 0,
         )
         found += [(each, _build_incident_mute(at, None)) for each in session.scalars(waiting)]
@@ -376,7 +382,7 @@ def _build_incident_mute(at: datetime, incident: Row[*tuple[Any, ...]] | None) -
     )
 
 
-def _build_hold_mute(hold: AlertHold, at: datetime) -> Mute:
+def _build_mute_from_hold(hold: AlertHold, at: datetime) -> Mute:
     if hold.continues_id is None:
         name = (
             f"opened {hold.openings} or more times within {hold.within_minutes} minutes, so the "

@@ -1,4 +1,4 @@
-"""Resources and request bodies of silences, mutes and flap detection."""
+"""Resources and request bodies for silences, mutes and flap detection."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -38,7 +38,7 @@ class SilenceState(StrEnum):
 
 
 class Silence(Resource):
-    """A silence: alerts that it matches do not page anyone from its start to its end."""
+    """A period in which alerts that match certain matchers do not page anyone."""
 
     id: int
     group: str | None = Field(
@@ -51,7 +51,7 @@ class Silence(Resource):
     ends_at: Time
     created_at: Time
     created_by: str | None = Field(
-        description="User name. Null if the silence was created on the command line."
+        description="User name of the creator. Null if the silence was created on the command line."
     )
     ended_by: str | None = Field(description="Name of the user who ended the silence early.")
     web_url: str
@@ -73,19 +73,19 @@ _Comment = Annotated[
 ]
 
 
-#: Alertmanager's names for fields of a silence.
+#: Alertmanager's names for the fields of a silence.
 _ALERTMANAGER_FIELD_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
 
 
 class NewSilence(Body):
     """A new silence. Either an end or a duration is required.
 
-    The output of `amtool silence query --output json` is accepted as well.
+    The output of `amtool silence query --output json` is also accepted.
     """
 
     matchers: Annotated[Matchers, MATCHERS_SCHEMA] = Field(
-        description='Matchers such as `service="web", host=~"web.*"`, a list of such texts, or an '
-        "object of names and values. An alert has to match all of them."
+        description='Matchers as a string, such as `service="web", host=~"web.*"`, a list of such '
+        "strings, or an object that maps label names to values. An alert must match all of them."
     )
     comment: _Comment = ""
     starts_at: Annotated[
@@ -97,7 +97,10 @@ class NewSilence(Body):
     duration: Annotated[
         Duration | None,
         Option("--for"),
-        Field(description="Length of the silence, such as `30m` or `2h`, instead of `ends_at`."),
+        Field(
+            description="Length of the silence, such as `30m` or `2h`, as an alternative to "
+            "`ends_at`."
+        ),
     ] = None
 
     @model_validator(mode="before")
@@ -122,12 +125,14 @@ class SilenceChange(Body):
     duration: Annotated[
         Duration | None,
         Option("--for"),
-        Field(description="Time from now until the end, such as `2h`, instead of `ends_at`."),
+        Field(
+            description="Time from now until the end, such as `2h`, as an alternative to `ends_at`."
+        ),
     ] = None
 
 
 class SilenceQuery(PagedQuery):
-    """Parameters of a list of silences."""
+    """Query parameters for a list of silences."""
 
     order_by: str = Field(default="id", pattern="^(?:id|starts_at|ends_at)$")
     state: SilenceState | None = None
@@ -135,7 +140,7 @@ class SilenceQuery(PagedQuery):
 
 
 class PreviewQuery(Query):
-    """Matchers of the alerts to preview."""
+    """Query parameters for a preview of the alerts that a silence would mute."""
 
     matchers: Annotated[
         Matchers,
@@ -162,7 +167,7 @@ class SilencePreview(Resource):
     matchers: Matchers
     open_alerts: int
     recent_alerts: int = Field(
-        description="Number of matching alerts of the last seven days, open or not."
+        description="Number of matching alerts in the last seven days, including closed alerts."
     )
     looked_at: int = Field(description="Number of alerts that were compared, newest first.")
     is_complete: bool = Field(description="True if all alerts were compared.")
@@ -213,7 +218,7 @@ class FlapSettings(Resource):
     enabled: Annotated[
         bool,
         Option("--on/--off"),
-        Field(description="True to hold back repeated pages of flapping alerts."),
+        Field(description="True to hold back repeated pages about flapping alerts."),
     ] = True
     openings: int = Field(
         default=5,
@@ -239,17 +244,17 @@ class FlapSettings(Resource):
         default=0,
         ge=0,
         le=60,
-        description="Time after the end of an acknowledged alert in which a new alert continues "
-        "it, in minutes. The new alert pages only if it stays open for the same time. 0 to page "
-        "immediately.",
+        description="Number of minutes after the end of an acknowledged alert during which a new "
+        "alert continues that alert. The new alert pages only if it stays open for the same time. "
+        "0 to page immediately.",
     )
     holds_critical: Annotated[
         bool,
         Option("--hold-critical/--page-critical"),
-        Field(description="True to hold back repeated pages of critical alerts as well."),
+        Field(description="True to also hold back repeated pages about critical alerts."),
     ] = False
 
 
 @make_fields_optional
 class FlapSettingsChange(FlapSettings, Body):
-    """Changes to the settings; omitted fields are kept."""
+    """Changes to flap detection settings; omitted fields are kept."""

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import BOT
-from domain.core.labelled_enums import LabeledEnum
+from domain.core.labeled_enums import LabeledEnum
 from domain.oauth.personal_tokens.lists import is_personal_token_usable
 from models import Application, Bot, Group, PersonalAccessToken, Project, User
 

@@ -15,7 +15,7 @@ from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from domain.projects.bots import Maintainer, find_maintainers
 from domain.releases.changes import Change
 from domain.releases.usage.consumers import ConsumerKind, ConsumerView
-from domain.releases.usage.reading import AffectedUsage, UsagePeriod, find_instance_usage
+from domain.releases.usage.usage_reports import AffectedUsage, UsagePeriod, find_instance_usage
 from domain.releases.version import Release
 from models import ChangeNotice, User
 

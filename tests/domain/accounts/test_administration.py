@@ -33,7 +33,7 @@ from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsErro
 from domain.core.keyring import Keyring
 from models import Passkey, User
 from tests.support.database.work import work_in
-from tests.support.signing_in.password_rules import QUICK, RULES
+from tests.support.sign_in.password_rules import QUICK, RULES
 
 pytestmark = pytest.mark.one_database("sqlite")
 

@@ -11,7 +11,7 @@ from domain.accounts.passwords import (
     check_password_strength,
     hash_password,
 )
-from tests.support.signing_in.password_rules import QUICK
+from tests.support.sign_in.password_rules import QUICK
 
 RESERVED = frozenset({"oauth", "-"})
 

@@ -18,7 +18,7 @@ from domain.projects.bots import create_bot
 from domain.projects.creation import create_group
 from models import User
 from tests.support.accounts.namespaces import get_namespace
-from tests.support.signing_in.password_rules import QUICK, RULES
+from tests.support.sign_in.password_rules import QUICK, RULES
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 KEYRING = Keyring("a key that only tests have")

@@ -126,7 +126,9 @@ def actions(planned: IntakePlan) -> list[str]:
 
 
 def test_an_empty_batch_changes_nothing() -> None:
-    assert plan([], {}) == IntakePlan(new=(), bumps={}, reported={}, resolutions={}, outcomes=())
+    assert plan([], {}) == IntakePlan(
+        new=(), added_events={}, reported={}, resolutions={}, outcomes=()
+    )
 
 
 @pytest.mark.spec("I16")
@@ -154,7 +156,7 @@ def test_an_alert_that_opens_and_ends_in_a_batch_is_resolved() -> None:
 @pytest.mark.spec("I16", "I17")
 def test_an_alert_that_ends_and_begins_again_in_a_batch_is_new() -> None:
     planned = plan([firing(), recovery(), firing(), firing()], {DISK: OPEN})
-    assert planned.bumps == {70: 1}
+    assert planned.added_events == {70: 1}
     assert planned.resolutions == {70: EVENING}
     assert planned.new == (NewAlert(firing(), 2, None),)
     assert planned.outcomes == (
@@ -168,13 +170,13 @@ def test_an_alert_that_ends_and_begins_again_in_a_batch_is_new() -> None:
 @pytest.mark.spec("I16")
 def test_reports_of_an_open_alert_are_counted_together() -> None:
     planned = plan([firing(), firing(), firing()], {DISK: OPEN})
-    assert (planned.new, planned.bumps, planned.resolutions) == ((), {70: 3}, {})
+    assert (planned.new, planned.added_events, planned.resolutions) == ((), {70: 3}, {})
 
 
 @pytest.mark.spec("I17")
 def test_a_late_recovery_returns_the_resolved_alert() -> None:
     planned = plan([recovery()], {DISK: RESOLVED})
-    assert (planned.new, planned.bumps, planned.resolutions) == ((), {}, {})
+    assert (planned.new, planned.added_events, planned.resolutions) == ((), {}, {})
     assert planned.outcomes == (StoredAlertOutcome(70, 7, "Disk full", Action.UNCHANGED),)
 
 
@@ -218,7 +220,7 @@ def copy(start: datetime, title: str = "Disk full") -> IncomingAlert:
 @pytest.mark.spec("I16")
 def test_a_late_copy_is_counted_and_opens_no_alert() -> None:
     planned = plan([copy(NOON + timedelta(hours=1), "Old words")], {DISK: RESOLVED})
-    assert (planned.new, planned.bumps, planned.reported) == ((), {70: 1}, {})
+    assert (planned.new, planned.added_events, planned.reported) == ((), {70: 1}, {})
     assert planned.outcomes == (
         StoredAlertOutcome(70, 7, "Disk full", Action.LATE, ARRIVED_LATE_WARNING),
     )
@@ -347,7 +349,7 @@ def test_a_batch_has_the_same_result_as_its_items_one_by_one(
         shelf.take(item)
     planned = plan(batch, existing)
     stored = [
-        [planned.bumps.get(70, 0), planned.resolutions.get(70, alert.ended_at and "before")]
+        [planned.added_events.get(70, 0), planned.resolutions.get(70, alert.ended_at and "before")]
         for alert in existing.values()
     ]
     created = [[new.events, new.resolved_at] for new in planned.new]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from domain.core.errors import InvalidParametersError
 from domain.core.types.base import Body, Duration, make_fields_optional
-from domain.core.types.reading import validate_body
+from domain.core.types.validation import validate_body
 
 
 class _New(Body):

@@ -63,7 +63,7 @@ def test_a_ping_missed_during_an_interruption_is_due_again_after_it(
         assert decision.due_at == end + 65 * MINUTE
     else:
         assert decision.since == end + 65 * MINUTE
-    assert decision.unheard == unreachable
+    assert decision.interruption == unreachable
 
 
 @pytest.mark.parametrize("unreachable", [away(-60, -1), away(5, 54.9), away(65, 70)])
@@ -72,12 +72,12 @@ def test_an_interruption_without_an_expected_ping_is_no_excuse(
 ) -> None:
     decision = at(71, unreachable)
     assert (decision.problem, down_since(decision)) == (HeartbeatProblem.MISSED, 65)
-    assert decision.unheard is None
+    assert decision.interruption is None
 
 
 def test_no_ping_is_missed_during_an_interruption() -> None:
     decision = at(70, away(50, None))
-    assert (decision.state, decision.unheard) == (HeartbeatState.UP, None)
+    assert (decision.state, decision.interruption) == (HeartbeatState.UP, None)
     assert decision.due_at == NOON + 70 * MINUTE + timedelta(seconds=10)
 
 

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from sqlalchemy.orm import Session
 
-from domain.accounts.signing_in.sessions import RequestSource
+from domain.accounts.sign_in.sessions import RequestSource
 from domain.housekeeping.pruning import Retention, prune_expired_rows
 from domain.oauth.applications.refusals import (
     MAX_REQUESTS_PER_REASON,

@@ -23,7 +23,7 @@ from domain.projects.views import GroupView, Viewer
 from models import Alert, Group, Member
 from tests.support.accounts.memberships import all_members
 from tests.support.accounts.namespaces import find_member, get_namespace
-from tests.support.signing_in.password_rules import RULES
+from tests.support.sign_in.password_rules import RULES
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 NOBODY = Viewer(user_id=None)

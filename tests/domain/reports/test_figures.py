@@ -32,7 +32,7 @@ def test_last_night_is_in_the_time_zone_of_the_reader(
 ) -> None:
     moment, *expected = (datetime.fromisoformat(f"{each}Z") for each in (now, start, end))
     query = ReportQuery(period=ReportPeriod.NIGHT, time_zone=time_zone)
-    assert query.within(moment) == Period(*expected)
+    assert query.build_period(moment) == Period(*expected)
 
 
 def test_nine_of_ten_values_are_at_most_the_90th_percentile() -> None:
@@ -79,6 +79,6 @@ def test_a_noisy_rule_gets_a_proposal_with_its_reason(
     counted = NoisyRules([RankedRule(project_id=7, title="Disk full", fingerprints=1, pages=0)])
     for alert in opened(4, answered, **case):
         counted.count_alert(alert)
-    (rule,) = counted.rules({7: "acme/shop"})
+    (rule,) = counted.build_noisy_rules({7: "acme/shop"})
     assert (rule.project, rule.proposal) == ("acme/shop", proposal)
     assert figure in rule.reason

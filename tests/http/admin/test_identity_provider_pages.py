@@ -13,15 +13,15 @@ from tests.support.accounts.administration import at_work, fill_in, next_page, p
 from tests.support.accounts.people import database_of, settings_of, unique
 from tests.support.database.audit_log import events_with_subject
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.openid_provider import (
+from tests.support.sign_in.openid_provider import (
     CLIENT_SECRET,
     FakeProvider,
     add_provider,
     number_of,
     sign_in_through,
 )
-from tests.support.signing_in.provider_groups import new_group
-from tests.support.signing_in.second_factors import assert_signed_in
+from tests.support.sign_in.provider_groups import new_group
+from tests.support.sign_in.second_factors import assert_signed_in
 from tests.support.wire.html_forms import form_with
 
 PAGES = "/admin/identity_providers"

@@ -9,9 +9,9 @@ from tests.support.accounts.administration import root
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, unique
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.openid_provider import FakeProvider, sign_in_through
-from tests.support.signing_in.provider_groups import new_group
-from tests.support.signing_in.second_factors import assert_signed_in
+from tests.support.sign_in.openid_provider import FakeProvider, sign_in_through
+from tests.support.sign_in.provider_groups import new_group
+from tests.support.sign_in.second_factors import assert_signed_in
 
 pytestmark = pytest.mark.one_database("postgres")
 

@@ -33,7 +33,7 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.oauth.pushes import pushed
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.second_factors import code_of, give_app, give_code
+from tests.support.sign_in.second_factors import code_of, give_app, give_code
 from tests.support.wire.html_forms import form_with, submit
 
 #: State of a single-page application, with its own URL and all filters.

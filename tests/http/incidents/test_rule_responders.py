@@ -36,7 +36,7 @@ def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     assert shown(rule) == ["schedule:Primary", "user:alice"]
     for value, says in (
         ("user:nobody", '"nobody" is not a member who can see the alerts.'),
-        ("schedule:none", 'Schedule "none" not found here or in the groups above.'),
+        ("schedule:none", 'Schedule "none" not found here or in ancestor groups.'),
         ("channel:chat", "Responders must be users or schedules."),
         ("alice", '"alice" is not a target'),
     ):

@@ -116,7 +116,7 @@ def test_the_delivery_log_contains_bodies_over_the_limit(gatebell: LiveGatebell)
     [
         (
             *("http", "grafana.json", "type “Prometheus Alertmanager”"),
-            "looks like a webhook of Prometheus Alertmanager or Grafana",
+            "looks like a webhook from Prometheus Alertmanager or Grafana",
         ),
         (
             *("prometheus", "apprise.json", "type “HTTP Endpoint”"),

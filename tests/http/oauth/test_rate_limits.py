@@ -18,7 +18,7 @@ from domain.accounts.users import NewUser, create_user, get_user
 from domain.core.errors import NotFoundError
 from domain.core.randomness import random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
-from tests.support.signing_in.password_rules import RULES
+from tests.support.sign_in.password_rules import RULES
 from web.admin.settings import store_setting_text
 from web.extensions import db
 from web.http.work import unit_of_work

@@ -9,7 +9,7 @@ from flask import Flask
 from tests.support.accounts.people import alice, bob, make_application, make_user, signed_in
 from tests.support.oauth.oauth_wire import ask, server_application
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.second_factors import SECURITY, give_app, give_password
+from tests.support.sign_in.second_factors import SECURITY, give_app, give_password
 from web.http.endpoints import list_page_blueprints
 
 pytestmark = pytest.mark.one_database("sqlite")

@@ -33,7 +33,7 @@ SHOWN_ELSEWHERE = {
     "tokens-without-expiry": "tests/http/releases/test_tokens_without_expiry.py",
     "public-download-events": "tests/stories/gitlab/test_git.py",
     "tls-versions": "tests/operations/test_tls.py",
-    "api-rate-limits": "tests/plumbing/test_api_limits.py",
+    "api-rate-limits": "tests/web/test_api_limits.py",
 }
 
 

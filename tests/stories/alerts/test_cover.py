@@ -164,7 +164,7 @@ def test_a_user_can_be_on_call_in_addition_and_each_users_time_counts(
     # Only Carol gets an email, since no user lost a shift.
     (told,) = mails(night)
     assert told.recipient == "carol@people.example"
-    assert "in addition to others" in " ".join(told.text.split())
+    assert "in addition to other users" in " ".join(told.text.split())
     assert balance(night, *day) == ({"alice": 24, "bob": 6, "carol": 6}, 0)
     asked = {"from": wire(day[0]), "until": wire(day[1])}
     users = night.call("bob", "GET", "/balance", query_string=asked)["users"]

@@ -14,7 +14,7 @@ from domain.accounts.lifecycle.sign_up import SIGN_UP_LINK_PURPOSE as SIGN_UP
 from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME as SIGN_UP_LIFETIME
 from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Mail, User
-from tests.http.accounts.signing_in.test_forgotten_password import ask_for
+from tests.http.accounts.sign_in.test_forgotten_password import ask_for
 from tests.http.api.projects.test_invitations_api import invite
 from tests.support.accounts.administration import at_work, id_of, press, root
 from tests.support.accounts.people import (

@@ -37,7 +37,7 @@ def test_a_user_removed_from_a_rotation_gets_an_email_with_author_and_start(
     )
     said = " ".join(told.text.split())
     assert "olga removed you from the rotation Rotation 1." in said
-    assert "You have no more shifts there, starting Mon 2026-11-23 10:00." in said
+    assert "You have no shifts there from Mon 2026-11-23 10:00 on." in said
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
     # Users who stay in the rotation get no email about another order, time or name.
     assert put({"users": ["bob", "alice"], "handover_time": "10:00"}) == []

@@ -24,10 +24,10 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.documents.guides import guide_for_project
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.secrets_seen import SECRETS
-from tests.support.signing_in.identity_checks import check_in_an_hour
-from tests.support.signing_in.openid_provider import ask_to_sign_in, last_failure
-from tests.support.signing_in.provider_groups import role_in
-from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
+from tests.support.sign_in.identity_checks import check_in_an_hour
+from tests.support.sign_in.openid_provider import ask_to_sign_in, last_failure
+from tests.support.sign_in.provider_groups import role_in
+from tests.support.sign_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import forms_in, submit
 
 PASSWORD = "a password of the directory"

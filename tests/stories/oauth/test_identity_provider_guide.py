@@ -6,13 +6,13 @@ from tests.support.accounts.people import make_user, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.documents.guides import guide_for_project
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.openid_provider import (
+from tests.support.sign_in.openid_provider import (
     CLIENT_ID,
     CLIENT_SECRET,
     running_provider,
     sign_in_through,
 )
-from tests.support.signing_in.second_factors import assert_signed_in
+from tests.support.sign_in.second_factors import assert_signed_in
 
 
 def test_the_guide_sets_a_provider_up(gatebell: LiveGatebell) -> None:

@@ -23,10 +23,10 @@ from tests.support.accounts.people import (
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.service.ports import free_port
 from tests.support.service.secrets_seen import SECRETS
-from tests.support.signing_in.identity_checks import check_in_an_hour
-from tests.support.signing_in.openid_provider import ask_to_sign_in
-from tests.support.signing_in.provider_groups import role_in
-from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
+from tests.support.sign_in.identity_checks import check_in_an_hour
+from tests.support.sign_in.openid_provider import ask_to_sign_in
+from tests.support.sign_in.provider_groups import role_in
+from tests.support.sign_in.second_factors import assert_signed_in, is_signed_in
 from tests.support.wire.html_forms import forms_in, submit
 
 FOLDER = ROOT / "tests" / "stories" / "oidc_provider"

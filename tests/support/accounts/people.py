@@ -14,9 +14,9 @@ import requests
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
+from blueprints.accounts.sign_in.attempts import create_sign_in_and_redirect
 from domain.accounts.passwords import hash_password
-from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
+from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import ACTIVE, get_user
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_password
@@ -26,7 +26,7 @@ from domain.projects import creation
 from models import User
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
-from tests.support.signing_in.password_rules import QUICK
+from tests.support.sign_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_with, submit
 from web.extensions import db
 from web.http.transactions import allow_writes

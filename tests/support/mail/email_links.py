@@ -8,7 +8,7 @@ import requests
 from sqlalchemy import delete, select
 
 from domain.accounts.email_addresses import AccountMessageBuilder, request_address_change
-from domain.accounts.signing_in.actions import SignInLimits
+from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
 from models import Mail
@@ -25,7 +25,7 @@ from tests.support.mail.stored_texts import texts_to
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
 from tests.support.oauth.openid_wire import SCOPES, checked, openid_application, userinfo
 from tests.support.service.live import LiveGatebell
-from tests.support.signing_in.password_rules import QUICK
+from tests.support.sign_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 PROFILE = "/-/user_settings/profile"

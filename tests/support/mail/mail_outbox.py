@@ -13,7 +13,7 @@ from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_to
 from models import Mail, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.mail.stored_texts import stored_mails
-from tests.support.signing_in.password_rules import RULES
+from tests.support.sign_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.jobs.mail import queue_expiry_mail, send_mail
 from web.settings.reader import Settings

@@ -13,9 +13,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
-from blueprints.accounts.signing_in.attempts import create_sign_in_and_redirect
+from blueprints.accounts.sign_in.attempts import create_sign_in_and_redirect
 from domain.access.roles import Role
-from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
+from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
 from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.clients.applications import store_application
@@ -24,10 +24,10 @@ from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, c
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from domain.projects import creation
 from domain.projects.members import OPERATOR_VIEWER
-from domain.releases.usage.storing import Consumer, UsageShape
+from domain.releases.usage.call_counts import Consumer, UsageShape
 from models import AccessToken, CallCount, CallShape, InstanceSetting
 from tests.support.accounts.namespaces import get_namespace
-from tests.support.signing_in.password_rules import RULES
+from tests.support.sign_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.http.transactions import allow_writes
 from web.settings.reader import Settings

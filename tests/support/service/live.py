@@ -23,7 +23,7 @@ from sqlalchemy import Engine
 from app import create_app
 from tests.support.service.ports import free_port
 from tests.support.service.secrets_seen import SECRETS
-from tests.support.signing_in.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
+from tests.support.sign_in.password_rules import ENVIRONMENT as CHEAP_PASSWORDS
 from web.database.engine import open_engine
 from web.extensions import db
 from web.services import services

@@ -23,7 +23,7 @@ from domain.releases.checker.checker import NEWEST_RELEASE
 from domain.releases.checker.findings import CheckReport, Finding
 from domain.releases.listing import ChangeFilter, ReleaseChangeState
 from domain.releases.usage.consumers import ConsumerKind
-from domain.releases.usage.reading import AffectedUsage
+from domain.releases.usage.usage_reports import AffectedUsage
 from domain.releases.version import Release, parse_release
 from web.releases.rehearsal import Rehearsal
 from web.releases.schedule_view import ListedChange, build_change_url

@@ -4,8 +4,8 @@ from datetime import date, timedelta
 
 from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.passwords import HashCost, PasswordRules
+from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.sign_up import SIGN_UP_BY_DOMAIN, SIGN_UP_OFF, SignUpPolicy
-from domain.accounts.signing_in.actions import SignInLimits
 from web.settings.reader import Settings
 
 

@@ -1,1 +1,1 @@
-"""Types of contacts, one module each, which parse addresses and send messages."""
+"""Contact types, each in its own module, which parse addresses and send messages."""

@@ -1,4 +1,4 @@
-"""Contacts that are URLs of services that Apprise supports."""
+"""Contacts whose address is the URL of a service that Apprise supports."""
 
 from domain.paging.notifications.contact_types.base import (
     ContactAddress,
@@ -11,7 +11,7 @@ from domain.paging.notifications.contact_types.base import (
 
 
 class AppriseContactType(ContactType):
-    """A service that Apprise supports."""
+    """Contact type for services that Apprise supports."""
 
     name = "apprise"
     label, plural = "Other service", "Other services"
@@ -23,9 +23,9 @@ class AppriseContactType(ContactType):
     )
 
     def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
-        """Return the checked address of a URL.
+        """Validate a URL, and return its address.
 
-        Raise InvalidError if Apprise cannot read it.
+        Raise InvalidError if Apprise does not support the URL.
         """
         found = read_url(text)
         return ContactAddress(type=self, clear=text, shown=found.shown, lane=found.lane)
@@ -35,7 +35,7 @@ class AppriseContactType(ContactType):
         means.prepare_apprise()
 
     def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
-        """Send a message to a URL."""
+        """Send a message to an Apprise URL."""
         return means.send_by_apprise(delivery.address, delivery.content)
 
 

@@ -1,4 +1,4 @@
-"""Base class of the types of contacts, and the interfaces that they use."""
+"""Base class for contact types, and the interfaces that contact types use."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from domain.paging.notifications.messages import MessageContent
 
 @dataclass(frozen=True, kw_only=True)
 class ContactAddress:
-    """A checked address, and the part of it that may be shown."""
+    """A valid address, and the part of the address that may be shown."""
 
     type: "ContactType"
     clear: str = field(repr=False)
@@ -43,16 +43,16 @@ class SendProblem(NamedTuple):
     reason: str
     #: Response of the service, for users who may see the contact.
     words: str = ""
-    #: True if retrying is useless.
+    #: True if a retry cannot succeed.
     is_final: bool = False
-    #: True if no email can be sent at all, to any address.
+    #: True if email cannot be sent to any address.
     is_of_all_mail: bool = False
-    #: True if the message may have arrived although no answer came.
+    #: True if the message may have arrived although no response was received.
     may_have_arrived: bool = False
 
 
 class UrlService(NamedTuple):
-    """The properties of a URL that Apprise can read."""
+    """The properties of a URL that Apprise supports."""
 
     #: Name of the service, such as Slack.
     name: str
@@ -63,7 +63,7 @@ class UrlService(NamedTuple):
 
 
 class UrlReader(Protocol):
-    """Function that parses URLs without the network."""
+    """Function that parses URLs without network access."""
 
     def __call__(self, url: str, /) -> UrlService:
         """Return the service of a URL.
@@ -85,7 +85,7 @@ class ContactTransports(Protocol):
         ...
 
     def prepare_apprise(self) -> None:
-        """Start the environment of Apprise in advance, since this takes a moment."""
+        """Start the Apprise process in advance, since the start takes a moment."""
         ...
 
 
@@ -94,19 +94,19 @@ class ContactType(ABC):
 
     #: Name in the database, the API and commands; at most 16 characters.
     name: ClassVar[str]
-    #: Singular and plural label on pages.
+    #: Singular and plural labels on web pages.
     label: ClassVar[str]
     plural: ClassVar[str]
-    #: Noun phrase for addresses, which follows “Enter”, and an example.
+    #: Noun phrase for addresses that follows the word “Enter”, and an example of an address.
     address_words: ClassVar[str]
     example: ClassVar[str]
-    #: Sentence about the services that the type reaches.
+    #: Sentence about the services that receive messages through this type.
     help: ClassVar[str]
-    #: Name for any contact of this type in texts about pages. None if its label is used.
+    #: Name for contacts of this type in texts about pages. None if texts use the contact's label.
     generic_name: ClassVar[str | None] = None
-    #: True if messages go through the mail server of the instance. Such messages wait until a
-    #: server is configured. Failures may be caused by the server rather than the contact. The
-    #: server's response may be shown to the user who entered the address.
+    #: True if messages are sent through the mail server of the instance. Such messages wait until a
+    #: mail server is configured. Failures may be caused by the mail server rather than the contact.
+    #: The server's response may be shown to the user who added the address.
     uses_mail_server: ClassVar[bool] = False
 
     def accepts_text(self, text: str) -> bool:
@@ -116,13 +116,13 @@ class ContactType(ABC):
 
     @abstractmethod
     def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
-        """Return the address of a text, checked without the network.
+        """Validate and return an address, without network access.
 
         Raise InvalidError if the text is not an address of this type.
         """
 
     def prepare(self, means: ContactTransports) -> None:  # noqa: B027 - most types need nothing
-        """Prepare for messages that follow soon, if this takes a moment."""
+        """Prepare for messages that will be sent soon, if the preparation takes a moment."""
 
     @abstractmethod
     def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:

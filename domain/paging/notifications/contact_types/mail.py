@@ -16,7 +16,7 @@ EMAIL_LANE = "email"
 
 
 class EmailContactType(ContactType):
-    """Email through the mail server of the instance."""
+    """Contact type for email that is sent through the mail server of the instance."""
 
     name = "email"
     label = plural = "Email"
@@ -31,7 +31,7 @@ class EmailContactType(ContactType):
         return "://" not in text
 
     def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
-        """Return a checked email address.
+        """Validate and return an email address.
 
         Raise InvalidError if the text is not an email address.
         """
@@ -43,7 +43,7 @@ class EmailContactType(ContactType):
         return means.send_mail(
             ClaimedEmail(
                 id=delivery.attempt_id,
-                # The key is the same for each attempt, so that clients recognize duplicates.
+                # The key is the same for each attempt, so that email clients recognize duplicates.
                 key=f"page {delivery.attempt_id}",
                 recipient=delivery.address,
                 subject=delivery.content.subject,
@@ -58,7 +58,7 @@ EMAIL = EmailContactType()
 
 
 def parse_email_address(text: str) -> ContactAddress:
-    """Return a checked email address.
+    """Validate and return an email address.
 
     Raise InvalidError if the text is not an email address.
     """

@@ -1,4 +1,4 @@
-"""Registry of the types of contacts."""
+"""Registry of contact types."""
 
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contact_types.apprise import APPRISE
@@ -9,12 +9,12 @@ from domain.paging.notifications.contact_types.mail import EMAIL
 CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE)
 _BY_NAME = {each.name: each for each in CONTACT_TYPES}
 CONTACT_TYPE_NAMES = tuple(_BY_NAME)
-#: Phrase for all kinds of addresses, which follows “Enter”.
+#: Noun phrase for all kinds of addresses that follows the word “Enter”.
 ADDRESS_WORDS = " or ".join(each.address_words for each in CONTACT_TYPES)
 
 
 def get_contact_type(name: str) -> ContactType:
-    """Return the type with a name.
+    """Return the contact type with the given name.
 
     Raise InvalidError if there is no such type.
     """
@@ -26,11 +26,11 @@ def get_contact_type(name: str) -> ContactType:
 
 
 def guess_contact_type(chosen: ContactType, text: str) -> ContactType:
-    """Return the chosen type, or a type that fits the address if the chosen type cannot."""
+    """Return the chosen type, or another type if the chosen type does not accept the address."""
     others = (each for each in CONTACT_TYPES if each.accepts_text(text))
     return chosen if chosen.accepts_text(text) else next(others, chosen)
 
 
 def get_default_contact_type(mail_url: str) -> ContactType:
-    """Return the first type that this instance can send to."""
+    """Return the first contact type to which this instance can send messages."""
     return next(each for each in CONTACT_TYPES if mail_url or not each.uses_mail_server)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from domain.core.database.paging import PageResult, fetch_list_page
 from domain.core.errors import QueryError
 from domain.core.types.base import PagedQuery
-from domain.core.types.reading import validate_query
+from domain.core.types.validation import validate_query
 
 
 class Base(DeclarativeBase):

@@ -218,12 +218,12 @@ def test_parts_of_a_period_match_the_whole_period(
     for span in whole:
         users = list(span.user_ids)
         assert len(users) == len(set(users))
-        assert all(asked.has(user_id, span.start) for user_id in users)
+        assert all(asked.can_be_on_call(user_id, span.start) for user_id in users)
         present = [
             each
             for each in asked.overrides
             if each.during.start <= span.start < each.during.end
-            and asked.has(each.user_id, span.start)
+            and asked.can_be_on_call(each.user_id, span.start)
         ]
         if present:
             assert users == [present[-1].user_id]
@@ -267,7 +267,9 @@ def test_an_override_of_one_user_keeps_the_other_users_on_call() -> None:
     ]
     # A cover by a former member has no effect.
     left = replace(
-        asked, overrides=(cover,), times={CAROL: (Period(LONG_AGO, berlin("2026-11-03 12:00")),)}
+        asked,
+        overrides=(cover,),
+        eligible_periods={CAROL: (Period(LONG_AGO, berlin("2026-11-03 12:00")),)},
     )
     assert local_spans(left, "2026-11-03 09:00", "2026-11-03 15:00") == [
         ("Tue 03 09:00", "Tue 03 12:00", [BOB, CAROL]),

@@ -58,12 +58,12 @@ def test_the_night_of_the_change_is_an_hour_longer() -> None:
 def test_a_current_window_is_found_until_it_ends() -> None:
     times = window("2026-12-06T23:00", 4, "FREQ=WEEKLY;BYDAY=SU", "UTC")
     begin = datetime(2026, 12, 13, 23, tzinfo=UTC)
-    assert times.at(begin - timedelta(seconds=1)) is None
+    assert times.find_occurrence_at(begin - timedelta(seconds=1)) is None
     for moment in (begin, begin + 4 * HOUR - timedelta(seconds=1)):
-        found = times.at(moment)
+        found = times.find_occurrence_at(moment)
         assert found is not None
         assert (found.starts_at, found.ends_at) == (begin, begin + 4 * HOUR)
-    assert times.at(begin + 4 * HOUR) is None
+    assert times.find_occurrence_at(begin + 4 * HOUR) is None
 
 
 def test_the_first_and_last_moment_are_known() -> None:
@@ -92,7 +92,7 @@ def test_times_out_of_range_and_windows_without_an_end_are_rejected(
     times: WindowTimes, field: str
 ) -> None:
     with pytest.raises(InvalidError) as refused:
-        times.check()
+        times.check_times()
     assert refused.value.field == field
 
 
@@ -136,6 +136,6 @@ def test_occurrences_are_in_order_and_at_their_local_time(
             hour=start.hour, minute=start.minute
         )
         assert exists in {timedelta(), HOUR, HOUR / 2}
-        in_force = times.at(each.starts_at)
+        in_force = times.find_occurrence_at(each.starts_at)
         assert in_force is not None
         assert in_force.starts_at <= each.starts_at

@@ -211,7 +211,7 @@ def test_an_invalid_webhook_is_rejected_with_the_reason(shop: Shop) -> None:
         assert words in shop.call.refused("POST", json=given), given
 
 
-# tests/plumbing/outgoing/test_addresses.py tests all addresses that are not public.
+# tests/web/outgoing/test_addresses.py tests all addresses that are not public.
 @pytest.mark.long
 def test_a_webhook_cannot_have_a_private_address(shop: Shop) -> None:
     for url in ("http://169.254.169.254/latest/meta-data/", "http://0x0a.1.2.3/"):

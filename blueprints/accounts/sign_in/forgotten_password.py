@@ -1,0 +1,129 @@
+"""Password reset: the request for a link, and the page that the link opens.
+
+Mail scanners follow links, so only the form's POST changes anything.
+"""
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+
+from blueprints.accounts.sign_in.attempts import get_requested_page
+from domain.accounts.lifecycle import password_reset
+from domain.accounts.lifecycle.own_account import find_granted_access
+from domain.accounts.types import PasswordBody
+from domain.accounts.users import UserView
+from domain.core.errors import NotFoundError, TooManyAttemptsError
+from forms.account import NewPasswordForm
+from forms.sign_in import ForgottenPasswordForm
+from web.access.decorators import open_to_anyone
+from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import redirect_outdated_form, redirect_to_form_page
+from web.http.work import unit_of_work
+from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
+from web.services import settings
+
+forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
+
+_LINK_SENT_MESSAGE = (
+    "If this account exists, a link was sent to its email address. The link is valid for one hour."
+)
+
+
+@forgotten_password.get("/new")
+@open_to_anyone
+def ask() -> ResponseReturnValue:
+    """Show the form that asks for the account."""
+    return _render_login_form(ForgottenPasswordForm(formdata=None))
+
+
+@forgotten_password.post("/new")
+@open_to_anyone
+@redirect_outdated_form(redirect_to_form_page)
+def send_link() -> ResponseReturnValue:
+    """Send a link, and show the same message whether or not the account exists."""
+    form = ForgottenPasswordForm()
+    if not form.validate_on_submit():
+        return _render_login_form(form), 422
+    try:
+        password_reset.send_reset_link(unit_of_work(), form.login.data or "")
+    except TooManyAttemptsError as error:
+        form.add_error("login", str(error))
+        return _render_login_form(form), 429, {"Retry-After": str(error.retry_after)}
+    flash(_LINK_SENT_MESSAGE)
+    return redirect(url_for("sessions.sign_in", next=get_requested_page() or None))
+
+
+@forgotten_password.get("/<sealed>")
+@open_to_anyone
+def choose(sealed: str) -> ResponseReturnValue:
+    """Show the form for the new password."""
+    try:
+        account = password_reset.get_account_for_reset_link(unit_of_work(), *_unseal_link(sealed))
+    except NotFoundError as error:
+        return _redirect_to_login_form(error)
+    return _render_password_form(NewPasswordForm(formdata=None), sealed, account)
+
+
+@forgotten_password.post("/<sealed>")
+@open_to_anyone
+@redirect_outdated_form(redirect_to_form_page)
+def set_password(sealed: str) -> ResponseReturnValue:
+    """Set the new password and redirect to the sign-in page."""
+    form = NewPasswordForm()
+    try:
+        account = password_reset.get_account_for_reset_link(unit_of_work(), *_unseal_link(sealed))
+        is_done = form.run_if_valid(lambda: _set_password(sealed, form))
+    except NotFoundError as error:
+        return _redirect_to_login_form(error)
+    if not is_done:
+        return _render_password_form(form, sealed, account)
+    flash(f"Password of @{account.username} changed. Sign in with your new password.")
+    return redirect(url_for("sessions.sign_in"))
+
+
+def _set_password(sealed: str, form: NewPasswordForm) -> bool:
+    password_reset.set_password_by_link(
+        unit_of_work(), *_unseal_link(sealed), form.read(PasswordBody)
+    )
+    return True
+
+
+def _unseal_link(sealed: str) -> tuple[int, str]:
+    """Return the user id and the stamp from a link.
+
+    Raise NotFoundError if the link is expired or incomplete.
+    """
+    try:
+        user_id, stamp = unseal(
+            sealed,
+            purpose=password_reset.RESET_LINK_PURPOSE,
+            lifetime=password_reset.RESET_LINK_LIFETIME,
+        )
+    except BrokenSealError as error:
+        message = "This link has expired or is incomplete. Request a new one."
+        raise NotFoundError(message) from error
+    return int(user_id), str(stamp)
+
+
+def _redirect_to_login_form(error: NotFoundError) -> ResponseReturnValue:
+    flash(str(error), "warning")
+    return redirect(url_for("forgotten_password.ask"))
+
+
+def _render_login_form(form: ForgottenPasswordForm) -> str:
+    return render_template(
+        "sessions/forgotten_password.html", form=form, sends_mail=bool(settings().mail_url)
+    )
+
+
+def _render_password_form(
+    form: NewPasswordForm, sealed: str, account: UserView
+) -> ResponseReturnValue:
+    page = render_template(
+        "sessions/new_password.html",
+        form=form,
+        sealed=sealed,
+        account=account,
+        minimum=settings().password_min_length,
+        **find_granted_access(unit_of_work(), account.id),
+    )
+    return page, 422 if form.errors else 200, SECRET_URL_HEADERS

@@ -1,0 +1,156 @@
+"""The second-factor check after the password: app code, recovery code or passkey."""
+
+from flask import flash, redirect, render_template, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+
+from blueprints.accounts.sign_in.attempts import (
+    create_sign_in_and_redirect,
+    get_device_ids,
+    get_next_url,
+    get_requested_page,
+)
+from domain.accounts.factors.passkeys import InvalidPasskeyError, build_second_factor_options
+from domain.accounts.factors.second_factors import get_second_factors
+from domain.accounts.sign_in import actions as sign_in_actions
+from domain.accounts.sign_in.actions import WrongCodeError
+from domain.accounts.sign_in.sessions import get_passkey_method
+from domain.accounts.users import lock_account_row
+from domain.core.errors import InvalidError, TooManyAttemptsError
+from forms.sign_in import CodeForm, PasskeyResponseForm
+from web.access.decorators import open_to_anyone
+from web.access.return_urls import shorten_address
+from web.extensions import db
+from web.http.endpoints import PageBlueprint
+from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
+from web.http.work import unit_of_work
+from web.sealing.sign_ins import (
+    PendingSignIn,
+    consume_pending_sign_in,
+    find_pending_sign_in,
+    find_relying_party,
+    get_relying_party,
+    store_challenge,
+    take_passkey_response,
+)
+
+two_factor = PageBlueprint(
+    "two_factor", __name__, url_prefix="/users/two_factor", leads_to_applications=True
+)
+
+
+@two_factor.get("")
+@open_to_anyone
+def enter() -> ResponseReturnValue:
+    """Show the form for the second factor."""
+    pending = find_pending_sign_in()
+    return _render_form(CodeForm(formdata=None), pending) if pending else _restart_sign_in()
+
+
+def _redirect_to_second_factor_step() -> ResponseReturnValue:
+    """Redirect to this step, which redirects again if there is nothing left to check."""
+    flash(OUTDATED_FORM_MESSAGE, "warning")
+    next_page = shorten_address(get_requested_page())
+    return redirect(url_for("two_factor.enter", next=next_page or None), code=303)
+
+
+@two_factor.post("")
+@open_to_anyone
+@redirect_outdated_form(_redirect_to_second_factor_step)
+def check_code() -> ResponseReturnValue:
+    """Check an app code or a recovery code."""
+    pending, form = find_pending_sign_in(), CodeForm()
+    if pending is None:
+        return _restart_sign_in()
+    if not form.validate_on_submit():
+        return _render_form(form, pending), 422
+    try:
+        user_id, typed = pending.user.id, form.code.data or ""
+        sign_in_actions.check_second_factor_code(
+            unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
+        )
+    except (InvalidError, TooManyAttemptsError) as error:
+        return _render_error(form, pending, error)
+    return _complete_pending_sign_in(pending, "otp")
+
+
+@two_factor.post("/passkey.json")
+@open_to_anyone
+def ask_for_passkey() -> ResponseReturnValue:
+    """Return the options to authenticate with a passkey of the user."""
+    pending = find_pending_sign_in()
+    if pending is None:
+        return {"message": "Your sign-in has expired. Reload the page and sign in again."}, 403
+    ceremony = build_second_factor_options(
+        pending.user.id, get_relying_party(), session=db.session()
+    )
+    return store_challenge(ceremony, purpose=_format_challenge_purpose(pending))
+
+
+@two_factor.post("/passkey")
+@open_to_anyone
+@redirect_outdated_form(_redirect_to_second_factor_step)
+def check_passkey() -> ResponseReturnValue:
+    """Check a passkey."""
+    pending, form = find_pending_sign_in(), CodeForm(formdata=None)
+    if pending is None:
+        return _restart_sign_in()
+    try:
+        reply = take_passkey_response(
+            PasskeyResponseForm().credential.data or "", purpose=_format_challenge_purpose(pending)
+        )
+        assertion = sign_in_actions.check_second_factor_passkey(
+            unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
+        )
+    except (InvalidPasskeyError, TooManyAttemptsError) as error:
+        return _render_error(form, pending, error)
+    return _complete_pending_sign_in(pending, get_passkey_method(assertion))
+
+
+def _format_challenge_purpose(pending: PendingSignIn) -> str:
+    return f"second factor {pending.number}"
+
+
+def _find_device_id(pending: PendingSignIn) -> str | None:
+    return get_device_ids().get(pending.user.id)
+
+
+def _complete_pending_sign_in(pending: PendingSignIn, method: str) -> ResponseReturnValue:
+    """Sign in, unless the pending sign-in was already used or has ended in the meantime."""
+    lock_account_row(pending.user.id, session=db.session())
+    if find_pending_sign_in() is None or not consume_pending_sign_in(pending):
+        return _restart_sign_in()
+    return create_sign_in_and_redirect(pending.first.with_second_factor(method))
+
+
+def _restart_sign_in() -> ResponseReturnValue:
+    if current_user.is_authenticated:
+        return redirect(get_next_url())  # the user went back after completing both steps
+    flash(
+        "Sign in again. Two-factor authentication has to be completed within ten minutes.",
+        "warning",
+    )
+    return redirect(url_for("sessions.sign_in", next=get_requested_page() or None))
+
+
+def _render_error(
+    form: CodeForm, pending: PendingSignIn, error: InvalidError | TooManyAttemptsError
+) -> ResponseReturnValue:
+    if isinstance(error, TooManyAttemptsError):
+        form.add_error("code", str(error))
+        return _render_form(form, pending), 429, {"Retry-After": str(error.retry_after)}
+    if isinstance(error, WrongCodeError | InvalidPasskeyError):
+        form.code.data = ""  # a used code cannot be corrected
+    form.add_error(error.field, str(error))
+    return _render_form(form, pending), 422
+
+
+def _render_form(form: CodeForm, pending: PendingSignIn) -> str:
+    factors = get_second_factors(pending.user.id, session=db.session())
+    return render_template(
+        "sessions/two_factor.html",
+        form=form if factors.has_app else form.without_app(),
+        username=pending.user.username,
+        has_app=factors.has_app,
+        has_passkeys=bool(factors.passkeys) and find_relying_party() is not None,
+    )

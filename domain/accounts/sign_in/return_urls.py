@@ -1,0 +1,50 @@
+"""Return URLs for sign-in that are too long to be part of another URL.
+
+The path with its query is stored in the database, and the browser carries a handle. Anyone can send
+a browser to a long URL, so each network can store only a limited number of them.
+"""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.core.ip_addresses import get_client_network
+from domain.core.keyring import Keyring
+from domain.core.randomness import random_hex
+from models import KeptPage
+
+#: Time for a sign-in with a second factor, a new password or an identity provider.
+RETURN_URL_LIFETIME = timedelta(hours=1)
+#: Maximum number of characters of a stored path with its query.
+MAX_RETURN_URL_LENGTH = 32_768
+_MAX_STORED_URLS, _LIMIT_WINDOW = 300, timedelta(minutes=10)
+
+
+def store_return_url(
+    path: str, *, address: str | None, session: Session, keyring: Keyring, now: datetime
+) -> str:
+    """Store a path and return its handle.
+
+    Raise TooManyAttemptsError above the network's limit.
+    """
+    subject = f"kept pages, address {get_client_network(address or '')}"
+    limit = AttemptLimit(subject=subject, attempts=_MAX_STORED_URLS, window=_LIMIT_WINDOW)
+    claim_attempt(limit, session=session, keyring=keyring, now=now)
+    handle = random_hex(16)
+    session.add(
+        KeptPage(digest=keyring.digest(handle), path=path, expires_at=now + RETURN_URL_LIFETIME)
+    )
+    return handle
+
+
+def find_return_url(
+    handle: str, *, session: Session, keyring: Keyring, now: datetime
+) -> str | None:
+    """Return the stored path of a handle, or None if it is unknown or has expired."""
+    return session.scalar(
+        select(KeptPage.path).where(
+            KeptPage.digest.in_(keyring.digests(handle)), KeptPage.expires_at > now
+        )
+    )

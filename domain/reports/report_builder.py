@@ -1,0 +1,122 @@
+"""Builds the report for a project or group and a period from stored data."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from domain.access.actor import UnitOfWork
+from domain.alerts.listing.types import build_alert_url, build_incident_url
+from domain.paging.escalations.page_status import find_contact_outcomes
+from domain.paging.escalations.steps import TargetKind, format_target
+from domain.paging.escalations.types import ContactOutcome
+from domain.paging.on_call.schedule_values import Period
+from domain.projects.views import ProjectOrGroup, ProjectView
+from domain.reports import rows
+from domain.reports.figures import ReportFigures, find_first_answer
+from domain.reports.handoff_notes import find_notes_in_period
+from domain.reports.noise import MAX_RULES, MIN_OPENINGS, NoisyRules
+from domain.reports.rows import ListedPage, ReportFilter
+from domain.reports.scope import ReportScope, find_report_scope
+from domain.reports.types import MAX_LISTED_PAGES, Report, ReportedPage
+
+
+def build_on_call_report(
+    work: UnitOfWork, holder: ProjectOrGroup, within: Period, time_zone: str
+) -> Report:
+    """Return the report for a period."""
+    scope, session = find_report_scope(work, holder), work.session
+    wanted = ReportFilter(project_ids=tuple(scope.projects), within=within)
+    ranked = rows.rank_rules(wanted, least_openings=MIN_OPENINGS, most=MAX_RULES, session=session)
+    figures, noisy = ReportFigures(time_zone), NoisyRules(ranked)
+    for alert in rows.read_alerts(wanted, session=session):
+        figures.count_alert(alert)
+        noisy.count_alert(alert)
+    for alert, paged_at in rows.read_paged_alerts(wanted, session=session):
+        figures.count_answer(alert, paged_at)
+    for incident, paged_at in rows.read_paged_incidents(wanted, session=session):
+        figures.count_answer(incident, paged_at)
+    for page in rows.read_pages(wanted, session=session):
+        figures.count_page(page)
+    totals = figures.build_totals()
+    last = rows.read_last_pages(wanted, MAX_LISTED_PAGES, session=session)
+    return Report(
+        project=None if holder.is_group else holder.path,
+        group=holder.path if holder.is_group else None,
+        projects_left_out=[*scope.left_out],
+        starts_at=within.start,
+        ends_at=within.end,
+        time_zone=time_zone,
+        totals=totals,
+        pages=_build_pages(work, scope, last),
+        # A page may be queued while the report is being built.
+        earlier_pages=max(totals.pages - len(last), 0),
+        times=figures.build_response_times(),
+        people=figures.build_user_figures(),
+        hours=figures.count_pages_by_hour(),
+        noisy_rules=noisy.build_noisy_rules(
+            {each.id: each.path for each in scope.projects.values()}
+        ),
+        handover_notes=find_notes_in_period(work, holder, tuple(scope.projects), within),
+    )
+
+
+def read_all_pages(
+    work: UnitOfWork, holder: ProjectOrGroup, within: Period
+) -> Iterator[ReportedPage]:
+    """Yield all pages in a period lazily, in chronological order."""
+    scope = find_report_scope(work, holder)
+    wanted = ReportFilter(project_ids=tuple(scope.projects), within=within)
+    return _read_pages(work, scope, rows.find_page_numbers(wanted, session=work.session))
+
+
+def _read_pages(work: UnitOfWork, scope: ReportScope, ids: Sequence[int]) -> Iterator[ReportedPage]:
+    for start in range(0, len(ids), rows.BATCH_SIZE):
+        some = list(ids[start : start + rows.BATCH_SIZE])
+        try:
+            pages = _build_pages(work, scope, rows.list_pages(some, session=work.session))
+        finally:
+            # Release the connection, so that a slow or disconnected client does not block it.
+            work.session.close()
+        yield from pages
+
+
+def _build_pages(
+    work: UnitOfWork, scope: ReportScope, pages: Sequence[ListedPage]
+) -> list[ReportedPage]:
+    batches = {each.batch_id for each in pages if each.batch_id is not None}
+    contacts = find_contact_outcomes(batches, session=work.session)
+    return [
+        _build_page(
+            work, scope.projects[each.alert.project_id], each, contacts.get(each.batch_id or 0)
+        )
+        for each in pages
+    ]
+
+
+def _build_page(
+    work: UnitOfWork,
+    project: ProjectView,
+    page: ListedPage,
+    contacts: Iterable[ContactOutcome] | None,
+) -> ReportedPage:
+    is_channel = page.channel_id is not None
+    name = format_target(TargetKind.CHANNEL, page.channel) if is_channel else None
+    url = build_incident_url if page.alert.is_incident else build_alert_url
+    return ReportedPage(
+        at=page.at,
+        project=project.path,
+        alert_iid=None if page.alert.is_incident else page.alert.iid,
+        incident_iid=page.alert.iid if page.alert.is_incident else None,
+        title=page.alert.title,
+        severity=page.alert.severity,
+        user=page.user,
+        name=name or format_target(TargetKind.USER, page.user),
+        state=page.state,
+        contacts=tuple(contacts or ()),
+        accepted_at=page.accepted_at,
+        answer=find_first_answer(page.alert, page.at),
+        escalation_policy=page.policy,
+        route=page.route,
+        round=page.round,
+        step=page.step,
+        asked_by=page.asked_by,
+        web_url=url(project.path, page.alert.iid, work.settings.base_url),
+    )

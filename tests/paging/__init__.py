@@ -1,0 +1,1 @@
+"""Paging: escalations and notifications, with a database and without a server."""

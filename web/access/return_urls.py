@@ -1,0 +1,75 @@
+"""Return addresses inside other URLs: a long address is stored and replaced by a handle.
+
+The sign-in page, the second factor, identity providers and the session carry the address of the
+requested page. Inside another URL, a long address would exceed the limits of a request.
+"""
+
+from flask import request, url_for
+from sqlalchemy.orm import Session
+
+from domain.accounts.sign_in.return_urls import (
+    MAX_RETURN_URL_LENGTH,
+    find_return_url,
+    store_return_url,
+)
+from domain.core.errors import DomainError
+from web.extensions import db
+from web.http.transactions import allow_writes, can_session_write, defer_transaction
+from web.services import now, services
+
+#: Maximum length of an address in characters. Quoted inside another URL, it may become three times
+#: as long. The session cookie also has room for it.
+_MAX_NESTED_LENGTH = 1_500
+#: Parameter of /oauth/authorize with the handle of the actual parameters.
+STORED_REQUEST_PARAMETER = "kept"
+
+
+class AddressTooLongError(DomainError):
+    """Error for an address that is too long to be stored."""
+
+    def __init__(self) -> None:
+        """Set the message."""
+        super().__init__(
+            f"The request is too long. It can have at most {MAX_RETURN_URL_LENGTH:,} characters."
+        )
+
+
+def shorten_address(path: str) -> str:
+    """Return an address that leads to `path` and fits into another URL.
+
+    Raise AddressTooLongError if the path is too long to be stored. Raise TooManyAttemptsError if a
+    network stores too many addresses.
+    """
+    if len(path) <= _MAX_NESTED_LENGTH:
+        return path
+    if len(path) > MAX_RETURN_URL_LENGTH:
+        raise AddressTooLongError
+    handle = _store_address(path)
+    if path.partition("?")[0] == url_for("authorize.consent"):
+        # It may be too long for any URL, so no redirect can lead there.
+        return url_for("authorize.consent", kept=handle)
+    return url_for("sessions.go_on", handle=handle)
+
+
+def find_stored_address(handle: str) -> str | None:
+    """Return the address that is stored under a handle, or None if it has expired."""
+    return find_return_url(handle, session=db.session(), keyring=services().keyring, now=now())
+
+
+def _store_address(path: str) -> str:
+    if can_session_write():
+        return _insert_address(path, db.session())
+    # The request only reads, and may have begun to, so the row is written in a separate session.
+    handles: list[str] = []
+
+    def write(session: Session) -> None:
+        allow_writes()
+        handles.append(_insert_address(path, session))
+
+    defer_transaction(write)()
+    return handles[0]
+
+
+def _insert_address(path: str, session: Session) -> str:
+    address, keyring = request.remote_addr, services().keyring
+    return store_return_url(path, address=address, session=session, keyring=keyring, now=now())
