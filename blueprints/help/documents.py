@@ -55,6 +55,8 @@ _TOPIC_PATTERN = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): (.+)$")
 #: Base URLs of an installation, as documents write them.
 _BASE_URL_PATTERN = (
     r"https://gate\.example(?![\w-]|\.\w)|https://gatebell\.example\.com(?![\w-]|\.\w)"
+    # Proxies and checks of a single host use the loopback address itself.
+    r"|(?<!proxy_pass )http://127\.0\.0\.1:8000(?!\d|/readyz)"
 )
 _EXAMPLE_CALLBACK = "https://app.example/callback"
 _EXAMPLE_PROJECT = "acme/shop"

@@ -111,7 +111,7 @@ OUTPUT_DESCRIPTIONS = {
     "repositories backup": "`written`, `empty`",
     "repositories restore": "`restored`, `kept`, `missing`",
     "repositories remove-orphans": "`removed`",
-    "upgrade-check": "`effects`; the exit status is 1 if there are any",
+    "upgrade-check": "`migration`, `effects`; the exit status is 1 if there are any",
     "prune": "the number of removed rows of each kind",
     "audit verify": "`intact`, `events`, `unsealed`, `seals`, `head`, and `faults`, if any",
     "registry configuration": "`configuration`, `bundle`",

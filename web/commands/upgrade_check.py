@@ -51,7 +51,7 @@ def upgrade_check() -> None:
     with convert_database_errors(), db.engine.connect() as connection:
         found = [*_find_schema_problem(connection)] or [*_list_effects(connection, settings)]
     listed = [each._asdict() for each in found]
-    print_result({"release": get_newest_known_revision(), "effects": listed})
+    print_result({"migration": get_newest_known_revision(), "effects": listed})
     sys.exit(1 if listed else 0)
 
 

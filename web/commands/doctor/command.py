@@ -41,7 +41,6 @@ from web.commands.doctor.host_checks import (
     check_backups,
     check_disk,
     check_git,
-    check_last_backup,
     check_memory,
 )
 from web.commands.doctor.results import (
@@ -518,6 +517,5 @@ _DOCTOR_CHECKS = (
     DoctorCheck("rate limits", check_rate_limit_store, needs_database=False),
     DoctorCheck("rate limits", check_separate_rate_limits),
     DoctorCheck("backups", check_backups),
-    DoctorCheck("backups", check_last_backup),
     DoctorCheck("git", check_git, needs_database=False),
 )
