@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session, aliased
 from domain.alerts.change_feed import AlertChangeBacklog, Follower, find_change_backlog
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.listing.status_notes import find_status_notes
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
+from domain.paging.escalations.escalation_history import describe_end, has_unreached_round
 from domain.paging.escalations.first_look import choose_policies_of_alerts
 from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.policies import build_plan, find_target_names
@@ -31,7 +31,6 @@ from domain.paging.escalations.steps import (
 )
 from domain.paging.escalations.types import PAGE_RETENTION, SentPage
 from domain.paging.notifications.policy import PageReason
-from domain.paging.notifications.states import PageState
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.owners import find_owner_group_paths
 from models import (
@@ -282,44 +281,12 @@ def _build_escalation_view(
         rests_until=row.next_at if is_waiting_for_end_time(row) else None,
         round=row.round,
         unreached_round=(
-            row.round - 1 if next_at and _has_unreached_round(row, session=session) else None
+            row.round - 1 if next_at and has_unreached_round(row, session=session) else None
         ),
         waiting=late if late > CLOCK_TOLERANCE else None,
     )
-    end = _describe_end(row, status, session=session) if state is EscalationState.STOPPED else ""
+    end = describe_end(row, status, session=session) if state is EscalationState.STOPPED else ""
     return replace(shown, sentence=_format_sentence(row, shown, end, now=now))
-
-
-def _has_unreached_round(row: Escalation, *, session: Session) -> bool:
-    """Return whether the previous round reached nobody."""
-    if row.round == 1 or row.last_paged_at is None:
-        return row.round > 1
-    outcomes = session.scalars(
-        select(EscalationPage.outcome).where(
-            EscalationPage.escalation_id == row.id,
-            EscalationPage.round == row.round - 1,
-            EscalationPage.step > 0,
-        )
-    ).all()
-    # Without pages, an earlier alert that this alert continues may have reached somebody.
-    return bool(outcomes) and PageState.ACCEPTED.value not in outcomes
-
-
-def _describe_end(row: Escalation, status: str, *, session: Session) -> str:
-    """Return who ended an escalation and how, as a part of a sentence."""
-    first = None
-    for note in find_status_notes([row.alert_id], session=session):
-        # An escalation that was created as stopped starts after the status was set.
-        is_earlier = row.started_at != row.ended_at and note.created_at < row.started_at
-        if note.text == _TRIGGERED:
-            first = None
-        elif not is_earlier and (row.ended_at is None or note.created_at <= row.ended_at):
-            first = first or note
-    if first is None:
-        return f"the alert was {status}"
-    if first.author:
-        return f"@{first.author} {first.text} the alert"
-    return f"the alert was {first.text}"
 
 
 def _describe_escalation_recipients(
