@@ -1,5 +1,7 @@
 """The page /-/on_call: the user's shifts in all projects, and cover for them."""
 
+from datetime import timedelta
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
@@ -9,7 +11,12 @@ from domain.core.errors import NotFoundError
 from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts.types import ContactQuery
 from domain.paging.on_call import feeds
-from domain.paging.on_call.my_on_call import cover_shifts, preview_cover, show_own_on_call
+from domain.paging.on_call.my_on_call import (
+    MAX_TURN_LOOKBACK,
+    cover_shifts,
+    preview_cover,
+    show_own_on_call,
+)
 from domain.paging.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
 from forms.on_call import CoverForm
 from web.access.decorators import get_current_user, sign_in_required
@@ -30,11 +37,15 @@ _SHOWN_WEEKS = 6
 def index() -> ResponseReturnValue:
     """Show the user's schedules, next turns, recent pages and contacts."""
     get_list_query()
-    found = show_own_on_call(unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS))
+    work = unit_of_work()
+    found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
+    searched = timedelta(weeks=_SHOWN_WEEKS) + MAX_TURN_LOOKBACK
     return render_template(
         "on_call/own.html",
         found=found,
         weeks=_SHOWN_WEEKS,
+        searched_until=work.now + searched,
+        searched_weeks=searched // timedelta(weeks=1),
         turns=sorted(
             ((turn, each) for each in found.schedules for turn in each.turns),
             key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
