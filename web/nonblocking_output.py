@@ -1,4 +1,4 @@
-"""Writes to file descriptors without waiting, in a way that suits each kind of descriptor.
+"""Writes to file descriptors without blocking, with a method for each kind of descriptor.
 
 O_NONBLOCK on a descriptor would affect all programs that share it, such as the shell of a terminal
 or other processes of this service. `poll` does not help, because two processes can see the same
@@ -46,7 +46,7 @@ class Output:
     """File descriptor without non-blocking writes: each write may wait for the reader."""
 
     def __init__(self, descriptor: int) -> None:
-        """Use this descriptor, which stays open."""
+        """Store a descriptor, which stays open."""
         self._descriptor = descriptor
 
     def write_without_waiting(self, _text: bytes) -> int:
@@ -64,12 +64,12 @@ class Output:
                 left = left[os.write(self._descriptor, left) :]
             except BlockingIOError:  # set by another program that shares this terminal or pipe
                 get_unpatched_function("time", "sleep")(_POLL_SECONDS)
-            except OSError:  # the reader is gone, or a disk is full
+            except OSError:  # the reader has exited, or a disk is full
                 break
         return len(text) - len(left)
 
     def close(self) -> None:
-        """Close what was opened in addition to the descriptor."""
+        """Close additional descriptors that were opened."""
 
 
 class _ReopenedDevice(Output):
@@ -161,7 +161,7 @@ class _File(Output):
         return written
 
 
-#: Classes that write without waiting, by kind of descriptor and in order of preference.
+#: Classes for non-blocking writes, by kind of descriptor and in order of preference.
 _OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], ...] = (
     (S_ISREG, (_File,)),
     (S_ISFIFO, (_Pipe, _ForeignPipe)),

@@ -41,7 +41,7 @@ class SettingKind(Generic[Value]):
 
     read: Callable[[str], Value]
     allowed: str
-    #: Choices in a form. Without choices, the form has a text field.
+    #: Choices in a form. If there are none, the form has a text field.
     choices: tuple[str, ...] = ()
     #: Unit of a number, or None for other kinds.
     unit: str | None = None
