@@ -78,8 +78,7 @@ class AuditSeal(Base):
 
 
 class AuditKey(Base):
-    """The key of all seals, encrypted with SECRET_KEY. It stays the same when SECRET_KEY
-    changes."""
+    """The key of all seals, which does not change with SECRET_KEY, but is encrypted with it."""
 
     __tablename__ = "audit_keys"
 

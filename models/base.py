@@ -150,8 +150,7 @@ class NamespaceOwned:
 
 
 def build_one_owner_constraint() -> CheckConstraint:
-    """Return the constraint that a row of `NamespaceOwned` belongs to either a project or a
-    group."""
+    """Return the constraint that a row belongs to either a project or a group."""
     return CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_holder")
 
 

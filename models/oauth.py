@@ -30,8 +30,7 @@ from models.folding import folded_column, sync_folded_column
 
 
 class ServiceAccount(Base):
-    """The account that an application uses when it acts on its own behalf (RFC 6749 section
-    4.4)."""
+    """The account with which an application acts on its own behalf (RFC 6749 section 4.4)."""
 
     __tablename__ = "service_accounts"
 
@@ -368,8 +367,7 @@ class SeenProof(Base):
 
 
 class SigningKey(WithId):
-    """An RSA key pair, published before its first signature until all its signatures have
-    expired."""
+    """An RSA key pair, published from before its first signature until its signatures expire."""
 
     __tablename__ = "signing_keys"
 

@@ -97,8 +97,7 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(WithId):
-    """A period in which a user is on call instead of all users or one user, or in addition to
-    them."""
+    """A period in which a user is on call instead of all users or one user, or in addition."""
 
     __tablename__ = "on_call_overrides"
 

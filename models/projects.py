@@ -116,8 +116,7 @@ sync_folded_column(Project.name, Project.name_key)
 
 
 class FormerPath(WithId):
-    """A previous path of a group or project. Its URLs still work, and no other group or project can
-    use it."""
+    """A previous path of a group or project, which is reserved. Its URLs still work."""
 
     __tablename__ = "former_paths"
 

@@ -48,8 +48,7 @@ class RegistryRepository(WithId):
 
 
 class RegistryManifest(WithId):
-    """A manifest in a repository, with its digest. The row is kept for a while after the
-    deletion."""
+    """A manifest in a repository. The row is kept for a while after the deletion."""
 
     __tablename__ = "registry_manifests"
 

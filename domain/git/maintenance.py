@@ -114,8 +114,7 @@ def _write_bitmap(git: Git, path: Path) -> None:
 
 
 def _find_newest_mtime(directory: Path, pattern: str) -> int:
-    """Return the latest modification time of matching files in nanoseconds, or 0 if no file
-    matches."""
+    """Return the latest modification time of matching files in nanoseconds, or 0 without files."""
     return max((file.stat().st_mtime_ns for file in directory.glob(pattern)), default=0)
 
 

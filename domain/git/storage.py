@@ -54,8 +54,9 @@ def ensure_repository(git: Git, path: Path) -> None:
 
 
 def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool:
-    """Delete the repository of a deleted project; return whether it existed. Call this after the
-    deletion is committed. Running transfers lose their files and fail.
+    """Delete the repository of a deleted project; return whether it existed.
+
+    Call this after the deletion is committed. Running transfers lose their files and fail.
     """
     path = get_repository_path(root, project_id, created_at)
     aside = path.with_name(f"{path.name}.{random_hex(8)}{_REMOVED_SUFFIX}")

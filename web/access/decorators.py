@@ -223,8 +223,7 @@ recent_sign_in_required = AccessDecorator(
 
 
 def _redirect_to_new_sign_in() -> ResponseReturnValue:
-    """Redirect to a new sign-in, which redirects back to the account page or the form of the
-    change."""
+    """Redirect to a new sign-in, which redirects back to the page or account of the change."""
     flash("Sign in again to confirm your identity, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
     begin = find_nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)

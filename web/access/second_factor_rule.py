@@ -12,14 +12,13 @@ from web.settings.policies.accounts import second_factor_rule
 
 
 def find_due_factor_requirement() -> SecondFactorRequirement | None:
-    """Return the requirement that obliges the signed-in user to set up a second factor now."""
+    """Return the requirement by which the user must set up a second factor now."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins <= now() else None
 
 
 def second_factor_to_come() -> SecondFactorRequirement | None:
-    """Return the requirement that will oblige the signed-in user to set up a second factor
-    later."""
+    """Return the requirement by which the user must set up a second factor later."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins > now() else None
 

@@ -249,8 +249,7 @@ def _format_quantity(value: int, unit: str) -> str:
 
 
 def get_settings_in_transaction(*, session: Session) -> Settings:
-    """Return the settings stored in this transaction, which processes apply within a second of the
-    commit."""
+    """Return the settings stored in this transaction; processes apply them within a second."""
     return read_current_settings(services().live_settings.environment, session=session)
 
 

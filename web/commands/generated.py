@@ -236,8 +236,7 @@ def _resolve_reference(schema: dict[str, Any], known: Mapping[str, Any]) -> dict
 
 
 def _get_param_type(schema: Mapping[str, Any]) -> click.ParamType[Any]:
-    """Return the type that click uses for validation and completion; the action validates the
-    rest."""
+    """Return the type for click's validation and completion; actions validate the rest."""
     if "enum" in schema:
         return click.Choice(schema["enum"])
     if schema.get("type") == "integer" and not schema.keys() & {"minimum", "maximum"}:

@@ -176,8 +176,7 @@ def _get_project_or_group(path: str, word: str) -> ProjectOrGroup:
 
 
 def _create_work_for_owner(owner: str | None) -> UnitOfWork:
-    """Return a unit of work in which a user becomes the owner of the objects that the operator
-    creates."""
+    """Return a unit of work in which a user becomes the owner of created objects."""
     return unit_of_work() if owner is None else create_work_for_user(owner)
 
 

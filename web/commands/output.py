@@ -110,8 +110,7 @@ def _escape_character(character: str) -> str:
 
 
 def _measure_width(text: str) -> int:
-    """Return the width of a string in columns: two for wide characters, none for combining
-    characters."""
+    """Return the width in columns: 2 for wide characters, 0 for combining characters."""
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
         for each in text

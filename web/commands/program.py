@@ -40,8 +40,7 @@ class LazyCommandGroup(AppGroup):
         """Store the location (`module:name`) and the short help of each command.
 
         For a command generated from actions, the location is one or more modules of the domain,
-        separated by commas. A module may be followed by a prefix of action names
-        (`module:room`).
+        separated by commas. A module may be followed by a prefix of action names (`module:room`).
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places

@@ -211,8 +211,7 @@ class AutocommitPool:
     def _run_on_connection(
         self, work: Callable[[SqlalchemyStatements], Outcome], *, is_read: bool
     ) -> Outcome:
-        """Call a function with a free or new connection, and discard the connection if it
-        breaks."""
+        """Call a function with a connection, and discard the connection if it breaks."""
         shelf = self._reading if is_read else self._writing
         try:
             kept = shelf.free.pop()

@@ -1,7 +1,7 @@
 """Executes frequent statements.
 
-SQLAlchemy compiles the statements, and also executes them on SQLite. `direct_statements.py` passes them to
-the Postgres driver.
+SQLAlchemy compiles the statements, and also executes them on SQLite. `direct_statements.py` passes
+them to the Postgres driver.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

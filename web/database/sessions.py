@@ -124,8 +124,7 @@ def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
 
 
 def set_session_defaults(connection: Connection, settings: Settings) -> None:
-    """Set the session defaults that the service needs for its own role, which needs no
-    privileges."""
+    """Set the service's session defaults for its own role, which needs no privileges."""
     quoted = connection.dialect.identifier_preparer.quote
     database = quoted(connection.scalar(select(func.current_database())) or "")
     for change in (

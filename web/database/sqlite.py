@@ -90,8 +90,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self.set_progress_handler(self._is_time_over, _STEPS_BETWEEN_CHECKS)
 
     def work(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
-        """Run SQLite and measure its time; statements that take the write lock wait in the
-        queue."""
+        """Run SQLite and measure its time; statements with the write lock wait in the queue."""
         if sql and not self.in_transaction and _WRITE_STATEMENT.match(sql):
             work = partial(self._run_when_first, work)
         self._seen_at = monotonic()

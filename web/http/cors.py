@@ -54,7 +54,7 @@ def start_cors(app: Flask, policies: Mapping[str, CorsPolicy]) -> Callable[[Resp
             for pattern, policy in policies.items()
         },
         origins="*",
-        send_wildcard=True,  # even without an Origin header, because scripts may get a cached response
+        send_wildcard=True,  # also without Origin, because scripts may get a cached response
         max_age=_PREFLIGHT_CACHE_SECONDS,
         intercept_exceptions=False,  # errors have been rendered already
     )

@@ -160,8 +160,7 @@ def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_advice(status: int) -> str | None:
-    """Return advice for a request that should be a POST, or that has a trailing slash in its
-    URL."""
+    """Return advice for a request that should be a POST, or with a trailing slash in the URL."""
     bare = request.path.rstrip("/")
     if status not in {404, 405} or not list_existing_methods(["POST"], path=bare):
         return None

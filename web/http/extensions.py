@@ -17,8 +17,7 @@ def get_client_address() -> str:
 
 
 def get_limited_caller() -> str:
-    """Return the user whom an access check stored in `g.limited_user_id`, or else the IP
-    address."""
+    """Return the user in `g.limited_user_id`, which access checks set, or the IP address."""
     user_id = g.get("limited_user_id")
     return get_client_address() if user_id is None else f"user-{user_id}"
 

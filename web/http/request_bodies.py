@@ -24,8 +24,7 @@ _INCOMPLETE_BODY_MESSAGE = "The body is incomplete."
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReceivedBody:
-    """A body within the size limit. If decompression failed, it contains the raw bytes and the
-    error."""
+    """A body within the size limit, or its raw bytes and the error if decompression failed."""
 
     content: bytes
     flaw: DomainError | None = None

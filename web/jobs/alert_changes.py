@@ -176,8 +176,7 @@ class AlertChanges(Job):
     def _after_failure(
         self, follower: Follower, changes: Sequence[QueuedChange], error: Exception
     ) -> None:
-        """Retry the changes one by one, so that a failing change delays only changes to its
-        alert."""
+        """Retry the changes one by one, so that a failure delays only changes to its alert."""
         if not changes:
             raise error
         if len(changes) > 1:

@@ -150,8 +150,7 @@ class DestinationWorker(Job):
     def _send(
         self, claim: DestinationClaim, delivery: ClaimedDelivery, client: OutgoingClient
     ) -> ClaimedDelivery | None:
-        """Send a message and return the next message, or None after a failure or the last
-        message."""
+        """Send a message and return the next message, or None after a failure or at the end."""
         made = attempt_delivery(
             client, delivery.url, delivery.message, delivery.secrets, now=self.clock()
         )
@@ -262,8 +261,7 @@ class WebhookDeliveries(DestinationWorker):
         return len(taken)
 
     def _after_failure(self, taken: Sequence[int], error: Exception) -> None:
-        """Retry the changes one by one, so that a failing change delays only changes to its
-        incident."""
+        """Retry the changes one by one, so that a failure delays only changes to its incident."""
         if len(taken) > 1:
             for _ in taken:
                 self._queue_batch(1)

@@ -80,8 +80,7 @@ class Escalations(Job):
     due = or_(lifecycle.OUTCOMES_ARE_DUE, lifecycle.STEPS_ARE_DUE)
 
     def look(self) -> int:
-        """Process all due work, and pause briefly so that further outcomes are processed
-        together."""
+        """Process all due work, and then pause briefly to collect further outcomes."""
         taken = super().look()
         if taken:
             self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)

@@ -242,8 +242,7 @@ def _send_next(
 def _cancel_if_blocked(
     message: ClaimedEmail, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
 ) -> bool:
-    """Cancel or postpone a notice that must not be sent now; return whether it was such a
-    notice."""
+    """Cancel or postpone a notice that must not be sent now; return whether it was."""
     why = find_notice_block(
         message.about, find_page_holds, reading=parser_settings(settings), session=session, now=now
     )

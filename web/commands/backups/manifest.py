@@ -184,8 +184,7 @@ def find_content_faults(
 
 
 def delete_hosts(connection: Connection) -> None:
-    """Remove the hosts of the backed-up database, because none of them uses the restored
-    database."""
+    """Remove the hosts of the backed-up database, which do not use the restored database."""
     if Host.__tablename__ in list_tables(connection):
         connection.execute(delete(table(Host.__tablename__)))
 
@@ -215,8 +214,7 @@ def _count_rows(connection: Connection) -> dict[str, int]:
 
 
 def _verify_audit_log(connection: Connection, keyring: Keyring) -> tuple[str | None, list[str]]:
-    """Return the newest seal and the faults, or None and no faults for a database with another
-    schema."""
+    """Return the newest seal and the faults, or neither for a database with another schema."""
     if _get_revision(connection) != get_newest_known_revision():
         return None, []
     with Session(connection) as session:

@@ -41,8 +41,7 @@ SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
 
 @contextmanager
 def open_snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
-    """Open a transaction with a snapshot, and yield the name with which other sessions can use
-    it."""
+    """Open a transaction with a snapshot, and yield the name by which others can use it."""
     engine = _open_database(settings)
     try:
         with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:

@@ -129,8 +129,7 @@ def _record_failure_on_error() -> Iterator[None]:
 
 
 def _store_result(record: Callable[..., None]) -> bool:
-    """Store a result for `/metrics`, and return whether the database role of the backup may
-    write."""
+    """Store a result for `/metrics`, and return whether the database role may write."""
     try:
         with Session(db.engine) as session, session.begin():
             record(session=session, now=now())
