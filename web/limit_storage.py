@@ -78,7 +78,7 @@ class HostStorage(Storage):
         return ()
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Increase a counter and return it; its window has `expiry` seconds."""
+        """Increase a counter with a window of `expiry` seconds, and return it."""
         return self.count(key, expiry, amount)[0]
 
     def count(self, key: str, expiry: int, amount: int = 1) -> tuple[int, int]:

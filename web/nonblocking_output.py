@@ -12,9 +12,9 @@ free space in a pipe, and one of them would wait.
 | a file | write(2), unless the last one took long | |
 | anything else, a pipe on macOS | never | |
 
-Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. A pipe that fills up
-cuts longer lines. Each process therefore locks the pipe (flock(2)) while it writes. Longer lines
-exclude all other writers, and the lock is kept until the rest of the line is written.
+Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. Longer lines are
+truncated if the pipe fills up. Each process therefore locks the pipe (flock(2)) while it writes.
+Longer lines exclude all other writers, and the lock is kept until the rest of the line is written.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ from stat import S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from time import monotonic
 from typing import Any
 
-#: Duration of a write in seconds that shows that the disk is busy.
+#: Duration in seconds above which a write indicates a busy disk.
 _SLOW_WRITE_SECONDS = 0.05
 #: Time in seconds for which lines are left to the thread after a slow write.
 _SLOW_DISK_PAUSE_SECONDS = 10.0
@@ -43,7 +43,7 @@ def get_unpatched_function(module: str, name: str) -> Any:
 
 
 class Output:
-    """File descriptor without non-blocking writes: each write may wait for the reader."""
+    """A file descriptor without non-blocking writes. Each write may wait for the reader."""
 
     def __init__(self, descriptor: int) -> None:
         """Store a descriptor, which stays open."""
@@ -73,7 +73,7 @@ class Output:
 
 
 class _ReopenedDevice(Output):
-    """Device that is opened again, so that O_NONBLOCK only affects this process."""
+    """A device that is opened again, so that O_NONBLOCK affects only this process."""
 
     def __init__(self, descriptor: int) -> None:
         """Open the descriptor again.
@@ -144,7 +144,7 @@ class _Socket(Output):
 
 
 class _File(Output):
-    """File, whose lines the system buffers in memory unless its disk is slow."""
+    """A file. The system buffers its lines in memory unless the disk is slow."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)

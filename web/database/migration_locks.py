@@ -182,7 +182,7 @@ def _warn_of_long_transactions(engine: Engine) -> None:
 
 @contextmanager
 def hold_migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
-    """Hold a lock that lets only one process migrate at a time, while others wait."""
+    """Hold a lock that lets only one process migrate at a time; other processes wait."""
     if settings.uses_sqlite:
         path = settings.instance_path / "migrate.lock"
         make_private_file(path)

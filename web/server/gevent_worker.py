@@ -400,7 +400,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self._warned_at = monotonic()
             self.log.warning(
                 "Limit of %d client connections was nearly reached; the longest idle "
-                "connections are closed.",
+                "connections were closed.",
                 self.worker_connections,
                 extra={"event": "server.connections_nearly_exhausted"},
             )
