@@ -132,7 +132,8 @@ def _build_push_check(project: ProjectView) -> AnswerFunction:
 def _recheck_push_access(project: ProjectView, token: str, began_at: datetime) -> None:
     """Check that the sender may still push.
 
-    Raise DomainError or InvalidTokenError if not."""
+    Raise DomainError or InvalidTokenError if not.
+    """
     own = services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=began_at)
     check_can_still_push(project, _build_sender(found), session=db.session())

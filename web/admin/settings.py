@@ -307,7 +307,7 @@ def _record_and_apply_change(
 
 
 def store_changed_settings(work: UnitOfWork, texts: Mapping[str, str]) -> None:
-    """Store those of the given values that differ from the current values.
+    """Store the given values, except values that equal the current values.
 
     Raise InvalidParametersError with the names of all settings that have invalid values.
     """
