@@ -143,7 +143,7 @@ def _read_names(connection: Connection, name: str, wanted: str) -> Mapping[Any, 
 
 
 def _read_rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
-    """Return rows with those of the given columns that exist.
+    """Return rows with the given columns, leaving out columns that do not exist.
 
     If the table does not exist in an earlier release, return no rows.
     """

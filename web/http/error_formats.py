@@ -129,7 +129,7 @@ def render_error_page(
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _ERROR_PAGE_TEXTS.get(status, _ERROR_PAGE_TEXTS[usual])
     if sentence and status == HTTPStatus.NOT_FOUND:
-        advice = ""  # the message already says what was not found
+        advice = ""  # the message already describes what is missing
     html = render_template(
         "errors/page.html",
         status=status,

@@ -43,7 +43,10 @@ def _build_too_large_error(limit: int) -> BodyTooLargeError:
 
 
 def check_declared_length(limit: int) -> None:
-    """Check Content-Length, and raise BodyTooLargeError if it reaches the limit."""
+    """Check that Content-Length is below the limit.
+
+    Raise BodyTooLargeError if not.
+    """
     if (request.content_length or 0) >= limit:
         raise _build_too_large_error(limit)
 
@@ -137,9 +140,9 @@ def _decompress_zlib(body: bytes, most: int, encoding: str) -> bytes:
 
 
 def check_media_type(*expected: str) -> None:
-    """Check that the body has an expected media type, by default JSON; raise NotJsonError if not.
+    """Check that the body has an expected media type, by default JSON.
 
-    The structured suffix of the first type is accepted as well, such as +json (RFC 6839 section
+    Raise NotJsonError if not. The structured suffix of the first type is accepted as well, such as +json (RFC 6839 section
     3.1).
     """
     wanted = expected or ("application/json",)

@@ -83,7 +83,10 @@ def _build_supervisor(settings: Settings, **programs: SupervisedProgram) -> Supe
 
 
 def _check_certificate(settings: Settings) -> None:
-    """Check the certificate files, and raise SettingsError if they cannot be used."""
+    """Check that the certificate files can be used.
+
+    Raise SettingsError if not.
+    """
     if settings.tls_certificate is None:
         return
     from web.server.tls import CertificateFilesError, open_certificate  # noqa: PLC0415 - large
