@@ -142,8 +142,8 @@ def _decompress_zlib(body: bytes, most: int, encoding: str) -> bytes:
 def check_media_type(*expected: str) -> None:
     """Check that the body has an expected media type, by default JSON.
 
-    Raise NotJsonError if not. The structured suffix of the first type is accepted as well, such as +json (RFC 6839 section
-    3.1).
+    Raise NotJsonError if not. The structured suffix of the first type is accepted as well, such as
+    +json (RFC 6839 section 3.1).
     """
     wanted = expected or ("application/json",)
     # Some senders and proxies join two headers with a comma.
