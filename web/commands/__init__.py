@@ -8,9 +8,9 @@ from flask import Flask
 
 from web.commands.program import LazyCommandGroup
 
-#: Location of each command in this package, or the actions that it is made from, and its short
-#: help. Commands are imported when they are used. Web processes, help and completion do not wait
-#: for them.
+#: Location of each command in this package, or the actions from which it is generated, with its
+#: short help. Commands are imported only when they are used, so that web processes, help and
+#: completion start fast.
 _COMMANDS = {
     "alert-routes": (
         "domain.paging.escalations.actions",
@@ -130,5 +130,5 @@ gatebell = LazyCommandGroup(
 
 
 def register_commands(app: Flask) -> None:
-    """Use our commands as the commands of the app, for `flask --app app` and for tests."""
+    """Register our commands with the app, for `flask --app app` and for tests."""
     app.cli = gatebell

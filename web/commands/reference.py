@@ -9,7 +9,7 @@ import click
 
 from web.commands import gatebell
 
-#: Commands by topic, in the order of the page.
+#: Commands by topic, in the order of the reference.
 TOPICS = {
     "Users, groups and projects": ("users", "groups", "projects", "members", "member-roles"),
     "Applications and tokens": ("applications", "tokens", "keys", "identity-providers"),
@@ -60,7 +60,7 @@ its arguments, options and defaults. It is generated from the commands by `make 
 - zsh: add `eval "$(gatebell completion zsh)"` to `~/.zshrc` after `compinit`.
 - fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
 """
-#: Output of commands that do not print one resource or one list of the API.
+#: Output of commands that print neither a single resource nor a list of the API.
 OUTPUT_DESCRIPTIONS = {
     "users create": "the user, and `password` if it was generated",
     "users list": "`users`, and `next`: the value of `--before` for the next page",
@@ -209,7 +209,7 @@ def _find_default(option: click.Option, context: click.Context) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Return a text as a table cell in one line."""
+    """Format a text as a table cell in one line."""
     line = " ".join(text.split())
     return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 

@@ -113,9 +113,9 @@ def _build_context() -> dict[str, Any]:
 
 
 def return_address(path: str | None = None) -> str | None:
-    """Return an address that leads back to a page, by default this page, after a sign-in.
+    """Return the URL of a page, by default this page, for redirects after a sign-in.
 
-    If the database is unavailable, a long address loses its query, since error pages must not fail.
+    If the database is unavailable, a long URL loses its query, because error pages must not fail.
     """
     path = path or current_path()
     if g.get("asks_no_database"):
@@ -279,7 +279,7 @@ def initial(text: str) -> str:
 
 
 def lateness(since: datetime | None, now: datetime) -> str:
-    """Return how long a task has been waiting, or an empty text if the worker is on time."""
+    """Return how long a task has been waiting, or an empty string if the worker is on time."""
     if since is None or now - since <= CLOCK_TOLERANCE:
         return ""
     return format_waiting_time(now - since)

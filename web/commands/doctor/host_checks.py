@@ -1,4 +1,4 @@
-"""Checks of the doctor command for the memory, disks, backups and Git of the host."""
+"""Checks by the doctor command of the host's memory, disks, backups and Git installation."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ _MIN_FREE_INODES = 1_000
 
 
 def check_memory(settings: Settings) -> Iterator[CheckResult]:
-    """Compare the memory of this host with the needs of its settings."""
+    """Compare the memory of this host with the memory that its settings require."""
     said, limit = find_memory_warning(settings), find_memory_limit_mib()
     if said:
         yield warning(said)
@@ -51,7 +51,7 @@ def _find_existing_parent(path: Path) -> Path:
 
 def _check_free_space(path: Path) -> CheckResult:
     files = os.statvfs(path)
-    # Some file systems do not count files.
+    # Some file systems have no inode limit.
     if files.f_files and files.f_favail < _MIN_FREE_INODES:
         return failed(f"Only {files.f_favail} more files can be created on the disk of {path}.")
     usage = shutil.disk_usage(path)
