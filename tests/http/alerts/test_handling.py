@@ -85,7 +85,9 @@ def test_the_page_of_an_alert_offers_all_manual_actions(gatebell: LiveGatebell) 
     event = last_event(gatebell, "Handled by page")
     assert (event.kind, event.details["person"]) == ("alert.person_paged", mate.username)
 
-    assert "Enter the end of the snooze." in do(browser, endpoint, "snooze", **{"for": "until"})
+    assert "Enter the time at which the snooze ends." in do(
+        browser, endpoint, "snooze", **{"for": "until"}
+    )
     text = do(browser, endpoint, "snooze", **{"for": "1h"})
     assert "Snoozed until" in text
     listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts").text)
