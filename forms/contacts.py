@@ -59,7 +59,7 @@ class ContactForm(Form):
 
     @property
     def example(self) -> str:
-        """Example addresses of each type."""
+        """Example addresses for each type."""
         return " or ".join(each.example for each in CONTACT_TYPES)
 
     def type_help(self, *, sends_mail: bool) -> dict[str, str]:

@@ -120,7 +120,7 @@ class OperationSpec(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Operation(AccessDecorator):
-    """Decorator of a view of the API, with the data for its description."""
+    """Decorator for an API view, with the data for the view's OpenAPI description."""
 
     arguments: OperationSpec
 

@@ -106,7 +106,7 @@ def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[st
 def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Process the rejected deliveries of a period again, with the current mapping.
+    """Reprocess the rejected deliveries from a period, with the current mapping.
 
     Each delivery is stored at most once.
     """

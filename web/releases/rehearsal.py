@@ -18,7 +18,7 @@ from web.settings.reader import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """Effects of a change of the running release on recorded calls."""
+    """Effects that a new running release has on recorded API calls."""
 
     running: Release
     release: Release

@@ -1,6 +1,6 @@
 """Calendar feeds of on-call schedules at secret URLs (RFC 5545, RFC 7986).
 
-icalendar is imported with the first calendar because it takes 5 MiB of each process.
+icalendar is imported for the first calendar because it uses 5 MiB of memory in each process.
 """
 
 from datetime import timedelta
@@ -28,7 +28,7 @@ from web.services import now, settings
 
 _CALENDAR_FUTURE_PERIOD = timedelta(days=120)
 _REFRESH_INTERVAL = timedelta(hours=1)
-#: Headers of pages that show a secret address.
+#: Headers for pages that show a secret URL.
 NO_STORE_HEADERS = {"Cache-Control": "no-store"}
 
 
