@@ -114,7 +114,7 @@ class GrantChoice(NamedTuple):
 class InstanceApplicationForm(ApplicationForm):
     """The application form for administrators."""
 
-    #: Option that makes a user's application instance-wide. The user no longer owns the application.
+    #: Option that makes a user's application instance-wide, so that the user no longer owns it.
     is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
     allowed_grants = SelectMultipleField(

@@ -119,7 +119,7 @@ class RuleForm(Form):
         return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
-        """Reject a text that does not describe a time."""
+        """Raise ValidationError if the text does not describe a time."""
         text = field.data or ""
         try:
             if text:
@@ -136,7 +136,7 @@ class RuleForm(Form):
 
 
 class PagingPreferencesForm(Form):
-    """The form for a user's quiet hours and follow-ups."""
+    """The form for a user's quiet hours and follow-up messages."""
 
     fields_of: ClassVar = {"starts_at": "quiet_from", "ends_at": "quiet_until"}
 

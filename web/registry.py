@@ -149,8 +149,8 @@ def check_notification_secret() -> None:
     matching = [hmac.compare_digest(given, each.encode()) for each in _list_notification_secrets()]
     if not any(matching):
         raise MissingNotificationSecretError(
-            "The Authorization header needs the secret of the registry's configuration, which "
-            "administrators find under Container registry."
+            "The `Authorization` header must contain the secret from the registry's configuration. "
+            "Administrators can find the secret under Container registry."
         )
 
 

@@ -1,4 +1,4 @@
-"""Member pages of groups and projects."""
+"""Member pages for groups and projects."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -33,20 +33,20 @@ from web.pages.list_query import build_numbered_links, get_list_query, get_reque
 from web.services import now
 
 _MAX_INVITATIONS = 100
-#: Query parameters of the list.
+#: Query parameters of the member list.
 _LIST_PARAMETERS = ("search", "page")
 
 
 class MemberPages:
-    """The views that the member pages of groups and projects share."""
+    """The views shared by the member pages of groups and projects."""
 
     def __init__(self, holder: ProjectOrGroup) -> None:
-        """Store the group or project as the user sees it."""
+        """Store the user's view of the group or project."""
         self.holder = holder
         self.namespace = holder.namespace
         #: Name of the blueprint with the endpoints `members`, `change_member` and `remove_member`.
         self.blueprint = f"{self.namespace.resource_type}s"
-        #: URL variables of these endpoints.
+        #: URL variables of the endpoints.
         self.where: dict[str, Any] = {f"{self.namespace.resource_type}_path": self.namespace.path}
 
     def show(self) -> ResponseReturnValue:
@@ -106,7 +106,7 @@ class MemberPages:
         return self._redirect_to_list(_anchor=f"member-{member_id}")
 
     def remove(self, member_id: int) -> ResponseReturnValue:
-        """Remove a member, or let the user leave."""
+        """Remove a member, or leave the group or project."""
         member = self._member(member_id)
         try:
             actions.remove_member(unit_of_work(), self.holder, member.user_id)
@@ -138,7 +138,7 @@ class MemberPages:
         return ShareForm(giver=self.holder.role or Role.GUEST, **values)
 
     def _refused(self, error: InvalidError) -> ResponseReturnValue:
-        """Show above the list why a change was rejected."""
+        """Show the reason for a rejected change above the list."""
         return self._page(self._form(formdata=None), problem=str(error))
 
     def _page(
@@ -197,7 +197,7 @@ class MemberPages:
         return list_invitations(unit_of_work(), self.holder, first)
 
     def _redirect_to_list(self, **more: str) -> ResponseReturnValue:
-        """Redirect to the same part of the list, and to a row of it."""
+        """Redirect to the same part of the list, and to a row in it."""
         part = {name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)}
         return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 

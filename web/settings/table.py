@@ -390,8 +390,8 @@ class Settings(HostSettings):
     removal_notice_days: int = live(
         30,
         kinds.whole_number(0, 60, "days"),
-        "Number of days before a release at which the owners of tokens and applications get an "
-        "email about API calls that it breaks; 0 turns this off.",
+        "Number of days before a release when owners of tokens and applications receive an email "
+        "about API calls that the release breaks. 0 turns these emails off.",
     )
     mail_url: str = secret(
         "",

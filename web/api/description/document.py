@@ -140,7 +140,7 @@ _FORMAT_PREFIXES = {
     ErrorFormat.TEXT: "Plain",
     ErrorFormat.EVENTS: "Event",
 }
-#: Error schemas of a format for statuses that differ from the usual schema.
+#: Error schemas for statuses that do not use the default schema of the format.
 _API_ERROR_SCHEMAS: _ModelTypesByStatus = {
     400: (ParameterError, Taken, Message, TokenRefusal),
     401: (Message, TokenRefusal),
@@ -168,7 +168,7 @@ def _refer_to_headers(*names: str) -> dict[str, Any]:
 
 
 def describe_responses(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
-    """Return the responses of a view by status."""
+    """Return the responses of a view, by status."""
     found: dict[str, Any] = {str(int(view.status)): _describe_success(view, referred)}
     if view.is_conditional:
         found["304"] = {"$ref": "#/components/responses/NotModified"}
@@ -294,9 +294,9 @@ SchemaMode = Literal["validation", "serialization"]
 
 
 class _SchemaGenerator(GenerateJsonSchema):
-    """Generator that omits the titles of fields and defaults that stand for an absent field.
+    """Generator that omits the titles of fields, and defaults that represent an omitted field.
 
-    These are all defaults in responses, and empty strings in requests.
+    All defaults in responses and empty strings in requests represent an omitted field.
     """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -334,7 +334,7 @@ class ModelSchemas:
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
-        """Return a model as query parameters."""
+        """Return the fields of a model as query parameters."""
         self._in_parameters.add(self._name(model))
         properties, required = self.properties(model)
         return [
@@ -373,8 +373,8 @@ def _describe_query_parameter(
 
 
 _INTRODUCTION = """\
-The operations of Gatebell for programs. The scopes of the token and the role of its user determine
-what a request can do. Each operation lists its requirements.
+The operations that Gatebell offers to clients. The scopes of the token and the role of its user
+determine what a request can do. Each operation lists its requirements.
 
 - **Tokens**: send the token in the header `Authorization: Bearer …` or `PRIVATE-TOKEN: …`.
 - **Administrators** also need the scope `admin_mode`. To act as another user, send a personal
@@ -398,7 +398,7 @@ class InstanceDetails:
 
     base_url: str
     instance_name: str
-    #: Release of the interfaces.
+    #: Release of the API.
     release: str
 
 
@@ -467,9 +467,9 @@ def _list_models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseMode
 def _describe_webhook_message(name: str, schemas: ModelSchemas) -> dict[str, Any]:
     """Return the description of a request to a project's webhook."""
     headers = (
-        ("webhook-id", "Id of the message, the same for each attempt.", "string"),
+        ("webhook-id", "ID of the message. Every attempt has the same ID.", "string"),
         ("webhook-timestamp", "Time of the attempt, in seconds since 1970.", "integer"),
-        ("webhook-signature", "`v1,` and a signature, for each valid secret.", "string"),
+        ("webhook-signature", "Signatures, separated by spaces. Each valid secret has a signature that starts with `v1,`.", "string"),
     )
     return {
         "operationId": f"webhook.{name}",

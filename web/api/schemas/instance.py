@@ -37,7 +37,7 @@ class Version(Resource):
     version: str = Field(description="Running release of the API.")
     revision: Literal["gatebell"] = "gatebell"
     gatebell_version: str = Field(description="Version of Gatebell.")
-    gatebell_commit: str | None = Field(description="Commit that Gatebell was built from. Null if unknown.")
+    gatebell_commit: str | None = Field(description="Commit that was built. Null if unknown.")
 
 
 class Metadata(Version):
@@ -108,7 +108,7 @@ def _create_body_model(name: str, of: Mapping[str, str]) -> type[Body]:
         for each, setting in of.items()
     }
     return create_model(
-        name, __base__=Body, __doc__="New values of the settings. Omitted settings do not change.", **made
+        name, __base__=Body, __doc__="New values. Omitted settings do not change.", **made
     )
 
 

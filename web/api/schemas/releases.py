@@ -53,8 +53,8 @@ class ReleaseFilterQuery(Query):
     interface: Interface | None = None
     state: ReleaseChangeState | None = Field(
         default=None,
-        description="State of the change in the running release. `not_hosted` is a change of an "
-        "interface that this service does not have.",
+        description="State of the change in the running release. `not_hosted` means that this "
+        "service does not have the interface.",
     )
 
     @property
@@ -84,7 +84,7 @@ class ReleaseChange(Resource):
     after: str = Field(description="Behavior starting with the release.")
     replacement: str = Field(description="Replacement for the interface.")
     hosted: bool = Field(description="True if this service has the interface.")
-    announced: str | None = Field(description="Release in which the change was announced. Null if unknown.")
+    announced: str | None = Field(description="Release that announced the change. Null if unknown.")
     end_of_support: str | None = Field(description="Release in which support ends.")
     url: str = Field(description="URL of the page about the change.")
 
@@ -105,8 +105,8 @@ class ReleaseCheckBody(Body):
 
     name: str = Field(
         default="",
-        description="File name. The extension determines the type of the content. Omit it for a "
-        "part of a file.",
+        description="File name. The extension determines the type of the content. Omit the name if "
+        "the content is only a part of a file.",
     )
     content: RequiredText = Field(
         description="Text to check: a HAR file, an access log, a list of requests, a GraphQL "
@@ -133,8 +133,8 @@ class ReleaseFinding(Resource):
     interface: Interface
     line: int = Field(description="Line number of the finding, starting at 1.")
     certainty: Certainty = Field(
-        description="`sure`, or `possible` if only a name or a part of the call was found, or if "
-        "only some of these requests fail or change their meaning."
+        description="Certainty of the finding. `possible` means that only a name or a part of the "
+        "call was found, or that only some of the requests fail or change their meaning."
     )
     reason: str = Field(description="Reason for the finding, without values from the content.")
     replacement: str = Field(description="Replacement for the interface.")
@@ -265,11 +265,11 @@ class ReleaseRehearsal(Resource):
     release: str
     breaks: int = Field(description="Number of uses that are certain to be affected.")
     tokens_given_expiry: int = Field(
-        description="Number of access tokens without an expiry date that will receive an expiry date."
+        description="Number of access tokens that the change gives an expiry date."
     )
     changes: list[RehearsedChange] = Field(
-        description="Changes, with at most 100 consumers in total. `GET /releases/usage?scope=all` lists "
-        "all consumers."
+        description="Changes, with at most 100 consumers in total. "
+        "`GET /releases/usage?scope=all` lists all consumers."
     )
 
     @classmethod
