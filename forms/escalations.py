@@ -123,7 +123,7 @@ class EscalationPolicyForm(Form):
         )
 
     def changed(self, action: str) -> "EscalationPolicyForm":
-        """Apply `add_step`, `remove_step:1` or `add_target:1` to the form; step numbers start at 0."""
+        """Apply `add_step`, `remove_step:1` or `add_target:1` to the form. Steps start at 0."""
         kind, _, number = action.partition(":")
         values = {**self.data}
         steps = [

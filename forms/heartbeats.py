@@ -95,7 +95,7 @@ class HeartbeatForm(Form):
         return self.read(HeartbeatChange, **self._get_schedule_values())
 
     def _get_schedule_values(self) -> dict[str, str]:
-        """Return the values of the selected schedule, and the description with normalized line ends."""
+        """Return the values of the selected schedule, and the normalized description."""
         return {
             **({"every": ""} if self._is_cron else {"cron": ""}),
             "time_zone": self.time_zone.data or "UTC",
@@ -104,7 +104,7 @@ class HeartbeatForm(Form):
 
 
 class ResetUrlForm(Form):
-    """The form that replaces a ping URL, with the grace period of the old URL."""
+    """The form that replaces the URL, with the grace period of the old URL."""
 
     overlap = RadioField(
         "How long does the old URL stay valid?",

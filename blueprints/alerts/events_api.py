@@ -62,7 +62,7 @@ def enqueue() -> Response:
 @authenticates_integration.but(writes=False)
 @limit_events_by_address
 def enqueue_change() -> Response:
-    """Record a change event in the delivery log.
+    """Accept a change event, and store it in the delivery log.
 
     Change events do not create alerts.
     """

@@ -1,4 +1,4 @@
-"""Values that a guide shows: those of the reader's application, integration or project."""
+"""Values in guides, from the reader's application, integration or project."""
 
 import re
 from collections.abc import Mapping

@@ -152,8 +152,8 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         if page := redirect_legacy_url(full_path, sees_project=_can_see_project):
             return page
         # An anonymous visitor may be a member, and redirecting to the sign-in page does not reveal
-        # which paths exist. The URL of a receiver may contain a key, which the sign-in page must
-        # not get.
+        # which paths exist. The URL of a receiver may contain a key, which must not be passed to
+        # the sign-in page.
         is_page = is_valid_path(full_path) and not is_read_of_receiver()
         if current_user.is_authenticated or not is_page:
             raise

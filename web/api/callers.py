@@ -40,8 +40,8 @@ def find_acting_bearer(bearer: Bearer | None, named: Sequence[Any]) -> Bearer | 
 def get_acting_bearer(bearer: Bearer, named: Sequence[Any]) -> Bearer:
     """Return the bearer that the request acts as, which is another user if the request names one.
 
-    `named` holds the values from all places of the request. The request is carried out as the named
-    user or not at all.
+    `named` contains the values from all parts of the request. The request either acts as the named
+    user or fails.
 
     Raise InsufficientScopeError or ForbiddenError if the token does not permit this. Raise
     InvalidError or NotFoundError if the values do not identify one user.
@@ -104,7 +104,7 @@ def get_fast_operation_caller(permission: Permission) -> Bearer:
 def get_caller(permission: Permission, named: Sequence[Any]) -> Bearer | None:
     """Return the bearer of a request, or None if the operation permits requests without a token.
 
-    `named` contains the users to act as. Raise an authorization error if the token is not sufficient.
+    `named` contains the users to act as. Raise the matching error if the token is not sufficient.
     """
     scopes = permission.scopes
     if permission.is_open:

@@ -189,8 +189,8 @@ def list_eligible_names(holder: ProjectOrGroup) -> tuple[str, ...]:
 def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     """Return the current and upcoming turns that can be swapped."""
     moment = now()
-    # The period starts at midnight, so that a submitted form finds the same turns as the shown
-    # form.
+    # The period starts at midnight, so that a submitted form offers the same turns as the form
+    # that was shown.
     today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - MAX_TURN_LOOKBACK, today + _SWAP_PERIOD)
     shown = [

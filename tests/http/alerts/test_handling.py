@@ -174,7 +174,7 @@ def test_unprocessed_changes_are_shown_on_every_page(
         listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/{path}").text)
         assert "Changes to alerts are not processed yet, waiting for" in listed
     report = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/on_call/reports").text)
-    assert "Nobody was paged. Changes of alerts are not processed yet, waiting for" in report
+    assert "Nobody was paged. Changes to alerts are not processed yet, waiting for" in report
     # An unprocessed alert can be escalated and acknowledged.
     assert call.done("POST", "/escalate")["escalation_policy"] == "Night"
     assert gatebell.cli("alerts", "escalate", endpoint.project, "1")["state"] == "escalated"

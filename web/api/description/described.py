@@ -38,8 +38,7 @@ Requirement = Mapping[str, tuple[str, ...]]
 class Caller(Enum):
     """Kind of caller of an endpoint, with alternative security requirements.
 
-    Members have names as values, since an empty tuple cannot be the value of a member in Python
-    3.11.2.
+    The values are names, because Python 3.11.2 does not support empty tuples as values of members.
     """
 
     ANYONE = "anyone"

@@ -72,8 +72,8 @@ RESPONSE_HEADERS: Mapping[str, dict[str, Any]] = {
         "Number of seconds to wait before the next request.", **_NON_NEGATIVE_INTEGER
     ),
     "ETag": _describe_header(
-        "Version of the response for `If-None-Match`. If nothing has changed, the response is 304 "
-        "without a body."
+        "Version of the response, to send in `If-None-Match`. If nothing has changed, the status "
+        "is 304 and the response has no body."
     ),
     "Link": _describe_header('Links to other pages of the list (RFC 8288), such as `rel="next"`.'),
     "X-Total": _describe_header("Total number of items.", **_NON_NEGATIVE_INTEGER),
@@ -83,7 +83,7 @@ RESPONSE_HEADERS: Mapping[str, dict[str, Any]] = {
     "X-Next-Page": _describe_header("Number of the next page. Empty on the last page."),
     "X-Prev-Page": _describe_header("Number of the previous page. Empty on the first page."),
     IGNORED_PARAMETERS_HEADER: _describe_header(
-        "Unknown parameters of the request, which were ignored. The names are percent-encoded and "
+        "Unknown request parameters that were ignored. The names are percent-encoded and "
         "separated by commas."
     ),
     "Allow": _describe_header("Allowed methods. Empty if the token cannot use the endpoint."),
@@ -104,7 +104,7 @@ _ERROR_DESCRIPTIONS = {
     401: "The token is missing, unknown, expired or revoked.",
     403: "The scopes of the token or the role of its user are not sufficient.",
     404: "The resource does not exist, or the caller has no access to it.",
-    405: "The method is not allowed with this kind of token, or at a former path of the project "
+    405: "The method is not allowed with this kind of token, or at a previous path of the project "
     "or group.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with existing data.",
@@ -446,8 +446,8 @@ _SHARED_PARAMETERS = {
     "IdempotencyKey": {
         "name": IDEMPOTENCY_KEY_HEADER,
         "in": "header",
-        "description": "Unique key that the client chooses. A request that is repeated with the "
-        "same key is executed only once.",
+        "description": "Unique key that the client chooses. Requests with the same key are "
+        "executed only once.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
 }
@@ -469,7 +469,7 @@ def _describe_webhook_message(name: str, schemas: ModelSchemas) -> dict[str, Any
     headers = (
         ("webhook-id", "ID of the message. Every attempt has the same ID.", "string"),
         ("webhook-timestamp", "Time of the attempt, in seconds since 1970.", "integer"),
-        ("webhook-signature", "Signatures, separated by spaces. Each valid secret has a signature that starts with `v1,`.", "string"),
+        ("webhook-signature", "Signatures with each valid secret, prefixed with `v1,`.", "string"),
     )
     return {
         "operationId": f"webhook.{name}",

@@ -142,7 +142,7 @@ _WRITE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 #: Response to GET requests at a previous path.
 _MOVED_RESPONSES: Mapping[int, DescribedResponse] = {
     302: DescribedResponse(
-        text="The project or group has a new path. Its URL is in `Location`.",
+        text="The project or group has a new path. `Location` contains the new URL.",
         returns=Message,
         headers=("Location",),
     )

@@ -41,7 +41,7 @@ class MessageAlert(Resource):
     ended_at: Time | None
     last_event_at: Time
     labels: dict[str, str] = Field(
-        description="At most 64 labels of the alert, each truncated to 1,000 characters."
+        description="The first 64 labels of the alert, each truncated to 1,000 characters."
     )
     web_url: str
 
