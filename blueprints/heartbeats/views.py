@@ -206,7 +206,7 @@ def log(key: str) -> Response:
 @_describe_ping_url("exit_status")
 @authenticates_heartbeat_url.but(writes=False)
 def exit_status(key: str, exit_status: int) -> Response:
-    """Report the exit status of the job; 0 means success."""
+    """Report the exit status of the job, where 0 means success."""
     kind = PingKind.FAIL if exit_status else PingKind.SUCCESS
     return _receive_and_respond(key, kind, exit_status)
 
