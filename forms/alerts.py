@@ -45,9 +45,9 @@ class ConditionsForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return self.read(body, **self._given())
+        return self.read(body, **self._list_entered_values())
 
-    def _given(self) -> dict[str, object]:
+    def _list_entered_values(self) -> dict[str, object]:
         return {
             "severities": self.severities.data or [],
             "environments": _split_names(self.environments.data),
@@ -70,7 +70,7 @@ class ConditionsForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return parse_conditions(self._given())
+        return parse_conditions(self._list_entered_values())
 
 
 def _split_names(text: str | None) -> list[str]:

@@ -174,12 +174,12 @@ class MappingForm(Form):
                     AlertField.FINGERPRINT: self.join_fingerprint.data or (),
                 },
                 separator=(self.separator.data or "") if self.separator.raw_data else ": ",
-                resolved_when=self._conditions("resolved"),
-                dropped_when=self._conditions("dropped"),
+                resolved_when=self._list_condition_choices("resolved"),
+                dropped_when=self._list_condition_choices("dropped"),
             ),
         )
 
-    def _conditions(self, kind: str) -> Sequence[ConditionChoice]:
+    def _list_condition_choices(self, kind: str) -> Sequence[ConditionChoice]:
         columns = (self[f"{kind}_{name}"].data or () for name in ("path", "operator", "words"))
         return [
             ConditionChoice(path=path, operator=operator, words=words)

@@ -266,11 +266,11 @@ class OverrideForm(Form):
             user=self.user.data,
             instead_of="" if self.instead_of.data == _NOBODY_CHOICE else self.instead_of.data,
             in_addition=self.instead_of.data == _NOBODY_CHOICE,
-            starts_at=self._moment(self.starts_at),
-            ends_at=self._moment(self.ends_at),
+            starts_at=self._parse_local_time(self.starts_at),
+            ends_at=self._parse_local_time(self.ends_at),
         )
 
-    def _moment(self, field: LocalTimeField) -> datetime:
+    def _parse_local_time(self, field: LocalTimeField) -> datetime:
         return convert_to_utc(cast("datetime", field.data), self._zone)
 
 

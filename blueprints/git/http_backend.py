@@ -194,7 +194,7 @@ class GitTransfer:
         body does not arrive in time.
         """
         try:
-            self._feed()
+            self._send_body_to_child()
         except OSError as error:
             raise InvalidGitBodyError("The body is incomplete.") from error
         except ChildTimeoutError as error:
@@ -208,11 +208,11 @@ class GitTransfer:
         """Yield the output of the child. Failures reset the connection."""
         try:
             while not self._has_read_all:
-                self._feed()
+                self._send_body_to_child()
                 if self._held:
                     yield self._take_held_output()
-            yield from self._drain()
-            self._finish()
+            yield from self._yield_remaining_output()
+            self._check_exit_status()
         except ChildTimeoutError as error:
             self._outcome = "timed out"
             raise ConnectionResetError(ECONNRESET, "Git made no progress.") from error
@@ -245,7 +245,7 @@ class GitTransfer:
             },
         )
 
-    def _feed(self) -> None:
+    def _send_body_to_child(self) -> None:
         """Pass the body to the child until the body ends or the output buffer is full."""
         for piece in self._plan.pieces:
             self._check_transfer_time()
@@ -257,15 +257,15 @@ class GitTransfer:
         self._has_read_all = True
         self._child.end_input()
 
-    def _drain(self) -> Iterator[bytes]:
+    def _yield_remaining_output(self) -> Iterator[bytes]:
         if self._held:
             yield self._take_held_output()
         while piece := self._child.read():
             self._check_transfer_time()
-            yield self._counted(piece)
+            yield self._count_sent_bytes(piece)
             sleep(0)
 
-    def _finish(self) -> None:
+    def _check_exit_status(self) -> None:
         status = self._child.wait(_EXIT_TIMEOUT_SECONDS)
         self._outcome = "done" if status == 0 else "failed"
         if status == 0 and self._plan.when_done:
@@ -274,9 +274,9 @@ class GitTransfer:
     def _take_held_output(self) -> bytes:
         held = bytes(self._held)
         self._held.clear()
-        return self._counted(held)
+        return self._count_sent_bytes(held)
 
-    def _counted(self, piece: bytes) -> bytes:
+    def _count_sent_bytes(self, piece: bytes) -> bytes:
         self._sent += len(piece)
         if self._plan.when_pack_begins and not self._has_pack:
             self._detect_pack_start(piece, self._plan.when_pack_begins)

@@ -96,7 +96,7 @@ class ProcessSlots:
         deadline = monotonic() + self._wait_seconds
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
-            slot = self._try(mark)
+            slot = self._try_take_slot(mark)
             if slot is not None:
                 return slot
             if monotonic() >= deadline:
@@ -104,10 +104,12 @@ class ProcessSlots:
                 raise RepositoryBusyError(message, retry_after=_RETRY_AFTER_SECONDS)
             sleep(_POLL_SECONDS)
 
-    def _try(self, mark: _SlotOwner) -> ProcessSlot | None:
+    def _try_take_slot(self, mark: _SlotOwner) -> ProcessSlot | None:
         """Take a free slot unless the caller already has its maximum number of slots."""
         with ExitStack() as opened:
-            files = [opened.enter_context(self._open(number)) for number in range(self._count)]
+            files = [
+                opened.enter_context(self._open_slot_file(number)) for number in range(self._count)
+            ]
             held = [file for file in files if not _try_lock_slot(file)]
             free = next((file for file in files if file not in held), None)
             if free is None or self._has_reached_share(
@@ -126,7 +128,7 @@ class ProcessSlots:
         of_address = sum(each.address == mark.address for each in anonymous)
         return mark.is_anonymous and (of_address >= quarter or len(anonymous) >= half)
 
-    def _open(self, number: int) -> FileIO:
+    def _open_slot_file(self, number: int) -> FileIO:
         descriptor = os.open(self._directory / str(number), os.O_RDWR | os.O_CREAT, 0o600)
         return FileIO(descriptor, "r+b")
 

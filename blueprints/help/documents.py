@@ -256,17 +256,17 @@ class _LinkResolver:
         is_dropped = False
         for token in tokens:
             if token.type == "link_open":
-                address = self._address(str(token.attrGet("href")))
+                address = self._resolve_link(str(token.attrGet("href")))
                 is_dropped = address is None
                 token.attrSet("href", address or "")
             elif token.type == "image":
-                token.attrSet("src", self._address(str(token.attrGet("src"))) or "")
+                token.attrSet("src", self._resolve_link(str(token.attrGet("src"))) or "")
             elif token.type in {"text", "code_inline"}:
                 token.content = self.values.fill(token.content)
             if not (is_dropped and token.type in {"link_open", "link_close"}):
                 yield token
 
-    def _address(self, written: str) -> str | None:
+    def _resolve_link(self, written: str) -> str | None:
         """Return the URL of a link target, or None if the service has no such page."""
         parts = urlsplit(written)
         if parts.scheme or parts.netloc:

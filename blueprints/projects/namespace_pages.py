@@ -94,7 +94,7 @@ class NamespacePages:
         form = ConfirmationForm()
         if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
             contents = count_contents(self.namespace, session=db.session())
-            return self._page("delete", form, contents=contents)
+            return self._render_page("delete", form, contents=contents)
         if isinstance(self.holder, GroupView):
             group_actions.delete_group(unit_of_work(), self.holder)
         else:
@@ -127,7 +127,7 @@ class NamespacePages:
 
     def _render_rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
         former = project_actions.show_former_paths(unit_of_work(), self.holder)[:_MAX_FORMER_PATHS]
-        return self._page("rename", form, former_paths=former, problem=problem)
+        return self._render_page("rename", form, former_paths=former, problem=problem)
 
     def _render_transfer_page(
         self, form: TransferForm, *, target: str | None = None, is_chosen: bool = False
@@ -141,9 +141,11 @@ class NamespacePages:
             explained = explain_transfer(
                 self.namespace, target, get_request_viewer(), session=session
             )
-        return self._page("transfer", form, groups=groups, target=target, explained=explained)
+        return self._render_page(
+            "transfer", form, groups=groups, target=target, explained=explained
+        )
 
-    def _page(
+    def _render_page(
         self, name: str, form: Form, *, problem: str = "", **context: Any
     ) -> ResponseReturnValue:
         page = render_template(
@@ -152,21 +154,21 @@ class NamespacePages:
             namespace=self.namespace,
             word=self.word,
             blueprint=self.blueprint,
-            where=self._where(self.namespace.path),
-            settings_url=url_for(self.settings, **self._where(self.namespace.path)),
+            where=self._build_url_variables(self.namespace.path),
+            settings_url=url_for(self.settings, **self._build_url_variables(self.namespace.path)),
             form=form,
             problem=problem,
             **context,
         )
         return page, 422 if form.errors or problem else 200
 
-    def _where(self, path: str) -> dict[str, Any]:
+    def _build_url_variables(self, path: str) -> dict[str, Any]:
         """Return the URL variables for a path."""
         return {f"{self.word}_path": path}
 
     def _redirect_to_settings(self, path: str, words: str) -> ResponseReturnValue:
         flash(words)
-        return redirect(url_for(self.settings, **self._where(path)))
+        return redirect(url_for(self.settings, **self._build_url_variables(path)))
 
 
 def rename(**holder: ProjectOrGroup) -> ResponseReturnValue:

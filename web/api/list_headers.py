@@ -73,6 +73,6 @@ def add_ignored_parameters_header(names: Sequence[str]) -> None:
     shown = ", ".join(quote(name[:_MAX_NAME_LENGTH], safe="[]") for name in names[:_MAX_NAMES])
 
     @after_this_request
-    def _say(response: Response) -> Response:
+    def _add_header(response: Response) -> Response:
         response.headers[IGNORED_PARAMETERS_HEADER] = shown
         return response

@@ -330,12 +330,12 @@ class ModelSchemas:
 
     def properties(self, model: type[BaseModel]) -> tuple[Mapping[str, Any], frozenset[str]]:
         """Return the fields of a request model and the names of its required fields."""
-        schema = self._written[self._name(model)]
+        schema = self._written[self._get_schema_name(model)]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
         """Return the fields of a model as query parameters."""
-        self._in_parameters.add(self._name(model))
+        self._in_parameters.add(self._get_schema_name(model))
         properties, required = self.properties(model)
         return [
             _describe_query_parameter(name, schema, is_required=name in required)
@@ -350,7 +350,7 @@ class ModelSchemas:
             if name not in self._in_parameters
         }
 
-    def _name(self, model: type[BaseModel]) -> str:
+    def _get_schema_name(self, model: type[BaseModel]) -> str:
         reference: str = self._references[model, VALIDATION_MODE]["$ref"]
         return reference.rpartition("/")[2]
 
