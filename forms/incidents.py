@@ -84,7 +84,7 @@ class IncidentRuleForm(ConditionsForm):
         """
         called = dict.fromkeys(each for each in self.responders.data if each)
         responders = [parse_selected_target(each, "responders") for each in called]
-        return self.read(body, **self._given(), responders=responders)
+        return self.read(body, **self._list_entered_values(), responders=responders)
 
 
 _MAX_NAME_LENGTH = 255
