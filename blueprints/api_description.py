@@ -1,4 +1,4 @@
-"""The API description: /api/openapi.json for programs, /help/api for people.
+"""The API description: /api/openapi.json for clients, /help/api for people.
 
 Clients that use GraphQL get an error that refers them to the REST API.
 """
@@ -27,7 +27,7 @@ from web.services import services
 from web.settings.reader import Settings
 
 api_description = MachineBlueprint("api_description", __name__, errors=ErrorFormat.API)
-# The authorization page opens in its own window and redirects back to this page.
+# The authorization page opens in its own window and redirects back to the API viewer.
 api_viewer = PageBlueprint(
     "api_viewer", __name__, url_prefix="/help/api", leads_to_applications=True
 )
@@ -70,13 +70,13 @@ def graphql() -> Response:
 
 
 def _serialize_description(settings: Settings) -> _SerializedDescription:
-    """Return the serialized description; it is built again after a setting changes."""
+    """Return the serialized description, which is rebuilt after a setting changes."""
     edition = InstanceDetails(
         base_url=settings.base_url,
         instance_name=settings.instance_name,
         release=settings.release,
     )
-    # The work runs in a thread because it takes a tenth of a second and would block other requests.
+    # The description is built in a thread, so the tenth of a second does not block other requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     content = orjson.dumps(threads.parsing_pool.run(build_openapi_document, app, edition))
     return _SerializedDescription(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
@@ -85,7 +85,7 @@ def _serialize_description(settings: Settings) -> _SerializedDescription:
 @api_viewer.get("", endpoint="show")
 @open_to_anyone
 def show_description() -> ResponseReturnValue:
-    """Show the description; without scripts, it is a list of all operations."""
+    """Show the API description; without JavaScript, the page lists all operations."""
     return render_template(
         "help/api.html",
         operations=services().live_settings.derived(_group_operations),
@@ -96,12 +96,12 @@ def show_description() -> ResponseReturnValue:
 @api_viewer.get("/authorized")
 @open_to_anyone
 def authorized() -> ResponseReturnValue:
-    """Pass the authorization code to the page that requested it. This is its redirect URI."""
+    """Pass the authorization code to the API viewer. This page is the viewer's redirect URI."""
     return render_template("help/authorized.html")
 
 
 def _group_operations(settings: Settings) -> Mapping[str, list[DescribedView]]:
-    """Return all operations by tag."""
+    """Return all operations, grouped by tag."""
     del settings  # the URL map does not depend on the settings
     views = sorted(
         list_described_views(current_app),

@@ -59,7 +59,7 @@ class ContactForm(Form):
 
     @property
     def example(self) -> str:
-        """Example addresses of each type."""
+        """Example addresses for each type."""
         return " or ".join(each.example for each in CONTACT_TYPES)
 
     def type_help(self, *, sends_mail: bool) -> dict[str, str]:
@@ -119,7 +119,7 @@ class RuleForm(Form):
         return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
-        """Reject a text that does not describe a time."""
+        """Raise ValidationError if the text does not describe a time."""
         text = field.data or ""
         try:
             if text:
@@ -136,7 +136,7 @@ class RuleForm(Form):
 
 
 class PagingPreferencesForm(Form):
-    """The form for a user's quiet hours and follow-ups."""
+    """The form for a user's quiet hours and follow-up messages."""
 
     fields_of: ClassVar = {"starts_at": "quiet_from", "ends_at": "quiet_until"}
 

@@ -65,7 +65,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
         return _redirect_to_list()
     with show_errors_on_next_page(InvalidError):
         actions.confirm_contact(unit_of_work(), contact_id, form.read(ContactCodeBody))
-        flash("Contact confirmed. Your pages are now sent to it.")
+        flash("Contact confirmed. Your pages are now sent to this contact.")
     return _redirect_to_list()
 
 
@@ -114,7 +114,7 @@ def create_rule() -> ResponseReturnValue:
 @contacts.get(_RULE_PATH)
 @sign_in_required
 def edit_rule(rule_id: int) -> ResponseReturnValue:
-    """Show the form of a notification rule."""
+    """Show the form to change a notification rule."""
     get_list_query()
     rule = rule_actions.show_rule(unit_of_work(), rule_id)
     return _render_rule_page(rule_id, RuleForm.of(rule, _list_own_contacts()))
@@ -146,7 +146,7 @@ def delete_rule(rule_id: int) -> ResponseReturnValue:
 @contacts.post("/preferences")
 @sign_in_required
 def change_preferences() -> ResponseReturnValue:
-    """Change quiet hours and follow-ups."""
+    """Change the user's quiet hours and follow-up messages."""
     form = PagingPreferencesForm()
     changed = form.run_if_valid(
         lambda: actions.change_preferences(unit_of_work(), form.preferences)

@@ -1,4 +1,4 @@
-"""Helpers for the pages of contacts and channels."""
+"""Helpers for the contact and channel pages."""
 
 from flask import flash
 
@@ -16,7 +16,7 @@ def build_empty_form() -> ContactForm:
 
 
 def is_waiting_for_mail(form: ContactForm) -> bool:
-    """Return whether messages to a posted contact wait until the service can send email."""
+    """Return whether messages to a submitted contact wait until the service can send email."""
     return form.chosen_type.uses_mail_server and not settings().mail_url
 
 

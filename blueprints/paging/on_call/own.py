@@ -1,4 +1,4 @@
-"""The page /-/on_call: the user's shifts in all projects, and cover for them."""
+"""The page /-/on_call: the user's shifts in all projects, and cover for the shifts."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ _SHOWN_WEEKS = 6
 @own_on_call.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """Show the user's schedules, next turns, recent pages and contacts."""
+    """Show the user's schedules, next shifts, recent notifications and contacts."""
     get_list_query()
     work = unit_of_work()
     found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
@@ -60,7 +60,7 @@ def index() -> ResponseReturnValue:
 @own_on_call.post("/calendar")
 @sign_in_required
 def renew_calendar() -> ResponseReturnValue:
-    """Show a new secret address of the user's calendar once; the previous address stops working."""
+    """Create a secret URL for the user's calendar and show it once; the previous URL is revoked."""
     made = feeds.renew_own_calendar(unit_of_work())
     page = render_template("on_call/own_calendar_address.html", url=made.url)
     return page, 200, NO_STORE_HEADERS
@@ -69,10 +69,10 @@ def renew_calendar() -> ResponseReturnValue:
 @own_on_call.post("/calendar/end")
 @sign_in_required
 def end_calendar() -> ResponseReturnValue:
-    """Revoke the secret address of the user's calendar."""
+    """Revoke the secret URL of the user's calendar."""
     with show_errors_on_next_page(NotFoundError):
         feeds.end_own_calendar(unit_of_work())
-        flash("The calendar address was revoked.")
+        flash("The calendar URL was revoked.")
     return redirect(url_for("own_on_call.index"))
 
 
@@ -98,7 +98,7 @@ def cover() -> ResponseReturnValue:
 
 
 def _preview_or_cover(form: CoverForm) -> OnCallCover | str:
-    """Return a preview of the cover, or carry it out if the page has shown the preview."""
+    """Return a preview of the cover, or create the cover if its preview was already shown."""
     wanted = form.cover
     preview = preview_cover(unit_of_work(), CoverQuery(**dict(wanted)))
     if not form.was_cover_shown(wanted):
