@@ -271,6 +271,12 @@ def test_invalid_contacts_are_rejected(post: Post) -> None:
     assert call.done("GET") == []
 
 
+def zone_options(page: str) -> set[str]:
+    """Return the options of the select field for time zones, without the selection."""
+    field = page.partition('name="time_zone"')[2].partition("</select>")[0]
+    return set(re.findall(r'value="([^"]+)">([^<]+)<', field.replace(" selected", "")))
+
+
 @pytest.mark.long
 def test_quiet_hours_are_stored_and_validated(post: Post) -> None:
     gatebell = post.gatebell
@@ -286,12 +292,15 @@ def test_quiet_hours_are_stored_and_validated(post: Post) -> None:
     saved = call.done("PUT", json={"quiet_hours": hours, "follow_ups": False})
     assert saved == call.done("GET") == {"quiet_hours": hours, "follow_ups": False}
     assert call.done("PUT", json={"follow_ups": True})["quiet_hours"] == hours
-    for wrong in ({"starts_at": "25:00"}, {"ends_at": "22:00"}, {"time_zone": "Nowhere"}):
+    wrong_zones = [{"time_zone": each} for each in ("Nowhere", "localtime", "Factory")]
+    for wrong in ({"starts_at": "25:00"}, {"ends_at": "22:00"}, *wrong_zones):
         call.refused("PUT", json={"quiet_hours": {**hours, **wrong}})
 
     browser = signed_in(gatebell, alice)
     page = browser.get(f"{gatebell.url}{PAGE}")
     assert 'value="22:00"' in page.text
+    profile = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    assert zone_options(page.text) == zone_options(profile.text)
     page = press(browser, page, "/preferences", quiet_from="", quiet_until="")
     assert call.done("GET")["quiet_hours"] is None
     wrong_page = submit(browser, page, form_to(page, "/preferences"), quiet_from="soon")
