@@ -2,7 +2,7 @@
 
 While a migration waits for a table, all later requests for that table wait behind it. If one of
 these requests holds a lock that the migration needs next, there is a deadlock. Postgres resolves it
-after a second (its setting deadlock_timeout), possibly by cancelling the request. A migration
+after a second (its setting deadlock_timeout), possibly by canceling the request. A migration
 therefore gives up earlier, lets other transactions pass, and retries.
 """
 

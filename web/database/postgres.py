@@ -5,7 +5,7 @@ statement takes long, a probe on a separate connection checks whether Postgres r
 it does not, all statements fail immediately until it does.
 
 Behind a transaction pooler, the statement and the probe may have to wait for a connection. Both
-therefore get the time that a request may wait for one. Nothing is cancelled there. The pooler ends
+therefore get the time that a request may wait for one. Nothing is canceled there. The pooler ends
 the session of a disconnected client, and Postgres ends the statement (`web.database.sessions`).
 """
 
