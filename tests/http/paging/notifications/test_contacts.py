@@ -90,7 +90,7 @@ def test_without_a_mail_server_no_code_is_announced(gatebell: LiveGatebell) -> N
     assert "This service cannot send email until an administrator sets MAIL_URL." in page.text
     form = form_with(page, "address")
     answer = press(browser, page, "/contacts", type="email", address="a2@pager.example")
-    assert "Contact added. No code was sent, because this service cannot send email" in answer.text
+    assert "No code was sent.</strong> This service cannot send email" in answer.text
     # A URL is not an email address, whichever type is selected.
     submit(browser, page, form, type="email", address="ntfy://127.0.0.1:9/x")
     assert "ntfy://127.0.0.1:9/" in browser.get(page.url).text
@@ -107,6 +107,12 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
     submit(browser, page, form_with(page, "address"), address=address, label="Phone")
     page = browser.get(page.url)
     assert "Unconfirmed" in page.text
+    state = re.search(r'data-watch="([^"]+/code)"', page.text)
+    assert state is not None
+    wait_until(
+        lambda: "The code was sent" in browser.get(f"{gatebell.url}{state[1]}").text,
+        "the page does not show that the code was sent",
+    )
 
     wrong = "000000" if post.code(address) != "000000" else "111111"
     page = press(browser, page, "/confirm", code=wrong)
@@ -235,6 +241,9 @@ def test_responses_of_a_service_are_hidden_until_it_accepts_a_message(
 
     wait_until(lambda: error() is not None, "the code was not taken")
     assert error() == "ntfy returned 403 Forbidden"
+    browser = open_browser(post.gatebell, alice)
+    page = browser.get(f"{post.gatebell.url}{PAGE}")
+    assert "The code was not sent:</strong> <bdi>ntfy returned 403 Forbidden</bdi>." in page.text
 
     project = quote(make_project(post.gatebell, alice), safe="")
     channels = api_caller(post.gatebell, alice, f"/projects/{project}/notification_channels")
