@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
-from zoneinfo import available_timezones
 
 from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
@@ -24,7 +23,7 @@ from domain.paging.notifications.contact_types.registry import (
 from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
 from domain.paging.on_call.rotation_syntax import format_restriction, parse_restriction
-from forms.base import Form, TextLineField, limit_length
+from forms.base import Form, TextLineField, TimeZoneField, limit_length
 
 SomeRule = TypeVar("SomeRule", bound=NewContactRule)
 _NO_MAIL_TEXT = "This service cannot send email until an administrator sets MAIL_URL."
@@ -142,9 +141,7 @@ class PagingPreferencesForm(Form):
 
     quiet_from = TextLineField("From")
     quiet_until = TextLineField("Until")
-    time_zone = SelectField(
-        "Time zone", choices=[(each, each) for each in sorted(available_timezones())], default="UTC"
-    )
+    time_zone = TimeZoneField(default="UTC")
     critical_breaks_quiet = BooleanField("Page me about critical alerts anyway", default=True)
     wants_follow_ups = BooleanField(
         "Notify me when somebody else acknowledges an alert, when it ends, and when I am assigned",

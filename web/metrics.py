@@ -26,7 +26,7 @@ _REQUEST_DURATIONS = Histogram(
 )
 _ALERTS = Counter(
     "gatebell_alerts_total",
-    "Items of webhooks by result: opened, grouped, resolved, refused and so on.",
+    "Items of webhooks by result: opened, grouped, resolved, refused (rejected) and so on.",
     ("outcome",),
 )
 _TOKENS = Counter(
@@ -270,7 +270,7 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
     ),
     (
         "gatebell_audit_stream_set_aside_events",
-        "Audit events that a destination refused so often that later ones go before them.",
+        "Audit events that a destination rejected repeatedly; later events are sent before them.",
         lambda each: each.set_aside,
     ),
 )

@@ -215,7 +215,7 @@ def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
 def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Cancel an escalation that has not happened yet."""
     if pending.undo_escalation(unit_of_work(), project, iid):
-        flash("The escalation was cancelled. Nobody else was paged.")
+        flash("The escalation was canceled. Nobody else was paged.")
     else:
         message = "Nothing to undo: the escalation was already undone or has already happened."
         flash(message, "warning")

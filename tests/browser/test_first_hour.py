@@ -111,7 +111,7 @@ def test_a_maintainer_connects_a_project_with_the_keyboard(
     press(page, page.locator(".secret-box > summary").first)
     expect(key).to_be_visible()
 
-    # The key was seen, so it is reset, after the confirmation was cancelled once.
+    # The key was seen, so it is reset, after the confirmation was canceled once.
     seen, reset = key.text_content() or "", page.locator("summary").filter(has_text="Reset key")
     press(page, reset)
     page.keyboard.press("Tab")

@@ -51,7 +51,7 @@ _COMMANDS = {
         "Show or change the settings of flap detection.",
     ),
     "groups": ("namespaces:groups", "Manage groups."),
-    "handover-notes": (
+    "handoff-notes": (
         "domain.reports.actions:on_call_handover_notes",
         "Manage the handoff notes of on-call schedules.",
     ),
@@ -121,11 +121,14 @@ _COMMANDS = {
     "version": ("program:version_command", "Print the version and the commit."),
     "webhooks": ("domain.delivery.webhooks.actions", "Manage webhooks."),
 }
+#: Current names of renamed commands, by their deprecated names.
+_FORMER_NAMES = {"handover-notes": "handoff-notes"}
 
 gatebell = LazyCommandGroup(
     name="gatebell",
     help="Operate a Gatebell installation. Commands use the settings of the environment.",
     places=_COMMANDS,
+    former_names=_FORMER_NAMES,
 )
 
 

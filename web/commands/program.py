@@ -36,14 +36,22 @@ _SHELLS = ("bash", "zsh", "fish")
 class LazyCommandGroup(AppGroup):
     """A command group that imports its commands when they are used."""
 
-    def __init__(self, *, places: Mapping[str, tuple[str, str]], **options: Any) -> None:
-        """Store the location (`module:name`) and the short help of each command.
+    def __init__(
+        self,
+        *,
+        places: Mapping[str, tuple[str, str]],
+        former_names: Mapping[str, str],
+        **options: Any,
+    ) -> None:
+        """Store the place (`module:name`) and the short help of each command.
 
-        For a command generated from actions, the location is one or more modules of the domain,
-        separated by commas. A module may be followed by a prefix of action names (`module:room`).
+        For a command generated from actions, the place is a module of the domain, or several
+        modules separated by commas. It may also give the prefix of the actions' names
+        (`module:room`). Former names of commands still work, but are not listed.
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places
+        self._former_names = former_names
         version = click.Option(
             ["--version"],
             is_flag=True,
@@ -62,6 +70,7 @@ class LazyCommandGroup(AppGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command, or return None if there is no command with this name."""
+        cmd_name = self._former_names.get(cmd_name, cmd_name)
         if cmd_name in self._places and cmd_name not in self.commands:
             with suspend_garbage_collection():
                 command = _import_command(cmd_name, *self._places[cmd_name])

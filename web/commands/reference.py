@@ -18,7 +18,7 @@ TOPICS = {
         *("incident-documents", "webhooks"),
     ),
     "On call and paging": (
-        *("schedules", "on-call", "handover-notes", "reports", "escalations", "alert-routes"),
+        *("schedules", "on-call", "handoff-notes", "reports", "escalations", "alert-routes"),
         *("silences", "maintenance-windows", "flap-settings", "contacts", "contact-rules"),
         *("channels", "import"),
     ),
@@ -79,7 +79,9 @@ OUTPUT_DESCRIPTIONS = {
     "integrations recognize": (
         "`tool`, `type`, `mapping`, `rules`, and the `alert` that the payload would open"
     ),
-    "deliveries replay": "the new deliveries in `replayed`, and `still_refused`",
+    "deliveries replay": (
+        "the new deliveries in `replayed`, and rejected deliveries in `still_refused`"
+    ),
     "heartbeats reset-url": "`id`, `url`, and how long the old URL is accepted",
     "webhooks create": "the webhook with its `secret`",
     "webhooks rotate": "the webhook with its new `secret`",

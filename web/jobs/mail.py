@@ -253,7 +253,7 @@ def _cancel_if_blocked(
             message, f"waits: {why.reason}", session=session, keyring=keyring, now=now
         )
         return True
-    record_email_rejected(message, f"cancelled: {why.reason}", session=session, keyring=keyring)
+    record_email_rejected(message, f"canceled: {why.reason}", session=session, keyring=keyring)
     requeue_visible_assignments(message.about or {}, session=session, now=now)
     _log.info(
         "Email was canceled.",

@@ -344,7 +344,7 @@ class Settings(HostSettings):
     registry_api_url: str = fixed(
         "",
         kinds.origin(),
-        "URL at which this service reaches the registry. The default is REGISTRY_URL.",
+        "URL at which this service reaches the registry. If empty, it is REGISTRY_URL.",
     )
     registry_notification_secrets: tuple[str, ...] = secret(
         (),
@@ -401,7 +401,7 @@ class Settings(HostSettings):
     mail_from: str = fixed(
         "",
         kinds.mail_address(),
-        "Sender address of emails. The default is gatebell@ with the host of BASE_URL.",
+        "Sender address of emails. If empty, it is gatebell@ with the host of BASE_URL.",
     )
 
     form_body_limit_bytes: int = fixed(

@@ -15,11 +15,6 @@ def build_empty_form() -> ContactForm:
     )
 
 
-def is_waiting_for_mail(form: ContactForm) -> bool:
-    """Return whether messages to a submitted contact wait until the service can send email."""
-    return form.chosen_type.uses_mail_server and not settings().mail_url
-
-
 def flash_test_result(result: ContactTest) -> None:
     """Show the result of a test message on the next page."""
     if result.delivered:

@@ -129,7 +129,7 @@ def test_the_page_names_the_recipient_of_an_escalation_and_undoes_it(
     text = do(browser, endpoint, "escalate")
     assert f"Escalating to @{mate.username} in 5 s" in text
     assert label not in text
-    assert "The escalation was cancelled." in do(browser, endpoint, "escalate/undo")
+    assert "The escalation was canceled." in do(browser, endpoint, "escalate/undo")
     assert label in words(browser.get(url).text)
 
 

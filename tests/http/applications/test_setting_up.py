@@ -163,7 +163,7 @@ def test_the_owner_sees_why_authorization_requests_were_rejected(gatebell: LiveG
         {"request_uri": "urn:ietf:params:oauth:request_uri:old"},
     ):
         ask(browser, gatebell, client, **parameters)
-    # Silent requests and cancelled requests are not recorded.
+    # Silent requests and canceled requests are not recorded.
     ask(machine(gatebell), gatebell, client, prompt="none", **PKCE)
     decide(browser, ask(browser, gatebell, client, **PKCE), decision="deny")
     found = requests.get(

@@ -245,7 +245,7 @@ def _describe_api_operation(
             in_query = said.query or (said.body if method == "DELETE" else None)
             yield DescribedView(
                 name=".".join((said.name, *path.chosen, *([method.lower()] if index else []))),
-                tag=_get_tag(said.name),
+                tag=get_tag(said.name),
                 path=path,
                 method=method,
                 summary=summary,
@@ -272,9 +272,14 @@ def _describe_api_operation(
             )
 
 
-def _get_tag(name: str) -> str:
+#: Tags that differ from the names of permissions, which never change.
+_TAGS = {"on_call_handover_notes": "On call handoff notes"}
+
+
+def get_tag(name: str) -> str:
     """Return the tag of an operation, such as `API usage` for `api_usage.index`."""
-    words = name.partition(".")[0].replace("_", " ").capitalize()
+    room = name.partition(".")[0]
+    words = _TAGS.get(room) or room.replace("_", " ").capitalize()
     return words.replace("Api ", "API ")
 
 
