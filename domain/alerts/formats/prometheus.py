@@ -380,10 +380,7 @@ class Prometheus(AlertFormat):
         MonitoringTool(
             name="Prometheus or vmalert",
             marks="labels.alertname startsAt endsAt",
-            hint=(
-                "Enter the URL without .json as an Alertmanager. "
-                "The path /api/v2/alerts is appended."
-            ),
+            hint="Enter the URL without .json as an Alertmanager; /api/v2/alerts is appended.",
         ),
     )
     guides = (

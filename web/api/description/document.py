@@ -323,19 +323,22 @@ class ModelSchemas:
         self._references = references
         self._written: dict[str, Any] = written["$defs"]
         self._in_parameters: set[str] = set()
+        self._in_references: set[str] = set()
 
     def reference(self, model: type[BaseModel], mode: SchemaMode) -> dict[str, Any]:
         """Return the reference to a schema."""
-        return self._references[model, mode]
+        reference = self._references[model, mode]
+        self._in_references.add(_get_schema_name(reference))
+        return reference
 
     def properties(self, model: type[BaseModel]) -> tuple[Mapping[str, Any], frozenset[str]]:
         """Return the fields of a request model and the names of its required fields."""
-        schema = self._written[self._get_schema_name(model)]
+        schema = self._written[self._get_name(model)]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
         """Return the fields of a model as query parameters."""
-        self._in_parameters.add(self._get_schema_name(model))
+        self._in_parameters.add(self._get_name(model))
         properties, required = self.properties(model)
         return [
             _describe_query_parameter(name, schema, is_required=name in required)
@@ -343,16 +346,21 @@ class ModelSchemas:
         ]
 
     def components(self) -> dict[str, Any]:
-        """Return all schemas except the schemas that became parameters."""
+        """Return all schemas except the schemas that only became parameters."""
+        only_in_parameters = self._in_parameters - self._in_references
         return {
             name: schema
             for name, schema in sorted(self._written.items())
-            if name not in self._in_parameters
+            if name not in only_in_parameters
         }
 
-    def _get_schema_name(self, model: type[BaseModel]) -> str:
-        reference: str = self._references[model, VALIDATION_MODE]["$ref"]
-        return reference.rpartition("/")[2]
+    def _get_name(self, model: type[BaseModel]) -> str:
+        return _get_schema_name(self._references[model, VALIDATION_MODE])
+
+
+def _get_schema_name(reference: Mapping[str, Any]) -> str:
+    name: str = reference["$ref"].rpartition("/")[2]
+    return name
 
 
 def _describe_query_parameter(
@@ -434,6 +442,44 @@ def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, An
             "securitySchemes": build_security_schemes(edition.base_url),
         },
     }
+
+
+def select_topic(document: Mapping[str, Any], tag: str) -> dict[str, Any]:
+    """Return the part of a document with the operations of a tag, and what they refer to."""
+    selected = {
+        "tags": [each for each in document["tags"] if each["name"] == tag],
+        **{
+            kind: {
+                path: operations
+                for path, methods in document[kind].items()
+                if (operations := {k: v for k, v in methods.items() if tag in v["tags"]})
+            }
+            for kind in ("paths", "webhooks")
+        },
+    }
+    all_components = document["components"]
+    components: dict[str, Any] = {"securitySchemes": all_components["securitySchemes"]}
+    waiting = _list_references(selected)
+    while waiting:
+        kind, name = waiting.pop()
+        found = components.setdefault(kind, {})
+        if name not in found:
+            found[name] = all_components[kind][name]
+            waiting += _list_references(found[name])
+    return {**document, **selected, "components": components}
+
+
+def _list_references(part: object) -> list[tuple[str, str]]:
+    """Return the kinds and names of components that a part of a document refers to."""
+    if isinstance(part, list):
+        return [each for item in part for each in _list_references(item)]
+    if not isinstance(part, dict):
+        return []
+    found = [each for item in part.values() for each in _list_references(item)]
+    if isinstance(reference := part.get("$ref"), str):
+        kind, name = reference.removeprefix("#/components/").split("/")
+        found.append((kind, name))
+    return found
 
 
 _SHARED_PARAMETERS = {

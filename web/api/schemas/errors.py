@@ -4,7 +4,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from domain.core.types.base import Resource
+from domain.core.types.base import Query, Resource, Text
+
+
+class OpenApiQuery(Query):
+    """Query for the OpenAPI document."""
+
+    tag: Text | None = Field(
+        default=None,
+        description="Tag of operations, such as `Alerts`. Other operations are omitted.",
+    )
 
 
 class OpenApiDocument(Resource):
