@@ -1,4 +1,4 @@
-"""The API description: /api/openapi.json for programs, /help/api for people.
+"""The API description: /api/openapi.json for clients, /help/api for people.
 
 Clients that use GraphQL get an error that refers them to the REST API.
 """
@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from http import HTTPStatus
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from flask import Response, current_app, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.core import threads
+from domain.core.errors import NotFoundError
+from domain.core.types.validation import validate_query
 from web.access.decorators import open_to_anyone
 from web.api.description.described import METADATA, ViewDescription
-from web.api.description.document import InstanceDetails, build_openapi_document
+from web.api.description.document import InstanceDetails, build_openapi_document, select_topic
 from web.api.description.views import DescribedView, list_described_views
-from web.api.schemas.errors import OpenApiDocument
+from web.api.schemas.errors import OpenApiDocument, OpenApiQuery
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.json_responses import build_json_response, build_serialized_response
@@ -27,7 +29,7 @@ from web.services import services
 from web.settings.reader import Settings
 
 api_description = MachineBlueprint("api_description", __name__, errors=ErrorFormat.API)
-# The authorization page opens in its own window and redirects back to this page.
+# The authorization page opens in its own window and redirects back to the API viewer.
 api_viewer = PageBlueprint(
     "api_viewer", __name__, url_prefix="/help/api", leads_to_applications=True
 )
@@ -41,14 +43,32 @@ class _SerializedDescription(NamedTuple):
     etag: str
 
 
+class _Topic(NamedTuple):
+    """The operations with the same tag."""
+
+    tag: str
+    views: list[DescribedView]
+
+
 @api_description.get("/api/openapi.json")
 @ViewDescription(
-    name="metadata.openapi", tag=METADATA, returns=OpenApiDocument, is_conditional=True
+    name="metadata.openapi",
+    tag=METADATA,
+    query=OpenApiQuery,
+    returns=OpenApiDocument,
+    errors=(400, 404),
+    is_conditional=True,
 )
 @open_to_anyone.but(cross_origin=CorsPolicy(), is_heavy=True)
 def openapi() -> Response:
-    """Return the OpenAPI description of the API."""
+    """Return the OpenAPI description of the API, or the operations of a tag."""
+    tag = validate_query(OpenApiQuery, dict(request.args.lists())).tag
     written = services().live_settings.derived(_serialize_description)
+    if tag is not None:
+        document = orjson.loads(written.content)
+        if tag not in [each["name"] for each in document["tags"]]:
+            raise NotFoundError("No operation has this tag.")
+        written = _build_serialized(select_topic(document, tag))
     response = build_serialized_response(written.content)
     response.headers["Cache-Control"] = "public, no-cache"
     response.set_etag(written.etag)
@@ -70,25 +90,41 @@ def graphql() -> Response:
 
 
 def _serialize_description(settings: Settings) -> _SerializedDescription:
-    """Return the serialized description; it is built again after a setting changes."""
+    """Return the serialized description, which is rebuilt after a setting changes."""
     edition = InstanceDetails(
         base_url=settings.base_url,
         instance_name=settings.instance_name,
         release=settings.release,
     )
-    # The work runs in a thread because it takes a tenth of a second and would block other requests.
+    # The description is built in a thread, so the tenth of a second does not block other requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
-    content = orjson.dumps(threads.parsing_pool.run(build_openapi_document, app, edition))
+    return _build_serialized(threads.parsing_pool.run(build_openapi_document, app, edition))
+
+
+def _build_serialized(document: Mapping[str, Any]) -> _SerializedDescription:
+    content = orjson.dumps(document)
     return _SerializedDescription(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
 
 
 @api_viewer.get("", endpoint="show")
 @open_to_anyone
 def show_description() -> ResponseReturnValue:
-    """Show the description; without scripts, it is a list of all operations."""
+    """Show a list of all operations by topic."""
     return render_template(
-        "help/api.html",
-        operations=services().live_settings.derived(_group_operations),
+        "help/api.html", topics=services().live_settings.derived(_group_operations)
+    )
+
+
+@api_viewer.get("/<topic>", endpoint="topic")
+@open_to_anyone
+def show_topic(topic: str) -> ResponseReturnValue:
+    """Show the operations of a topic; without scripts, it is a list."""
+    found = services().live_settings.derived(_group_operations).get(topic)
+    if found is None:
+        raise NotFoundError("Help page not found.")
+    return render_template(
+        "help/api_topic.html",
+        topic=found,
         callback=build_public_url(url_for("api_viewer.authorized")),
     )
 
@@ -96,15 +132,18 @@ def show_description() -> ResponseReturnValue:
 @api_viewer.get("/authorized")
 @open_to_anyone
 def authorized() -> ResponseReturnValue:
-    """Pass the authorization code to the page that requested it. This is its redirect URI."""
+    """Pass the authorization code to the API viewer. This page is the viewer's redirect URI."""
     return render_template("help/authorized.html")
 
 
-def _group_operations(settings: Settings) -> Mapping[str, list[DescribedView]]:
-    """Return all operations by tag."""
+def _group_operations(settings: Settings) -> Mapping[str, _Topic]:
+    """Return all operations by the part of the URL that names their tag."""
     del settings  # the URL map does not depend on the settings
     views = sorted(
         list_described_views(current_app),
         key=lambda each: (each.tag, each.path.template, each.method),
     )
-    return {tag: list(found) for tag, found in groupby(views, key=lambda each: each.tag)}
+    return {
+        tag.lower().replace(" ", "-"): _Topic(tag, list(found))
+        for tag, found in groupby(views, key=lambda each: each.tag)
+    }

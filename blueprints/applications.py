@@ -1,4 +1,4 @@
-"""Application pages of users, under /-/user_settings, and the steps shared with administration."""
+"""Pages for a user's own applications, and views shared with /admin/applications."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,19 +44,19 @@ _SECRET_NAME = "application secret"  # noqa: S105 - a name
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationPages:
-    """The views that the blueprints of users and administrators share."""
+    """The application pages that users and administrators share."""
 
     #: Name of the blueprint, including its parent blueprints.
     endpoint: str
     form: type[ApplicationForm]
     #: Function that returns an application that the user may change, or raises NotFoundError.
     get: Callable[[int], ApplicationView]
-    #: True if the pages register applications of the instance and show the owner of each
+    #: True if the pages register instance-wide applications and show the owner of each
     #: application.
     is_administration: bool
 
     def bind(self, blueprint: Blueprint, mark: AccessDecorator) -> None:
-        """Add the URLs of these pages to a blueprint, with an access decorator."""
+        """Add the URLs of the pages to a blueprint, with an access decorator for each view."""
         one = "/<int:application_id>"
         for rule, view, methods in (
             ("/new", self.new, ["GET", "POST"]),
@@ -86,11 +86,11 @@ class ApplicationPages:
         return self._store_secret_and_redirect(made)
 
     def show(self, application_id: int) -> ResponseReturnValue:
-        """Show an application, with its secret if it was just created or renewed."""
+        """Show an application, with its secret if the secret was just created or renewed."""
         return self._render_show_page(self.get(application_id), SecretRenewalForm())
 
     def setup(self, application_id: int) -> ResponseReturnValue:
-        """Show only the setup progress of an application, for a page that polls it."""
+        """Show only the setup progress of an application, for a page that polls the progress."""
         application = self.get(application_id)
         page = self._render(
             "_setup", application=application, **self._build_setup_context(application)
@@ -135,14 +135,14 @@ class ApplicationPages:
         )
 
     def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
-        """Revoke the older of two secrets."""
+        """Revoke the previous secret of an application."""
         self.get(application_id)
         actions.end_secret(unit_of_work(), application_id, secret_id)
         flash("Old secret revoked.")
         return self._redirect_to_application(application_id)
 
     def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
-        """Revoke the access tokens that have removed scopes."""
+        """Revoke access tokens with scopes that were removed from the application."""
         self.get(application_id)
         ended = actions.end_removed_scopes(unit_of_work(), application_id)
         flash(f"{pluralize(ended.tokens, 'access token')} revoked. Applications can refresh them.")

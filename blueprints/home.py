@@ -45,7 +45,7 @@ _MAX_PROJECTS = 50
 @home.get("/")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """Show the user's open alerts, duties, incidents and expiring tokens."""
+    """Show the user's open alerts, on-call shifts, incidents and expiring tokens."""
     session, user = db.session(), get_request_viewer()
     mine = list_my_projects(user, most=_MAX_PROJECTS, session=session)
     return render_template(
@@ -80,7 +80,7 @@ def _build_open_alerts_context(user: Viewer) -> dict[str, Any]:
 
 
 def _build_responsibilities_context(user: Viewer) -> dict[str, Any]:
-    """Return the alerts, incidents and duties that the user is responsible for."""
+    """Return the alerts, incidents and on-call shifts that the user is responsible for."""
     session, me = db.session(), get_current_user()
     watched = build_member_projects_query(user, session=session)
     assigned = AlertFilter(project_id=0, projects=watched, assignee=me.username)
@@ -106,7 +106,7 @@ def _list_expiring_tokens() -> tuple[TokenView, ...]:
 @home.get("/groups")
 @open_to_anyone
 def groups_and_projects() -> ResponseReturnValue:
-    """List the groups and projects that the user can see, or search them."""
+    """List or search the groups and projects that the user can see."""
     search, session = get_search_text(get_list_query("search", "page"), "search"), db.session()
     part, user = get_requested_part(order_by="path"), get_request_viewer()
     if search:
@@ -126,7 +126,7 @@ def groups_and_projects() -> ResponseReturnValue:
 
 
 def _render_search_results(search: str, part: PageRequest, user: Viewer) -> ResponseReturnValue:
-    """Show the first matching groups, and the matching projects page by page."""
+    """Show the first matching groups, and one page of the matching projects."""
     session, first = db.session(), PageRequest(size=part.size, order_by="path")
     groups = list_groups(GroupFilter(search=search), first, user, session=session)
     projects = search_projects(ProjectFilter(search=search), part, user, session=session)

@@ -1,4 +1,4 @@
-"""The container registry: its project page, tokens for its clients, and its notifications."""
+"""The container registry: project page, tokens for clients, and notifications."""
 
 from collections.abc import Callable, Iterable
 
@@ -78,7 +78,7 @@ _ERROR_STATUSES = (400, 401, 403, 429)
 @registry_pages.get("")
 @permission_required("registry_repositories.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the repositories, and show how to sign in and how to connect a registry."""
+    """List the repositories, with instructions for signing in and connecting a registry."""
     get_list_query(*CURSOR_PARAMETERS)
     found = domain.get_repository_page(project.id, get_requested_slice(), session=db.session())
     host = registry_policy().host
@@ -114,7 +114,7 @@ def show(project: ProjectView, repository_id: int) -> ResponseReturnValue:
 
 
 def _can_delete(project: ProjectView) -> bool:
-    """Return whether the page has delete buttons, which need a connected registry."""
+    """Return whether the page shows delete buttons, which require a connected registry."""
     return project.can_maintain and not project.is_archived and bool(registry_policy().api_url)
 
 
@@ -156,7 +156,7 @@ def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> Respo
 @open_to_anyone
 @limit_oauth_by_address
 def issue() -> Response:
-    """Issue a token for the credentials of Basic authentication, or for anonymous pulls."""
+    """Issue a token for Basic authentication credentials, or for anonymous pulls."""
     _check_service(request.args.get("service", ""))
     scopes = request.args.getlist("scope")
     return _build_token_response(
@@ -176,7 +176,7 @@ def issue() -> Response:
 @open_to_anyone.but(writes=False)
 @limit_oauth_by_address
 def issue_for_form() -> Response:
-    """Issue a token for the credentials of a form."""
+    """Issue a token for credentials in a form."""
     request.max_content_length = _MAX_FORM_BYTES
     form = request.form
     _check_service(form.get("service", ""))
@@ -246,9 +246,9 @@ def certificates() -> Response:
 )
 @checks_registry_secret
 def receive() -> Response:
-    """Store events of the container registry.
+    """Store events from the container registry.
 
-    Events of unknown projects are only counted.
+    Events for unknown projects are only counted.
     """
     check_notification_secret()
     received = read_limited_body(MAX_BODY_BYTES)

@@ -1,4 +1,4 @@
-"""The release schedule at /help/releases, its feeds, and its checker."""
+"""The release schedule at /help/releases, its feeds, and the release checker."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -51,14 +51,14 @@ release_feeds = MachineBlueprint(
     "release_feeds", __name__, url_prefix="/help", errors=ErrorFormat.API
 )
 _ATOM_TYPE, _ICALENDAR_TYPE = "application/atom+xml", "text/calendar"
-#: Filters that feeds support as well.
+#: Filters that the page and the feeds support.
 _FILTER_PARAMETERS = ("release", "interface", "state")
 
 
 @release_schedule.get("")
 @open_to_anyone
 def index() -> ResponseReturnValue:
-    """List the changes by release, filtered by the form."""
+    """List the changes by release, with the filters in the form."""
     get_list_query(*_FILTER_PARAMETERS, "used_by")
     form = ReleaseFilterForm()
     if form.used_by.data and not _is_signed_in():
@@ -83,7 +83,7 @@ def index() -> ResponseReturnValue:
 @release_schedule.get("/<change_id>")
 @open_to_anyone
 def show(change_id: str) -> ResponseReturnValue:
-    """Show a change, and how to try the behavior before and after it."""
+    """Show a change, with instructions for testing the behavior before and after the change."""
     change = CHANGES_BY_ID.get(change_id)
     if change is None:
         raise NotFoundError("This change is not on the release schedule.")
@@ -104,7 +104,7 @@ def _is_signed_in() -> bool:
 
 
 def _find_changes_of_viewer() -> Mapping[str, Certainty]:
-    """Return the ids of the changes that affect calls of the viewer's tokens and applications."""
+    """Return the IDs of the changes that affect calls by the viewer's tokens and applications."""
     if not _is_signed_in():
         return {}
     moment = now()
@@ -126,7 +126,7 @@ def _group_by_release(
 @release_check.get("", endpoint="show")
 @open_to_anyone
 def show_check() -> ResponseReturnValue:
-    """Show the form of the release checker."""
+    """Show the form for the release checker."""
     return _render_check_page(ReleaseCheckForm())
 
 
@@ -134,9 +134,9 @@ def show_check() -> ResponseReturnValue:
 @open_to_anyone.but(writes=False, is_heavy=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def check() -> ResponseReturnValue:
-    """Show what a release breaks.
+    """Check the submitted content, and show the calls that a release breaks.
 
-    The check changes nothing, so forms of other sites may submit to it without a CSRF token.
+    The check changes nothing, so forms on other sites may submit content without a CSRF token.
     """
     count_family_request(RateLimitFamily.RELEASE_CHECKS)
     try:
@@ -190,7 +190,7 @@ def atom() -> Response:
 @_describe_feed(name="release_schedule.calendar", content_type=_ICALENDAR_TYPE)
 @open_to_anyone.but(cross_origin=CorsPolicy())
 def ics() -> Response:
-    """Return the dated releases as a calendar."""
+    """Return releases with a date as a calendar."""
     return build_cacheable_response(
         build_release_calendar(_list_wanted_changes(), url=_build_feed_url()),
         f"{_ICALENDAR_TYPE}; charset=utf-8",

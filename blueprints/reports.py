@@ -1,4 +1,4 @@
-"""On-call reports of projects and groups, handoff notes, and post-incident documents."""
+"""On-call reports for projects and groups, handoff notes, and post-incident documents."""
 
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -40,7 +40,7 @@ from web.pages.list_query import get_list_query
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PERIOD_PARAMETERS = ("period", "from", "until")
-#: Value for a custom period of days.
+#: Value of the `period` parameter for a custom period.
 _CUSTOM_PERIOD = "own"
 _DAY = timedelta(days=1)
 
@@ -48,7 +48,7 @@ _DAY = timedelta(days=1)
 @on_call_reports.get("/reports")
 @permission_required("on_call_reports.show")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show the report of a period, by default of the last night."""
+    """Show the report for a period. The default is the last night."""
     given = get_list_query(*_PERIOD_PARAMETERS)
     report, problem = None, ""
     try:
@@ -83,12 +83,12 @@ _TEMPLATE_FUNCTIONS: dict[str, Any] = {
 
 
 def _is_period_incomplete(given: MultiDict[str, str]) -> bool:
-    """Return whether the reader selected a custom period but has not entered its days yet."""
+    """Return whether the user selected a custom period without entering the days."""
     return given.get("period") == _CUSTOM_PERIOD and not (given.get("from") or given.get("until"))
 
 
 def _read_report_query(given: MultiDict[str, str]) -> ReportQuery:
-    """Return the query of the report.
+    """Parse the query for a report.
 
     Raise InvalidError for invalid days.
     """
@@ -111,13 +111,13 @@ def _parse_midnight(
         day = date.fromisoformat(given.get(name, ""))
         return convert_to_utc(datetime.combine(day + after, time()), get_zone(place))
     except (ValueError, OverflowError) as error:
-        raise InvalidError("Choose a first and a last day.", field=name) from error
+        raise InvalidError("Choose the first day and the last day.", field=name) from error
 
 
 @on_call_reports.get("/report.<any(md, csv):kind>")
 @permission_required("on_call_reports.download").but(is_heavy=True)
 def download(holder: ProjectOrGroup, kind: str) -> Response:
-    """Return the report as Markdown, or its pages as CSV."""
+    """Return the report as Markdown, or its list of notifications as CSV."""
     query = _read_report_query(get_list_query(*_PERIOD_PARAMETERS))
     return build_text_file_response(
         actions.export_report(unit_of_work(), holder, query, kind), f"report.{kind}"
@@ -204,7 +204,7 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
 def _save_document(
     project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm
 ) -> IncidentDocument:
-    """Save the posted document; errors of the action pass through."""
+    """Save the submitted document; errors from the action are not caught."""
     change = form.read(IncidentDocumentChange)
     try:
         return documents.change_document(unit_of_work(), project, before.incident_iid, change)

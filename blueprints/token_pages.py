@@ -1,4 +1,4 @@
-"""The access token pages that users, projects and groups share."""
+"""Access token pages shared by users, projects and groups."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -36,9 +36,9 @@ CreatedToken = NewAccessToken | NewResourceAccessToken
 
 
 class TokenPages(ABC, Generic[TokenForm]):
-    """The views of the access token pages."""
+    """The views for access token pages."""
 
-    #: Session key for the encrypted new token until the redirect to the list shows it.
+    #: Session key that stores the encrypted new token until the list shows the token.
     session_key: ClassVar[str]
     #: Scopes that a new token can have.
     offered_scopes: Sequence[str] = ORDINARY_SCOPES
@@ -51,7 +51,7 @@ class TokenPages(ABC, Generic[TokenForm]):
 
     @abstractmethod
     def url(self, page: str, **values: Any) -> str:
-        """Return the URL of one of these pages: index, new, rotate or revoke."""
+        """Return the URL of a page: index, new, rotate or revoke."""
 
     @abstractmethod
     def wanted(self, *, is_active: bool) -> TokenFilter:
@@ -67,14 +67,14 @@ class TokenPages(ABC, Generic[TokenForm]):
 
     @abstractmethod
     def renew(self, token_id: int) -> CreatedToken:
-        """Replace a token with a new one."""
+        """Replace a token with a new token."""
 
     @abstractmethod
     def end(self, token_id: int) -> AccessToken:
         """Revoke a token."""
 
     def find_roles(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
-        """Return the roles of tokens by id; a user's own tokens have none."""
+        """Return the roles of tokens by ID. A user's own tokens have no role."""
         del items
         return {}
 

@@ -114,7 +114,7 @@ def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnVa
 @webhooks.post(f"{_ITEM_PATH}/pause")
 @permission_required("webhooks.change")
 def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Pause sending to a webhook."""
+    """Pause a webhook."""
     actions.pause_webhook(unit_of_work(), project, webhook_id)
     flash("Webhook paused. Nothing is sent until you resume it.")
     return _redirect_to_webhook(project, webhook_id)
@@ -123,7 +123,7 @@ def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @webhooks.post(f"{_ITEM_PATH}/resume")
 @permission_required("webhooks.change")
 def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Resume sending, including queued events."""
+    """Resume a webhook, starting with its queued events."""
     actions.resume_webhook(unit_of_work(), project, webhook_id)
     flash("Sending resumed.")
     return _redirect_to_webhook(project, webhook_id)
@@ -210,7 +210,7 @@ def show_delivery(project: ProjectView, webhook_id: int, delivery_id: int) -> Re
 @webhook_deliveries.post(f"{_DELIVERY_PATH}/send_again")
 @permission_required("webhook_deliveries.send_again")
 def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Queue a delivery again, with the same id."""
+    """Queue a delivery again, with the same ID."""
     with show_errors_on_next_page(ConflictError):
         actions.resend_delivery(unit_of_work(), project, webhook_id, delivery_id)
         flash("The delivery is being sent again. Reload the page to see the result.")

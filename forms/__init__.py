@@ -1,1 +1,1 @@
-"""Forms of the pages, with a module for each subject. The rules are in the domain."""
+"""Forms for pages, with a module for each subject. The domain validates the values."""

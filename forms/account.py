@@ -26,7 +26,7 @@ from forms.sign_in import CodeForm
 
 
 class _AccountFields(Form):
-    """The fields that new and existing accounts share."""
+    """Fields shared by the forms for new and existing accounts."""
 
     username = TextLineField("User name", DataRequired("Enter a user name."))
     email = EmailLineField(
@@ -64,7 +64,7 @@ class AccountForm(_AccountFields):
 
 
 class AccountChangeForm(_AccountFields):
-    """The form with which an administrator changes an account."""
+    """The form that administrators use to change an account."""
 
     time_zone = TimeZoneField()
 
@@ -104,7 +104,7 @@ class PasswordConfirmationForm(Form):
 
 
 class NewPasswordForm(Form):
-    """The form for a new password, entered twice, and for the access to revoke."""
+    """The form for a new password, entered twice, with options to revoke access."""
 
     new_password = PasswordField(
         "New password", validators=[InputRequired("Enter a new password.")]
@@ -135,7 +135,7 @@ class PasswordForm(PasswordConfirmationForm, NewPasswordForm):
 
 
 class AuthenticatorForm(CodeForm, PasswordConfirmationForm):
-    """The form for the password and a code that proves that the app has the secret."""
+    """The form for the current password and a code from the authenticator app."""
 
 
 class PasskeyNameForm(Form):
@@ -149,7 +149,7 @@ class PasskeyNameForm(Form):
 
 
 class NewPasskeyForm(PasskeyNameForm, PasswordConfirmationForm):
-    """The form for a name and the password, which requests the options for a new passkey."""
+    """The form for a name and the current password, for the options of a new passkey."""
 
 
 class CreatedPasskeyForm(PasskeyNameForm):
@@ -162,7 +162,7 @@ _TRANSFER, _DELETE = "hand_on", "delete"
 
 
 class AccountDeletionForm(Form):
-    """The form that deletes an account: the user name, and the treatment of its applications."""
+    """The form that deletes an account and transfers or deletes its applications."""
 
     applications = RadioField(
         "Applications",
@@ -179,13 +179,13 @@ class AccountDeletionForm(Form):
         self.username = username
 
     def validate_confirmation(self, field: StringField) -> None:
-        """Compare the entered text with the user name."""
+        """Raise ValidationError if the entered text is not the user name."""
         if (field.data or "").lower() != self.username.lower():
             raise ValidationError(f"The user name does not match {self.username}.")
 
     @property
     def body(self) -> ErasureBody:
-        """The treatment of the applications."""
+        """The options for the erasure of the account."""
         is_handed_on = self.applications.data == _TRANSFER
         heir = (self.heir.data or "") if is_handed_on else ""
         return ErasureBody(

@@ -23,7 +23,7 @@ _LENGTH_VALIDATOR = Length(max=_MAX_LENGTH, message=f"Enter at most {_MAX_LENGTH
 
 
 class ConditionsForm(Form):
-    """Conditions on alerts. An empty field matches every alert."""
+    """Fields for conditions on alerts. An empty field matches every alert."""
 
     severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = TextLineField("Environments", _LENGTH_VALIDATOR)
@@ -32,7 +32,7 @@ class ConditionsForm(Form):
 
     @staticmethod
     def values_of(conditions: AlertConditions) -> dict[str, object]:
-        """Return the field values that represent these conditions."""
+        """Return the field values for the given conditions."""
         return {
             "severities": list(conditions.severities),
             "environments": ", ".join(conditions.environments),
@@ -45,9 +45,9 @@ class ConditionsForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return self.read(body, **self._given())
+        return self.read(body, **self._list_entered_values())
 
-    def _given(self) -> dict[str, object]:
+    def _list_entered_values(self) -> dict[str, object]:
         return {
             "severities": self.severities.data or [],
             "environments": _split_names(self.environments.data),
@@ -70,7 +70,7 @@ class ConditionsForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return parse_conditions(self._given())
+        return parse_conditions(self._list_entered_values())
 
 
 def _split_names(text: str | None) -> list[str]:
@@ -85,8 +85,8 @@ ALERT_LIST_PARAMETERS = (
     *("status", "search", "severity", "environment", "service", "assignee", "integration"),
     "sort",
 )
-#: Query parameters of the list of all projects, which has a project filter and no integration
-#: filter.
+#: Query parameters of the list for all projects, which has a project filter instead of an
+#: integration filter.
 ALERT_LIST_PARAMETERS_ACROSS = tuple(
     "project" if name == "integration" else name for name in ALERT_LIST_PARAMETERS
 )
@@ -99,12 +99,12 @@ class AlertListQuery:
     tab: str
     wanted: AlertFilter
     order: SortOrder
-    #: Full path of the selected project in the list of all projects.
+    #: Full path of the project selected in the list for all projects.
     project: str | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Parameters of this query without default values."""
+        """Query parameters, without default values."""
         given = {
             "status": self.tab if self.tab != _DEFAULT_TAB else None,
             "search": self.wanted.search or None,
@@ -125,7 +125,7 @@ class AlertListQuery:
 
 
 def parse_alert_list_query(given: MultiDict[str, str], *, project_id: int) -> AlertListQuery:
-    """Return the query that these parameters describe.
+    """Parse the query parameters of a project's alert list.
 
     Raise QueryError for unknown values.
     """
@@ -146,14 +146,14 @@ def parse_alert_list_query(given: MultiDict[str, str], *, project_id: int) -> Al
 
 
 def parse_alert_list_query_across(given: MultiDict[str, str]) -> AlertListQuery:
-    """Return the query for a list of several projects, in an order that has an index.
+    """Parse the query parameters of the list for all projects, with sort orders that have an index.
 
     Raise QueryError for unknown values, or for an order without an index.
     """
     query = parse_alert_list_query(given, project_id=0)
     if query.order.is_among_newest:
         known = ", ".join(name for name, order in SORT_ORDERS.items() if not order.is_among_newest)
-        raise QueryError(f"sort must be one of {known}.", field="sort")
+        raise QueryError(f"`sort` must be one of {known}.", field="sort")
     return replace(query, project=_parse_name(given, "project", most=_MAX_PATH_LENGTH))
 
 

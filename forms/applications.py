@@ -21,7 +21,7 @@ from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
 from forms.base import Form, TextLineField, limit_length
 
-_DAYS_RANGE = NumberRange(1, 3650, message="Enter 1 to 3650 days, or leave this empty.")
+_DAYS_RANGE = NumberRange(1, 3650, message="Enter 1 to 3650 days, or leave the field empty.")
 
 
 class ApplicationForm(Form):
@@ -65,10 +65,10 @@ class ApplicationForm(Form):
                 "allowed_groups": "\n".join(groups),
             }
         )
-        form._offer(application.scopes)
+        form._offer_scopes(application.scopes)
         return form
 
-    def _offer(self, more: Iterable[str]) -> None:
+    def _offer_scopes(self, more: Iterable[str]) -> None:
         """Add the application's current scopes to the choices, so that saving keeps them."""
         offered = (choice[0] for choice in self.scopes.iter_choices())
         names = sort_scopes({*offered, *more})
@@ -114,7 +114,7 @@ class GrantChoice(NamedTuple):
 class InstanceApplicationForm(ApplicationForm):
     """The application form for administrators."""
 
-    #: Only for applications of users. The user loses the ownership.
+    #: Option that makes a user's application instance-wide, so that the user no longer owns it.
     is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
     allowed_grants = SelectMultipleField(
@@ -125,7 +125,7 @@ class InstanceApplicationForm(ApplicationForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer all scopes."""
         super().__init__(*args, **kwargs)
-        self._offer(REGISTRABLE_SCOPES)
+        self._offer_scopes(REGISTRABLE_SCOPES)
 
     @classmethod
     def of(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:

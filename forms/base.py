@@ -44,7 +44,7 @@ class Form(FlaskForm):
 
     @property
     def first_error(self) -> str | None:
-        """Name of the first field with an error, which gets the focus."""
+        """Name of the first field with an error, which receives the focus."""
         return next((field.name for field in self if field.errors), None)
 
     @property
@@ -53,7 +53,7 @@ class Form(FlaskForm):
         shown = [field.name for field in self if not isinstance(field, HiddenField)]
         return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 
-    #: Form field names by the domain's names for the values, where the two differ.
+    #: Names of form fields, by the domain's name for the value, if the names differ.
     fields_of: ClassVar[Mapping[str, str]] = {}
 
     def add_error(self, field_name: str, sentence: str) -> None:
@@ -91,8 +91,9 @@ class Form(FlaskForm):
     def read(self, body: type[SomeBody], **more: Any) -> SomeBody:
         """Return the entered values as a body of the domain.
 
-        Form fields are matched to body fields of the same name; `more` overrides them. An empty
-        field counts as omitted, except in a text. Raise InvalidParametersError for invalid values.
+        Form fields are matched to body fields with the same name; `more` overrides them. An empty
+        field is treated as omitted, unless it is a text. Raise InvalidParametersError for invalid
+        values.
         """
         entered = {field.name: field.data for field in self if field.name in body.model_fields}
         return validate_body(body, {**entered, **more})
@@ -114,7 +115,7 @@ def check_duration(_form: object, field: Any) -> None:
 
 
 def strip_text(value: Any) -> Any:
-    """Return a text without leading and trailing spaces."""
+    """Remove leading and trailing spaces from a text."""
     return value.strip() if isinstance(value, str) else value
 
 
@@ -139,7 +140,7 @@ class WordListField(TextLineField):
     """A field for comma-separated words."""
 
     def process_data(self, value: Any) -> None:
-        """Set the field to words or to a text."""
+        """Set the value of the field to a list of words or to a string."""
         super().process_data(", ".join(value) if isinstance(value, list | tuple) else value)
 
 
@@ -147,7 +148,7 @@ class DurationField(TextLineField):
     """A field for a duration, such as 1h30m."""
 
     def process_data(self, value: Any) -> None:
-        """Set the field to a duration or to a text."""
+        """Set the value of the field to a duration or to a string."""
         super().process_data(format_duration(value) if isinstance(value, timedelta) else value)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
-from zoneinfo import available_timezones
 
 from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
@@ -24,7 +23,7 @@ from domain.paging.notifications.contact_types.registry import (
 from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
 from domain.paging.on_call.rotation_syntax import format_restriction, parse_restriction
-from forms.base import Form, TextLineField, limit_length
+from forms.base import Form, TextLineField, TimeZoneField, limit_length
 
 SomeRule = TypeVar("SomeRule", bound=NewContactRule)
 _NO_MAIL_TEXT = "This service cannot send email until an administrator sets MAIL_URL."
@@ -59,7 +58,7 @@ class ContactForm(Form):
 
     @property
     def example(self) -> str:
-        """Example addresses of each type."""
+        """Example addresses for each type."""
         return " or ".join(each.example for each in CONTACT_TYPES)
 
     def type_help(self, *, sends_mail: bool) -> dict[str, str]:
@@ -119,7 +118,7 @@ class RuleForm(Form):
         return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
-        """Reject a text that does not describe a time."""
+        """Raise ValidationError if the text does not describe a time."""
         text = field.data or ""
         try:
             if text:
@@ -136,15 +135,13 @@ class RuleForm(Form):
 
 
 class PagingPreferencesForm(Form):
-    """The form for a user's quiet hours and follow-ups."""
+    """The form for a user's quiet hours and follow-up messages."""
 
     fields_of: ClassVar = {"starts_at": "quiet_from", "ends_at": "quiet_until"}
 
     quiet_from = TextLineField("From")
     quiet_until = TextLineField("Until")
-    time_zone = SelectField(
-        "Time zone", choices=[(each, each) for each in sorted(available_timezones())], default="UTC"
-    )
+    time_zone = TimeZoneField(default="UTC")
     critical_breaks_quiet = BooleanField("Page me about critical alerts anyway", default=True)
     wants_follow_ups = BooleanField(
         "Notify me when somebody else acknowledges an alert, when it ends, and when I am assigned",

@@ -123,7 +123,7 @@ class EscalationPolicyForm(Form):
         )
 
     def changed(self, action: str) -> "EscalationPolicyForm":
-        """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps start at 0."""
+        """Apply `add_step`, `remove_step:1` or `add_target:1` to the form. Steps start at 0."""
         kind, _, number = action.partition(":")
         values = {**self.data}
         steps = [
@@ -151,7 +151,7 @@ def _compute_next_delay(steps: Sequence[dict[str, Any]]) -> timedelta:
 
 
 def _add_empty_target(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
-    """Return a step with an empty choice if it has no target or a target is to be added."""
+    """Add an empty choice to a step if it has no target, or if a target is being added."""
     targets = step["targets"]
     is_room = (has_more or not targets) and len(targets) < MAX_TARGETS
     return {**step, "targets": [*targets, ""] if is_room else targets}
@@ -200,7 +200,7 @@ class AlertRouteForm(Form):
     policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
 
     def set_policy_choices(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
-        """Set the policies to choose from, and return the form; group policies show their path."""
+        """Set the policies that can be selected, and return the form."""
         self.policy.choices = [
             *(
                 (str(each.id), f"{each.name} (from {each.group})" if each.group else each.name)

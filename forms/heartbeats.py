@@ -1,4 +1,4 @@
-"""Forms that create and change a heartbeat, and replace its URL."""
+"""Forms that create and change heartbeats, and replace ping URLs."""
 
 from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
@@ -95,7 +95,7 @@ class HeartbeatForm(Form):
         return self.read(HeartbeatChange, **self._get_schedule_values())
 
     def _get_schedule_values(self) -> dict[str, str]:
-        """Return the values of the selected schedule, and texts with normalized line ends."""
+        """Return the values of the selected schedule, and the normalized description."""
         return {
             **({"every": ""} if self._is_cron else {"cron": ""}),
             "time_zone": self.time_zone.data or "UTC",

@@ -41,7 +41,7 @@ class IdentityProviderForm(Form):
 
     @property
     def more(self) -> Mapping[str, Any]:
-        """The list fields, which are sent even if they are empty."""
+        """Values of the list fields, including empty lists."""
         return {
             "email_domains": (self.email_domains.data or "").replace(",", " ").split(),
             "group_roles": [

@@ -27,7 +27,7 @@ from forms.escalations import parse_selected_target
 
 _SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in SEVERITIES]
 
-#: Number of empty fields for further responders in the form of a rule.
+#: Number of empty fields for more responders in the form for a rule.
 _EMPTY_RESPONDER_FIELDS = 2
 
 
@@ -84,7 +84,7 @@ class IncidentRuleForm(ConditionsForm):
         """
         called = dict.fromkeys(each for each in self.responders.data if each)
         responders = [parse_selected_target(each, "responders") for each in called]
-        return self.read(body, **self._given(), responders=responders)
+        return self.read(body, **self._list_entered_values(), responders=responders)
 
 
 _MAX_NAME_LENGTH = 255
@@ -103,7 +103,7 @@ class IncidentListQuery:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Parameters of this query without default values."""
+        """Query parameters, without default values."""
         given = {
             "status": self.tab if self.tab != _DEFAULT_TAB else None,
             "search": self.wanted.search or None,
@@ -120,7 +120,7 @@ class IncidentListQuery:
 
 
 def parse_incident_list_query(given: MultiDict[str, str], *, project_id: int) -> IncidentListQuery:
-    """Return the query that these parameters describe.
+    """Parse the query parameters of a project's incident list.
 
     Raise QueryError for unknown values.
     """

@@ -1,4 +1,4 @@
-"""The form for the settings of a section, generated from their metadata."""
+"""The form for the settings in a section, generated from the metadata of the settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -9,7 +9,7 @@ from wtforms.validators import InputRequired, Length, ValidationError
 from forms.base import Form, strip_text
 from forms.releases import ReleaseDatesField
 
-#: Prefix of the hidden fields with the values from when the page was opened.
+#: Prefix of the hidden fields that contain the values at the time the page was opened.
 _FORMER_VALUE_PREFIX = "was_"
 _MAX_LENGTH, _MAX_MULTILINE_LENGTH = 1_000, 10_000
 
@@ -17,7 +17,7 @@ _MAX_LENGTH, _MAX_MULTILINE_LENGTH = 1_000, 10_000
 class _Setting(Protocol):
     """The attributes of a setting that the form uses.
 
-    `SettingView` in `web/admin/settings.py` has them and their descriptions.
+    `SettingView` in `web/admin/settings.py` describes the attributes.
     """
 
     @property
@@ -48,10 +48,10 @@ class SettingsForm(Form):
     names: tuple[str, ...] = ()
 
     def changes(self) -> Iterator[tuple[str, str]]:
-        """Return the edited settings with their new texts.
+        """Yield the edited settings with their new texts.
 
-        A field counts as edited if it differs from its value when the page was opened. Concurrent
-        changes to other settings are therefore not reverted.
+        A field is treated as edited if it differs from its value at the time the page was opened.
+        Therefore, concurrent changes to other settings are not reverted.
         """
         for name in self.names:
             text = _format_field(self[name])
@@ -114,5 +114,5 @@ def _format_field(field: Field) -> str:
 
 
 def _normalize_line_ends(text: str) -> str:
-    """Return a text without the carriage returns that browsers add to line ends."""
+    """Remove the carriage returns that browsers add at the ends of lines."""
     return text.replace("\r\n", "\n")

@@ -51,8 +51,7 @@ class IntegrationForm(Form):
                 MAX_RESOLVE_AFTER_MINUTES,
                 message=(
                     f"Enter {MIN_RESOLVE_AFTER_MINUTES} to {MAX_RESOLVE_AFTER_MINUTES:,} minutes, "
-                    "or leave it "
-                    "empty."
+                    "or leave the field empty."
                 ),
             ),
         ],
@@ -71,7 +70,7 @@ class IntegrationForm(Form):
             field.data = f"{field.data or ''}, {name}".lstrip(", ")
 
     def validate_api_url(self, field: URLField) -> None:
-        """Reject malformed URLs. The domain checks whether the type requires one."""
+        """Reject malformed URLs. The domain checks whether the type requires a URL."""
         if field.data and not is_web_url(field.data):
             raise ValidationError("Enter a complete URL that starts with https:// or http://.")
 
@@ -105,12 +104,12 @@ class NewIntegrationForm(IntegrationForm):
 
     @property
     def type_help(self) -> str:
-        """Help texts of all types."""
+        """Help texts for all types."""
         return " ".join(each.help for each in INTEGRATION_TYPES)
 
     @property
     def api_url_help(self) -> str:
-        """Help text for the API URL, with its purpose for each type that has one."""
+        """Help text for the API URL, with the purpose for each type that has an API URL."""
         uses = [f"{each.label}: {each.api_url.help}" for each in INTEGRATION_TYPES if each.api_url]
         return " ".join([*uses, "Other types have no API URL."])
 
@@ -122,7 +121,7 @@ class NewIntegrationForm(IntegrationForm):
 
     @property
     def usual_urls(self) -> dict[str, str]:
-        """Default API URL, or an empty text, of each type that has an API URL."""
+        """Default API URL for each type with an API URL. Empty if there is no default."""
         return {each.name: each.api_url.default or "" for each in INTEGRATION_TYPES if each.api_url}
 
 
@@ -146,13 +145,13 @@ class SampleForm(Form):
 
 
 class EndKeyForm(Form):
-    """The form for a key, with the displayed id, since another user may replace the key."""
+    """The form that revokes a key, with the key's ID, because another user may replace the key."""
 
     seen = HiddenField()
 
 
 class ResetKeyForm(EndKeyForm):
-    """The form that resets a key, with the grace period of the old key."""
+    """The form that resets a key, with a grace period for the old key."""
 
     overlap = RadioField(
         "How long does the old key stay valid?",
@@ -180,7 +179,7 @@ class MappingForm(Form):
     sample = TextAreaField(
         "Sample payload (JSON)", validators=[InputRequired("Paste a sample payload.")]
     )
-    #: Digest of the sample that the choices were made for.
+    #: Digest of the sample for which the choices were made.
     mapped_for = HiddenField()
     join_title = _RepeatedTextField(choices=[])
     join_fingerprint = _RepeatedTextField(choices=[])
@@ -203,12 +202,12 @@ class MappingForm(Form):
                     AlertField.FINGERPRINT: self.join_fingerprint.data or (),
                 },
                 separator=(self.separator.data or "") if self.separator.raw_data else ": ",
-                resolved_when=self._conditions("resolved"),
-                dropped_when=self._conditions("dropped"),
+                resolved_when=self._list_condition_choices("resolved"),
+                dropped_when=self._list_condition_choices("dropped"),
             ),
         )
 
-    def _conditions(self, kind: str) -> Sequence[ConditionChoice]:
+    def _list_condition_choices(self, kind: str) -> Sequence[ConditionChoice]:
         columns = (self[f"{kind}_{name}"].data or () for name in ("path", "operator", "words"))
         return [
             ConditionChoice(path=path, operator=operator, words=words)
@@ -228,7 +227,7 @@ class SeverityWordsForm(Form):
 
     @property
     def table(self) -> Mapping[str, str]:
-        """Severities by word.
+        """Severity of each word.
 
         Raise ValueError if a line has no severity.
         """
@@ -243,7 +242,7 @@ class SeverityWordsForm(Form):
 
 
 class SeverityWordForm(Form):
-    """The form for a word that senders use and its severity."""
+    """The form for a severity word that senders use, and its severity."""
 
     word = TextLineField("Word", DataRequired("Enter a word."))
     severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])

@@ -1,4 +1,4 @@
-"""Forms for keys of ID tokens and of the container registry."""
+"""Forms for keys that sign ID tokens and container registry tokens."""
 
 from wtforms import RadioField
 from wtforms.validators import InputRequired

@@ -85,7 +85,7 @@ class MaintenanceWindowForm(Form):
         Raise InvalidError for invalid values.
         """
         local_start = cast("datetime", self.starts_at.data)
-        recurrence = self._recurrence(local_start.date())
+        recurrence = self._build_recurrence(local_start.date())
         return self.read(
             NewWindow,
             starts_at=local_start.isoformat(),
@@ -96,7 +96,7 @@ class MaintenanceWindowForm(Form):
             labels=self.labels.data or [],
         )
 
-    def _recurrence(self, first: date) -> Recurrence | None:
+    def _build_recurrence(self, first: date) -> Recurrence | None:
         interval, until = self.interval.data or 1, self.until.data
         if self.repeats.data in _MONTHLY_RULES:
             return _MONTHLY_RULES[self.repeats.data](first, interval=interval, until=until)

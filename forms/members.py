@@ -15,12 +15,12 @@ from forms.base import Form, TextLineField, TextLinesField, limit_length
 
 
 def _build_choice_value(role: Role, custom_role_id: int | None) -> str:
-    """Return the value of a choice: the number of a role, or the id of a custom role."""
+    """Return the value of a choice: the number of a role, or the ID of a custom role."""
     return str(int(role)) if custom_role_id is None else f"custom-{custom_role_id}"
 
 
 def _list_roles_up_to(giver: Role) -> list[tuple[str, str]]:
-    """Return the role choices of a user who can give roles up to `giver`."""
+    """Return the role choices for a user who can grant roles up to `giver`."""
     return [(_build_choice_value(role, None), role.label) for role in Role if role <= giver]
 
 
@@ -65,7 +65,7 @@ class RoleForm(Form):
         return self.chosen_role
 
     def choices_for(self, member: MemberView) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        """Return a direct member's role choices by group: value, text, and if selected."""
+        """Return role choices for a direct member, grouped: value, text, and whether selected."""
         custom = member.own_custom_role
         theirs = _build_choice_value(member.own_role or member.role, custom.id if custom else None)
         return [
@@ -82,7 +82,7 @@ class MemberForm(RoleForm):
         DataRequired("Enter a user name."),
         limit_length(320, "A user name or email address"),
     )
-    #: Form field names by the domain's names for the values.
+    #: Names of form fields, by the domain's name for the value.
     fields_of: ClassVar[Mapping[str, str]] = {
         "username": "user",
         "access_level": "role",
@@ -105,7 +105,7 @@ class ShareForm(Form):
 
     group = TextLineField("Group", DataRequired("Enter the full path of a group."))
     most = SelectField("Highest role", default=_build_choice_value(Role.DEVELOPER, None))
-    #: Form field names by the domain's names for the values.
+    #: Names of form fields, by the domain's name for the value.
     fields_of: ClassVar[Mapping[str, str]] = {
         "group_id": "group",
         "group_access": "most",

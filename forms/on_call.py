@@ -55,7 +55,7 @@ from forms.base import (
 
 _WEEKDAY_LABELS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MAX_USERNAME_LENGTH = 255
-#: Number of empty rows for users. Each "Add more" adds as many.
+#: Number of empty rows for users, and number of rows that "Add more" adds.
 _EMPTY_ROWS = 3
 #: Choice that replaces no user. It is not a valid user name.
 _NOBODY_CHOICE = "+"
@@ -64,14 +64,14 @@ _DEFAULT_WEEKDAYS = ("mon",)
 
 
 class MoveConfirmationForm(Form):
-    """A change that may move or end swaps and overrides, and then has to be confirmed."""
+    """A form for a change that has to be confirmed if it moves or ends swaps and overrides."""
 
-    #: Descriptions of the moves, one sentence each.
+    #: Sentences that describe the moves.
     moves: Sequence[str] = ()
     confirmed_moves = HiddenField()
 
     def confirms(self, moves: Sequence[str]) -> bool:
-        """Return whether there is nothing to confirm, or the form confirms exactly these moves."""
+        """Return whether there are no moves, or the form confirms exactly the given moves."""
         digest = sha256("\n".join(moves).encode()).hexdigest()[:32]
         if not moves or self.confirmed_moves.data == digest:
             return True
@@ -94,7 +94,7 @@ class ScheduleForm(MoveConfirmationForm):
 
 
 class RestrictionForm(PlainForm):
-    """A time of day on some weekdays. Without days it applies daily; without times, all day."""
+    """A period of the day on selected weekdays. The default is every day, and the whole day."""
 
     weekdays = SelectMultipleField(
         "Days", choices=list(zip(WEEKDAYS, _WEEKDAY_LABELS, strict=True))
@@ -122,7 +122,7 @@ class RestrictionForm(PlainForm):
 class RotationForm(MoveConfirmationForm):
     """The form for a rotation of a schedule."""
 
-    #: Errors that name the list of rotations are shown at the users, which most of them concern.
+    #: Names of form fields. Errors in the list of rotations are shown at the users.
     fields_of: ClassVar = {"rotations": "users"}
     name = TextLineField("Name", limit_length(MAX_SCHEDULE_NAME_LENGTH, "A name"))
     users = FieldList(
@@ -266,11 +266,11 @@ class OverrideForm(Form):
             user=self.user.data,
             instead_of="" if self.instead_of.data == _NOBODY_CHOICE else self.instead_of.data,
             in_addition=self.instead_of.data == _NOBODY_CHOICE,
-            starts_at=self._moment(self.starts_at),
-            ends_at=self._moment(self.ends_at),
+            starts_at=self._parse_local_time(self.starts_at),
+            ends_at=self._parse_local_time(self.ends_at),
         )
 
-    def _moment(self, field: LocalTimeField) -> datetime:
+    def _parse_local_time(self, field: LocalTimeField) -> datetime:
         return convert_to_utc(cast("datetime", field.data), self._zone)
 
 
@@ -326,14 +326,14 @@ class SwapForm(Form):
 
 
 class CoverForm(Form):
-    """The form for a user who covers another user during a period or a turn."""
+    """The form for a user who covers the current user's shifts in a period or a turn."""
 
     fields_of: ClassVar = {"schedules": "what"}
     what = SelectField("Shifts", validators=[InputRequired("Choose the shifts to cover.")])
     user = SelectField("Who covers you", validators=[InputRequired("Choose a user.")])
     starts_at = LocalTimeField("From", Optional())
     ends_at = LocalTimeField("Until", Optional())
-    #: Cover that the page has shown. A different cover has to be confirmed again.
+    #: Cover for which the page has shown a preview. A different cover needs a new preview.
     seen = HiddenField()
 
     def __init__(
@@ -394,7 +394,7 @@ class CoverForm(Form):
         return NewCover(user=self.user.data, starts_at=start, ends_at=end, schedules=schedules)
 
     def was_cover_shown(self, cover: NewCover) -> bool:
-        """Return whether the page has already shown this cover, and mark it as shown."""
+        """Return whether the page has already shown the cover, and mark the cover as shown."""
         text = cover.model_dump_json()
         had, self.seen.data = self.seen.data == text, text
         return had

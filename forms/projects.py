@@ -17,7 +17,7 @@ from forms.base import Form, TextLineField, limit_length
 
 
 def normalize_line_breaks(value: Any) -> Any:
-    """Return a text with normalized line breaks, since browsers send CRLF."""
+    """Normalize the line breaks in a text, because browsers send CRLF."""
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
 
 

@@ -24,9 +24,9 @@ _RELEASE_CHOICES = [(str(each), str(each)) for each in list_scheduled_releases()
 
 
 class ReleaseCheckForm(Form):
-    """The form for a text or file and the release to check it against.
+    """The form for a text or file, and the release for which it is checked.
 
-    The form has no CSRF token, since the check changes nothing and requires no sign-in.
+    The form has no CSRF token because the check changes nothing and requires no sign-in.
     """
 
     release = SelectField("Release", choices=_RELEASE_CHOICES, default=str(NEWEST_RELEASE))
@@ -63,7 +63,7 @@ class ReleaseCheckForm(Form):
         return parse_release(self.release.data)
 
 
-#: Maximum number of characters of an invalid release that an error message repeats.
+#: Maximum number of characters of an invalid release that an error message quotes.
 _MAX_ECHO_LENGTH = 40
 
 
@@ -77,12 +77,12 @@ class ReleaseDay(NamedTuple):
 
 
 class ReleaseDatesField(Field):
-    """The text of the setting, with a line such as `17.0=2024-05-16` for each date."""
+    """A field for the setting's text, which has a line such as `17.0=2024-05-16` for each date."""
 
     def process(self, formdata: Any, data: Any = unset_value, extra_filters: Any = None) -> None:
-        """Read the inputs, whose names end with the release, if the form contains them."""
+        """Read the inputs if the form contains them. Their names end with the release."""
         super().process(None, data, extra_filters)
-        #: Releases of the schedule, and releases that already have a date.
+        #: Releases on the schedule, and releases that already have a date.
         self._releases = _list_releases(self.data or "")
         self._entered = _parse_entered_dates(self.data or "")
         self._unknown = self._find_unknown_releases(formdata or {})
@@ -104,7 +104,7 @@ class ReleaseDatesField(Field):
         ]
 
     def pre_validate(self, form: Any) -> None:
-        """Reject dates of releases for which the form has no field."""
+        """Reject dates for releases that have no field in the form."""
         del form
         for release in self._unknown:
             raise ValidationError(
@@ -113,7 +113,7 @@ class ReleaseDatesField(Field):
             )
 
     def _find_unknown_releases(self, formdata: Mapping[str, str]) -> Sequence[str]:
-        """Return the releases that were given a date but have no field in the form."""
+        """Return the submitted releases that have a date but no field in the form."""
         beginning = f"{self.name}-"
         given = (
             name.removeprefix(beginning)
@@ -153,7 +153,7 @@ class ReleaseFilterForm(Form):
         "Interface", choices=[("", "Any interface"), *_INTERFACE_CHOICES], default=""
     )
     state = SelectField("State", choices=[("", "Any state"), *_STATE_CHOICES], default="")
-    #: Filter for users who are signed in.
+    #: Filter for signed-in users.
     used_by = SelectField(
         "Used by", choices=[("", "Anyone"), ("me", "Your tokens and applications")], default=""
     )

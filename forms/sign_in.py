@@ -42,7 +42,7 @@ class SignInForm(ForgottenPasswordForm):
 
     @property
     def needs_summary(self) -> bool:
-        """True if an error belongs to neither of the two fields, which are always in view."""
+        """True if an error does not belong to one of the two fields, which are always visible."""
         return bool(set(self.errors) - {"login", "password"})
 
 
@@ -50,7 +50,7 @@ _MAX_CODE_LENGTH = 64
 
 
 class CodeForm(Form):
-    """The form for a code of an authenticator app or a recovery code."""
+    """The form for a code from an authenticator app, or for a recovery code."""
 
     code = TextLineField(
         "Code",

@@ -1,4 +1,4 @@
-"""Forms for webhooks and destinations of the audit log."""
+"""Forms for webhooks and audit stream destinations."""
 
 from typing import Self
 
@@ -53,7 +53,7 @@ class WebhookForm(DestinationForm, ConditionsForm):
         return cls(url=webhook.url, events=chosen, **cls.values_of(webhook.details.conditions))
 
     def webhook(self, body: type[SomeBody]) -> SomeBody:
-        """Return the entered webhook; selecting all events includes events of later versions."""
+        """Return the entered webhook. If all events are selected, future events are included."""
         chosen = self.events.data or []
         every = set(chosen) == set(WebhookEvent)
         return self.read(body, events=[ALL_EVENTS] if every else chosen, **self.names)

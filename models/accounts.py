@@ -30,10 +30,11 @@ class User(WithId):
     #: Argon2id hash in PHC string format.
     password_hash: Mapped[str] = mapped_column(String(255))
     is_admin: Mapped[bool] = mapped_column(default=False)
-    #: State: active, pending (waits for approval), deactivated (because it was unused or by an
-    #: administrator), locked or blocked.
+    #: State: active, pending (waiting for approval), deactivated (by an administrator, or because
+    #: the account was unused), locked or blocked.
     state: Mapped[str] = mapped_column(String(16), default="active")
-    #: Kind: human, bot (of a project or group access token), service (of an application) or erased.
+    #: Kind: human, bot (for a project or group access token), service (for an application) or
+    #: erased.
     kind: Mapped[str] = mapped_column(String(16), default="human")
     #: True if the user has to change the password because an administrator set it.
     must_change_password: Mapped[bool] = mapped_column(default=False)
@@ -79,7 +80,8 @@ class EmailConfirmation(Base):
 
     __tablename__ = "email_confirmations"
 
-    #: Primary key: each user has at most one. A later confirmation replaces it and its link.
+    #: Primary key: each user has at most one unconfirmed address. A later address replaces it and
+    #: its link.
     user_id: Mapped[int] = cascade_key("users", primary_key=True, autoincrement=False)
     email: Mapped[str] = mapped_column(String(255))
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -87,7 +89,7 @@ class EmailConfirmation(Base):
 
 
 class Bot(WithId):
-    """A bot of an access token, and the group or project that it is a member of."""
+    """The bot of an access token, and the group or project of which it is a member."""
 
     __tablename__ = "bots"
 
@@ -114,8 +116,8 @@ class SignIn(WithId):
     user_agent: Mapped[str | None] = mapped_column(String(255))
     #: Authentication methods (RFC 8176), separated by spaces, which are OpenID Connect's amr.
     methods: Mapped[str] = mapped_column(String(64), default="pwd")
-    #: Identity at a provider that the sign-in was made through. There is no foreign key, so that
-    #: deleting an identity scans no table. Code that removes an identity ends its sign-ins by user.
+    #: Identity at a provider that was used to sign in. There is no foreign key, so that deleting an
+    #: identity does not scan this table. Code that removes an identity ends the user's sign-ins.
     identity_id: Mapped[int | None] = mapped_column(BigInteger)
     #: True if the user is known to have authenticated at `created_at`. Some providers do not report
     #: the time.
@@ -143,7 +145,7 @@ class TotpDevice(WithId):
     #: Seed, encrypted and not hashed, because the service computes codes from it.
     seed_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Time of the first valid code. NULL until the user has entered one.
+    #: Time of the first valid code. NULL until the user has entered a valid code.
     confirmed_at: Mapped[datetime | None]
     #: Time step of the last accepted code, so that each code works once (RFC 6238 section 5.2).
     last_used_step: Mapped[int | None] = mapped_column(BigInteger)

@@ -59,7 +59,7 @@ class Integration(WithId):
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
     #: Time of the last change of the monitor. NULL once all alerts have been moved to it.
     monitor_changed_at: Mapped[datetime | None]
-    #: True if senders may give the key as the parameter `key` of the URL.
+    #: True if senders can pass the key in the URL parameter `key`.
     accepts_key_in_url: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Time of the first rejected request while an integration rejects all its requests. NULL
     #: otherwise (`domain.alerts.integrations.rejections`).
@@ -89,11 +89,12 @@ class Delivery(WithId):
     __tablename__ = "deliveries"
 
     project_id: Mapped[int] = cascade_key("projects")
-    #: NULL once the integration was deleted. Its alerts still need their payload.
+    #: Integration that received the request. NULL after the integration is deleted, because its
+    #: alerts still need the payload.
     integration_id: Mapped[int | None] = set_null_key("integrations")
     #: Format of the body, as a name from the registry of formats.
     format: Mapped[str] = mapped_column(String(16))
-    #: Mapping that the body was parsed with (`domain.alerts.reading.mapping`). NULL if unknown.
+    #: Mapping used to parse the body (`domain.alerts.reading.mapping`). NULL if unknown.
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: True if a user sent the delivery from the page of the integration.
     is_test: Mapped[bool] = mapped_column(default=False)
@@ -110,7 +111,7 @@ class Delivery(WithId):
     opened: Mapped[int] = mapped_column(default=0)
     joined: Mapped[int] = mapped_column(default=0)
     resolved: Mapped[int] = mapped_column(default=0)
-    #: One sentence for each rejected item and each guess, such as for an unreadable time.
+    #: Warnings of the parser: one sentence for each rejected item and each guessed value.
     parse_warnings: Mapped[list[str]] = mapped_column("remarks", JSON, default=list)
     truncated_alerts: Mapped[int] = mapped_column(default=0)
     #: Number of items that a rule of the mapping dropped.
@@ -144,8 +145,8 @@ class Delivery(WithId):
 class AlertCounter(Base):
     """The row that serializes batches and status changes within a project.
 
-    On SQLite the row also counts the alerts. On Postgres a sequence does (migration 0051), and
-    single alerts are stored without this lock.
+    On SQLite, the row also counts the alerts. On Postgres, a sequence counts them (migration 0051),
+    and single alerts are stored without this lock.
     """
 
     __tablename__ = "alert_counters"
@@ -182,9 +183,9 @@ class Alert(WithId):
     status: Mapped[str] = mapped_column(String(16))
     #: Rank of the severity: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
     severity: Mapped[int] = mapped_column(SmallInteger)
-    #: Reason for the severity as a text. NULL for alerts older than the column.
+    #: Text with the reason for the severity. NULL for alerts stored before the column was added.
     severity_reason: Mapped[str | None] = mapped_column(String(200))
-    #: Severity before it was raised. NULL if it was not raised, or fell back.
+    #: Severity before it was raised. NULL if it was not raised or has fallen back.
     raised_from: Mapped[int | None] = mapped_column(SmallInteger)
     title: Mapped[str] = mapped_column(String(200))
     description: Mapped[str | None] = mapped_column(String(1000))
@@ -282,14 +283,14 @@ class Occurrence(Base):
     delivery_id: Mapped[int] = cascade_key("deliveries", primary_key=True, index=True)
     #: Index of the item in the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    #: Rank of the `domain.alerts.storing.lifecycle.Action`.
+    #: Rank of the action in `domain.alerts.storing.lifecycle.Action`.
     action: Mapped[int] = mapped_column(SmallInteger)
     #: True if the item is a late report of a resolved alert, which was counted but opened nothing.
     is_late: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class AlertReporter(Base):
-    """Another integration that has reported an alert, in addition to the alert's own."""
+    """An integration that has reported an alert, in addition to the alert's own integration."""
 
     __tablename__ = "alert_reporters"
 
@@ -301,7 +302,7 @@ class AlertReporter(Base):
 
 
 class AlertNote(WithId):
-    """An entry of an alert's activity: an action or note of a user, or a change by a report."""
+    """An entry in an alert's activity: a user's action or note, or a change by a report."""
 
     __tablename__ = "alert_notes"
 
@@ -312,7 +313,7 @@ class AlertNote(WithId):
     #: Kind: note, status, assignee or page.
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)
-    #: Origin of the action, in words, if it came neither from a page nor from a token.
+    #: Displayed source of the action, if it is neither a web page nor a token.
     via: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     #: Old and new values by column if a report changed them. A trigger writes them (migration
@@ -331,12 +332,12 @@ class Assignment(Base):
 
 
 class AlertBatch(WithId):
-    """A status that a user set for several alerts: selected ones, or all that match a filter."""
+    """A status that a user set for several alerts: selected alerts, or all that match a filter."""
 
     __tablename__ = "alert_batches"
 
     user_id: Mapped[int] = cascade_key("users", index=True)
-    #: NULL for alerts of all projects of the user.
+    #: Project of the alerts. NULL for alerts of all the user's projects.
     project_id: Mapped[int | None] = cascade_key("projects", index=True)
     #: New status of the alerts.
     status: Mapped[str] = mapped_column(String(16))
@@ -358,7 +359,7 @@ class AlertBatch(WithId):
     restored: Mapped[int] = mapped_column(default=0)
     #: Number of alerts that were not restored because they have changed since.
     kept: Mapped[int] = mapped_column(default=0)
-    #: Last alert of the previous slice that was undone.
+    #: Id of the last alert in the slice that was undone last.
     undone_to: Mapped[int] = mapped_column(BigInteger, default=0)
     #: State: running, done, undoing or undone.
     state: Mapped[str] = mapped_column(String(16))
@@ -382,7 +383,7 @@ class AlertBatchItem(Base):
     alert_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     old_status: Mapped[str] = mapped_column(String(16))
     old_ended_at: Mapped[datetime | None]
-    #: Entry of the activity for this change. A later entry means that the status has changed since.
+    #: Activity entry for this change. A later entry means that the status has changed since.
     note_id: Mapped[int] = mapped_column(BigInteger)
 
 
@@ -392,7 +393,7 @@ class SavedAlertFilter(WithId):
     __tablename__ = "saved_alert_filters"
 
     user_id: Mapped[int] = cascade_key("users")
-    #: NULL for the list of all projects.
+    #: Project of the list. NULL for the list of all projects.
     project_id: Mapped[int | None] = cascade_key("projects")
     name: Mapped[str] = mapped_column(String(100))
     #: Query arguments of the list's URL.
@@ -408,7 +409,7 @@ class SavedAlertFilter(WithId):
 
 
 class AlertFollower(Base):
-    """A part of the service that receives each change of a project's alerts."""
+    """A part of the service that receives each change to a project's alerts."""
 
     __tablename__ = "alert_followers"
 
@@ -418,7 +419,7 @@ class AlertFollower(Base):
 
 
 class AlertChange(WithId):
-    """A change of an alert that a follower has not handled yet. Deleted once it is handled.
+    """A change to an alert that a follower has not handled yet. Deleted once it is handled.
 
     A trigger on `alerts` adds a row for each follower in the transaction of the change. There are
     no foreign keys, because an alert may be deleted in the meantime.
@@ -432,8 +433,8 @@ class AlertChange(WithId):
     #: Value of `domain.alerts.change_feed.ChangeKind`.
     kind: Mapped[str] = mapped_column(String(16))
     #: Severity of the alert, where 0 is critical. More urgent changes are handled first. If an
-    #: alert becomes more urgent, its earlier changes get the new severity too, because they come
-    #: first.
+    #: alert becomes more urgent, its earlier changes get the new severity too, because they are
+    #: handled first.
     severity: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     #: Time of the database's clock.
     created_at: Mapped[datetime]
@@ -450,7 +451,7 @@ class AlertChange(WithId):
             "project_id",
             "id",
         ),
-        # This index finds out whether an earlier change of the same alert is queued.
+        # This index shows whether an earlier change to the same alert is queued.
         Index("ix_alert_changes_follower_alert_id_id", "follower", "alert_id", "id"),
     )
 

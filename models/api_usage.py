@@ -20,8 +20,8 @@ class CallShape(WithId):
     route: Mapped[str] = mapped_column(Text)
     #: Names of parameters, separated by spaces. `…` stands for unknown parameters.
     parameters: Mapped[str] = mapped_column(Text)
-    #: Ids of the scheduled changes that affect the calls because of their values, separated by
-    #: spaces.
+    #: Ids of the scheduled changes that affect the calls because of their parameter values,
+    #: separated by spaces.
     changes: Mapped[str] = mapped_column(Text)
 
 

@@ -43,7 +43,7 @@ class AuditEvent(WithId):
     #: Seal of the event, which is added within a minute, and the keyed hash of the event.
     seal_id: Mapped[int | None] = mapped_column(BigId, index=True)
     digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    #: Keyed hash after the erasure of a user's data, which includes the former hash.
+    #: Keyed hash after the erasure of a user's data, computed over the previous hash as well.
     erased_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
 
     __table_args__ = (
@@ -72,13 +72,13 @@ class AuditSeal(Base):
     events_digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     #: Keyed hash of the columns above and of the previous seal.
     mac: Mapped[bytes] = mapped_column(LargeBinary(32))
-    #: Keyed hash that is set when the events are pruned for their age. It cannot be forged without
-    #: the key.
+    #: Keyed hash that is set when the events are pruned because of their age. It cannot be forged
+    #: without the key.
     pruned_mac: Mapped[bytes | None] = mapped_column(LargeBinary(32))
 
 
 class AuditKey(Base):
-    """The key of all seals, encrypted with SECRET_KEY. It outlives changes of SECRET_KEY."""
+    """The key of all seals, which does not change with SECRET_KEY, but is encrypted with it."""
 
     __tablename__ = "audit_keys"
 
@@ -103,8 +103,8 @@ class AuditStreamEntry(WithId):
     """An event that is queued for a destination. Deleted once it is delivered.
 
     A trigger on `audit_events` adds a row for each destination in the transaction of the event.
-    There are no foreign keys: deleting a destination must not fail an event that is stored at the
-    same time.
+    There are no foreign keys: deleting a destination must not prevent an event from being stored at
+    the same time.
     """
 
     __tablename__ = "audit_stream_entries"

@@ -32,7 +32,7 @@ class UTCDateTime(TypeDecorator[datetime]):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None] | None:
-        """Keep the values of Postgres, whose connections use UTC, and parse the texts of SQLite."""
+        """Keep values from Postgres, whose connections use UTC, and parse strings from SQLite."""
         del coltype
         return None if dialect.name == "postgresql" else _parse_timestamp
 
@@ -57,8 +57,8 @@ def _parse_timestamp(value: str | None) -> datetime | None:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-#: Timestamp that stands for never, so that SQL compares and sorts it like any other. It is a day
-#: before the last possible day, so that it can be represented in every time zone.
+#: Timestamp that stands for never, so that SQL compares and sorts it like any other timestamp. It
+#: is a day before the last possible day, so that it can be represented in every time zone.
 NEVER = datetime(9999, 12, 30, tzinfo=UTC)
 
 
@@ -150,7 +150,7 @@ class NamespaceOwned:
 
 
 def build_one_owner_constraint() -> CheckConstraint:
-    """Return the constraint that a row of `NamespaceOwned` belongs to exactly one of the two."""
+    """Return the constraint that a row belongs to either a project or a group."""
     return CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_holder")
 
 

@@ -18,7 +18,8 @@ class Destination(WithId):
     url: Mapped[str] = mapped_column(Text)
     #: URL encrypted with SECRET_KEY, because many URLs contain a secret.
     url_ciphertext: Mapped[str | None] = mapped_column(Text)
-    #: Secrets encrypted with SECRET_KEY. The previous secret signs as well until it expires.
+    #: Secrets encrypted with SECRET_KEY. Messages are also signed with the previous secret until it
+    #: expires.
     secret_ciphertext: Mapped[str] = mapped_column(Text)
     previous_secret_ciphertext: Mapped[str | None] = mapped_column(Text)
     previous_secret_expires_at: Mapped[datetime | None]
@@ -26,7 +27,8 @@ class Destination(WithId):
     #: Time at which deliveries were paused. NULL while messages are delivered.
     paused_at: Mapped[datetime | None]
     last_delivered_at: Mapped[datetime | None]
-    #: Number of failed attempts since the last success, and the times of the first and the last.
+    #: Number of failed attempts since the last success, and the times of the first and the last
+    #: attempt.
     tries: Mapped[int] = mapped_column(Integer, default=0)
     failing_since: Mapped[datetime | None]
     last_failed_at: Mapped[datetime | None]

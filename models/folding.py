@@ -20,7 +20,7 @@ def fold(text: str) -> str:
 
 
 def folded_column() -> MappedColumn[Any]:
-    """Return a column for a folded text, which `sync_folded_column` connects to its source column.
+    """Return a column for folded text, which `sync_folded_column` connects to its source column.
 
     The column is NULL in rows that older releases or the database itself wrote.
     """
@@ -41,5 +41,5 @@ def sync_folded_column(
 def build_search_text(
     text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
 ) -> ColumnElement[str]:
-    """Return the SQL expression that is searched for folded words."""
+    """Return the SQL expression in which folded words are searched."""
     return func.coalesce(key, func.lower(text))

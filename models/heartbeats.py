@@ -17,7 +17,7 @@ from models.base import Seconds, WithId, cascade_key, partial_index
 
 
 class Heartbeat(WithId):
-    """A URL that a job requests when it has run, and the state of the job."""
+    """A URL that a job requests after each run, and the state of the job."""
 
     __tablename__ = "heartbeats"
 
@@ -36,7 +36,7 @@ class Heartbeat(WithId):
     #: Time zone of a cron schedule.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
     grace: Mapped[timedelta] = mapped_column("grace_seconds", Seconds)
-    #: Severity of the heartbeat's alerts, as a word.
+    #: Severity of the heartbeat's alerts, by name.
     severity: Mapped[str] = mapped_column(String(16))
     environment: Mapped[str | None] = mapped_column(String(255))
     #: State: new, up, down or paused. A late job stays up until its grace time ends.
@@ -46,7 +46,7 @@ class Heartbeat(WithId):
     #: Time of the next check in milliseconds since 1970. It is a number, so that both databases can
     #: add seconds in the same way. NULL while no check is due.
     due_ms: Mapped[int | None] = mapped_column(BigInteger)
-    #: Time from which the schedule counts: the last success, or when the heartbeat was resumed.
+    #: Start of the current interval: the last success, or the time when the heartbeat was resumed.
     counted_from: Mapped[datetime | None]
     pings: Mapped[int] = mapped_column(BigInteger, default=0)
     last_ping_at: Mapped[datetime | None]
@@ -56,7 +56,7 @@ class Heartbeat(WithId):
     #: Start of the current run, which has not ended yet, in milliseconds since 1970.
     started_ms: Mapped[int | None] = mapped_column(BigInteger)
     started_rid: Mapped[str | None] = mapped_column(String(36))
-    #: Duration of the last run, if it sent a start.
+    #: Duration of the last run in milliseconds, if the run sent a start ping.
     last_duration_ms: Mapped[int | None] = mapped_column(BigInteger)
     down_since: Mapped[datetime | None]
     paused_at: Mapped[datetime | None]
@@ -82,13 +82,13 @@ class HeartbeatPing(WithId):
     exit_status: Mapped[int | None] = mapped_column(SmallInteger)
     #: Id of the run, if the sender provided one.
     rid: Mapped[str | None] = mapped_column(String(36))
-    #: Duration of the run that this ping ended, if the run sent a start.
+    #: Duration in milliseconds of the run that this ping ended, if the run sent a start ping.
     duration_ms: Mapped[int | None] = mapped_column(BigInteger)
     method: Mapped[str] = mapped_column(String(8))
     #: IP address of the client.
     sender: Mapped[str] = mapped_column(String(64))
     user_agent: Mapped[str] = mapped_column(String(255))
-    #: Number of bytes of the body that were read. Longer bodies are stored only in part.
+    #: Number of bytes that were read from the body. Longer bodies are truncated.
     size: Mapped[int] = mapped_column(Integer)
     #: Beginning of the body. NULL if there was none.
     body: Mapped[bytes | None] = mapped_column(LargeBinary)

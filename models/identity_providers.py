@@ -16,7 +16,8 @@ class IdentityProvider(WithId):
     #: Name in URLs.
     slug: Mapped[str] = mapped_column(String(64), unique=True)
     title: Mapped[str] = mapped_column(String(255))
-    #: Preset that the provider was created with (`domain/accounts/identity_providers/presets.py`).
+    #: Preset that was used to create the provider
+    #: (`domain/accounts/identity_providers/presets.py`).
     preset: Mapped[str] = mapped_column(String(32))
     issuer: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str] = mapped_column(Text)
@@ -50,8 +51,8 @@ class Identity(WithId):
     email: Mapped[str] = mapped_column(String(255), default="")
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
-    #: Token with which the provider can be asked whether the account still exists. For GitHub it is
-    #: the access token. NULL if there is none.
+    #: Token for checking with the provider that the account still exists. For GitHub, it is the
+    #: access token. NULL if there is no token.
     refresh_token_ciphertext: Mapped[str | None] = mapped_column(Text)
     checked_at: Mapped[datetime | None]
     #: True if this identity is the reason why the user is an administrator.
@@ -74,5 +75,6 @@ class IdentityRole(Base):
 
     identity_id: Mapped[int] = cascade_key("identities", primary_key=True, autoincrement=False)
     group_id: Mapped[int] = cascade_key("groups", primary_key=True, autoincrement=False, index=True)
-    #: Role as it was given. If the member has another role now, a user has changed it here.
+    #: Role that was assigned by the provider. If the member's current role differs, a user has
+    #: changed it.
     role: Mapped[int] = mapped_column(SmallInteger)

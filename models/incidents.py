@@ -58,7 +58,8 @@ class IncidentRuleResponder(WithId):
 
     rule_id: Mapped[int] = cascade_key("incident_rules", index=True)
     user_id: Mapped[int | None] = cascade_key("users", index=True)
-    #: NULL together with the user if the schedule was deleted.
+    #: On-call schedule to assign. Both this column and the user are NULL if the schedule was
+    #: deleted.
     schedule_id: Mapped[int | None] = set_null_key("on_call_schedules", index=True)
 
 
@@ -84,7 +85,7 @@ class Incident(WithId):
     title: Mapped[str] = mapped_column(String(255))
     #: Description in Markdown.
     description: Mapped[str] = mapped_column(Text)
-    #: Severity as a number that increases with it, from unknown 0 to critical 5.
+    #: Severity as a number, from unknown 0 to critical 5.
     urgency: Mapped[int] = mapped_column(SmallInteger)
     #: Status: triggered, acknowledged or resolved.
     status: Mapped[str] = mapped_column(String(16))
@@ -143,7 +144,7 @@ class IncidentAssignee(Base):
 
 
 class IncidentNote(WithId):
-    """An entry of an incident's timeline: a comment of a user, or a change of the incident."""
+    """An entry in an incident's timeline: a user's comment, or a change to the incident."""
 
     __tablename__ = "incident_notes"
 

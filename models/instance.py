@@ -19,10 +19,10 @@ class InstanceSetting(Base):
 
 
 class SelfMonitorCheck(WithId):
-    """A check of the former self-monitor; nothing in this release uses the table.
+    """A check of the removed self-monitor; this release does not use the table.
 
-    Hosts with the former release still read and write it during a rolling upgrade. A later release
-    removes the table and this class.
+    Hosts with an earlier release still read and write the table during a rolling upgrade. A later
+    release removes the table and this class.
     """
 
     __tablename__ = "self_monitor_checks"
@@ -66,7 +66,7 @@ class Host(Base):
 
     #: Machine, port and role, such as `web-1:8000 web`.
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
-    #: Fingerprints of the host's keys, separated by spaces. It encrypts with the first key.
+    #: Fingerprints of the host's keys, separated by spaces. The host encrypts with the first key.
     key_fingerprints: Mapped[str] = mapped_column(Text)
     #: Newest migration that the host's code knows.
     revision: Mapped[str] = mapped_column(String(32))
@@ -96,7 +96,7 @@ class SchemaSupport(Base):
 
 
 class JobTurn(Base):
-    """The last turn of a periodic job, so that only one of several workers runs it.
+    """The last run of a periodic job, stored so that only one of several workers runs the job.
 
     `domain/core/job_results.py` also stores the results of backups and the failures of jobs here.
     """

@@ -54,7 +54,7 @@ class AssignmentNotice(WithId):
     #: Alert or incident. Exactly one of them is set.
     alert_id: Mapped[int | None] = cascade_key("alerts", index=True)
     incident_id: Mapped[int | None] = cascade_key("incidents", index=True)
-    #: User who made the assignment. Empty for commands.
+    #: Name of the user who made the assignment. Empty for commands.
     by_name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
 

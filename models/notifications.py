@@ -155,7 +155,7 @@ class Page(WithId):
     due_at: Mapped[datetime]
     #: Batch of the page. NULL until the page is added to a batch.
     batch_id: Mapped[int | None] = cascade_key("page_batches", index=True)
-    #: Time at which the page was cancelled.
+    #: Time at which the page was canceled.
     withdrawn_at: Mapped[datetime | None]
     #: Reason why the page is held back. For a page in a batch, the reason why unsent messages omit
     #: the page.
@@ -192,7 +192,7 @@ class PageMessage(WithId):
     created_at: Mapped[datetime]
     #: Time until which a notification rule delays the message. NULL if it is not delayed.
     due_at: Mapped[datetime | None]
-    #: Time at which the message was sent, failed or cancelled. NULL while it is queued.
+    #: Time at which the message was sent, failed or canceled. NULL while it is queued.
     ended_at: Mapped[datetime | None]
     #: Result: sent, given_up or withdrawn. NULL while the message is queued.
     outcome: Mapped[str | None] = mapped_column(String(16))
@@ -203,7 +203,7 @@ class PageMessage(WithId):
     #: are sent again together. NULL if all attempts are known to have failed.
     attempt_id: Mapped[int | None] = mapped_column(BigId)
     last_error: Mapped[str | None] = mapped_column(Text)
-    #: Reason for cancelling the message if it has no content left, such as lost access or a
+    #: Reason for canceling the message if it has no content left, such as lost access or a
     #: silence.
     cancelled_because: Mapped[str | None] = mapped_column(Text)
     #: Key, subject and text of a notice. A contact receives at most one notice with the same key.

@@ -30,7 +30,7 @@ from models.folding import folded_column, sync_folded_column
 
 
 class ServiceAccount(Base):
-    """The account that an application acts as on its own behalf (RFC 6749 section 4.4)."""
+    """The account with which an application acts on its own behalf (RFC 6749 section 4.4)."""
 
     __tablename__ = "service_accounts"
 
@@ -73,13 +73,13 @@ class Application(Base):
     keyed_at: Mapped[datetime | None]
     #: True if the application's tokens must be DPoP-bound (RFC 9449).
     require_dpop: Mapped[bool] = mapped_column(default=False)
-    #: True if to omit `iss` (RFC 9207) from authorization responses. Applications written for
-    #: GitLab treat it as an error.
+    #: True if authorization responses omit `iss` (RFC 9207). Applications written for GitLab treat
+    #: `iss` as an error.
     omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Grant types with an administrator's permission, for grants that require it, separated by
     #: spaces.
     allowed_grants: Mapped[str] = mapped_column(Text, default="", server_default="")
-    #: Public keys that the application authenticates with (RFC 7523), as a JWK Set.
+    #: Public keys with which the application authenticates (RFC 7523), as a JWK Set.
     jwks: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: URL that is notified when sign-ins end (OpenID Connect Back-Channel Logout).
     backchannel_logout_uri: Mapped[str | None] = mapped_column(Text)
@@ -110,7 +110,8 @@ class ApplicationSecret(WithId):
     application_id: Mapped[int] = cascade_key("applications", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
-    #: Expiry, which is set when a newer secret is issued. Until then both secrets are valid.
+    #: Expiry of the secret, set when a newer secret is issued. Both secrets are valid until it
+    #: expires.
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     #: Time at which the keyed hash was computed. NULL: when the secret was created.
@@ -118,7 +119,7 @@ class ApplicationSecret(WithId):
 
 
 class Authorization(WithId):
-    """A grant of a user: its authorization code, and the family of tokens issued from it.
+    """A grant by a user: its authorization code, and the family of tokens issued from it.
 
     The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE.
     The tokens of the grant can be revoked by this row's id.
@@ -162,12 +163,12 @@ class Authorization(WithId):
 
 
 class BackchannelSession(WithId):
-    """A sign-in that an application knows, and must be notified of when it ends."""
+    """A sign-in to an application, which must be notified when the sign-in ends."""
 
     __tablename__ = "backchannel_sessions"
 
     application_id: Mapped[int] = cascade_key("applications")
-    #: NULL once the sign-in has ended.
+    #: Sign-in at this service. NULL once the sign-in has ended.
     sign_in_id: Mapped[int | None] = set_null_key("sign_ins", index=True)
     user_id: Mapped[int] = cascade_key("users", index=True)
     sid: Mapped[str] = mapped_column(String(64))
@@ -203,7 +204,7 @@ class AccessToken(WithId):
 
     __tablename__ = "access_tokens"
 
-    #: Grant that this pair was issued from.
+    #: Grant from which this pair of tokens was issued.
     authorization_id: Mapped[int | None] = cascade_key("authorizations", index=True)
     application_id: Mapped[int | None] = cascade_key("applications")
     user_id: Mapped[int] = cascade_key("users", index=True)
@@ -211,7 +212,7 @@ class AccessToken(WithId):
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Expiry of the access token. The refresh token outlives it. NULL: never.
+    #: Expiry of the access token. The refresh token is valid longer. NULL: never.
     expires_at: Mapped[datetime | None]
     #: Time at which the pair or its family was rotated or revoked.
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
@@ -231,8 +232,8 @@ class AccessToken(WithId):
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        # This index counts the tokens that are not revoked, which are few if the application
-        # refreshes.
+        # This index counts the tokens that are not revoked, of which applications with refresh
+        # tokens have few.
         Index("ix_access_tokens_application_id_revoked_at", "application_id", "revoked_at"),
         # This index finds the users of an application who have no grant.
         partial_index(
@@ -287,10 +288,10 @@ sync_folded_column(PersonalAccessToken.name, PersonalAccessToken.name_key)
 
 
 class TokenRefusal(WithId):
-    """A rejected request that named an application. A few requests are kept for each reason.
+    """A rejected request that named an application. A few requests are stored for each reason.
 
-    Anyone can send such requests, since a client_id is public. They do not prove that the
-    application sent them.
+    Anyone can send such requests, since a client_id is public. A stored request does not prove that
+    the application sent it.
     """
 
     __tablename__ = "token_refusals"
@@ -334,7 +335,7 @@ class DeviceAuthorization(WithId):
     #: IP address and user agent of the device, which are shown to the approving user.
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
-    #: User who opened the request. Only this user can decide it.
+    #: User who opened the request. Only this user can approve or deny it.
     user_id: Mapped[int | None] = cascade_key("users", index=True)
     #: Time at which the approving user last authenticated.
     auth_time: Mapped[datetime | None]
@@ -366,7 +367,7 @@ class SeenProof(Base):
 
 
 class SigningKey(WithId):
-    """An RSA key pair, which is published before its first and until after its last signature."""
+    """An RSA key pair, published from before its first signature until its signatures expire."""
 
     __tablename__ = "signing_keys"
 
@@ -377,6 +378,6 @@ class SigningKey(WithId):
     #: Encrypted private JWK.
     private_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Time at which a newer key took over. The key stays published until its ID tokens have
+    #: Time at which a newer key replaced this key. The key stays published until its ID tokens have
     #: expired.
     retired_at: Mapped[datetime | None]

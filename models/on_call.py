@@ -87,7 +87,7 @@ class OnCallRotation(WithId):
 
 
 class OnCallTurn(Base):
-    """A user in a rotation, with the user's position in the order of turns."""
+    """A user in a rotation, with the user's position in the rotation order."""
 
     __tablename__ = "on_call_turns"
 
@@ -97,7 +97,7 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(WithId):
-    """A period in which a user is on call in place of all users or one user, or additionally."""
+    """A period in which a user is on call instead of all users or one user, or in addition."""
 
     __tablename__ = "on_call_overrides"
 

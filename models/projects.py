@@ -38,7 +38,7 @@ class Group(WithId):
     owner_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"))
     #: Time since which members need a second factor. NULL if they do not need one.
     two_factor_required_at: Mapped[datetime | None] = mapped_column()
-    #: Grace period in hours, from that time or from the start of the membership.
+    #: Grace period in hours, which starts with the requirement or with the membership.
     two_factor_grace_period: Mapped[int] = mapped_column(default=48, server_default=text("48"))
     #: Time at which the group was deleted for all users. The worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
@@ -91,11 +91,11 @@ class Project(WithId):
     feature_flags_access_level: Mapped[str] = _build_access_level()
     infrastructure_access_level: Mapped[str] = _build_access_level()
     monitor_access_level: Mapped[str] = _build_access_level()
-    #: True if CI job tokens of this project reach other projects only if those allow it.
+    #: True if CI job tokens of this project can access other projects only with their permission.
     limits_job_token_to_others: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: True if CI job tokens of other projects reach this project only if it allows them.
+    #: True if CI job tokens of other projects can access this project only with its permission.
     limits_job_tokens_of_others: Mapped[bool] = mapped_column(default=True, server_default=true())
-    #: Highest deployment number that was ever assigned.
+    #: Highest deployment number that has been assigned.
     last_deployment_iid: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     path_key: Mapped[str | None] = folded_column()
     name_key: Mapped[str | None] = folded_column()
@@ -116,7 +116,7 @@ sync_folded_column(Project.name, Project.name_key)
 
 
 class FormerPath(WithId):
-    """A former path of a group or project. Its URLs still work, and no one else can use it."""
+    """A previous path of a group or project, which is reserved. Its URLs still work."""
 
     __tablename__ = "former_paths"
 
@@ -134,7 +134,7 @@ class FormerPath(WithId):
 
 
 class Member(WithId):
-    """A user's direct role in a group (and everything below it) or in a project."""
+    """A user's direct role in a group, including its subgroups and projects, or in a project."""
 
     __tablename__ = "members"
 
@@ -165,7 +165,7 @@ class Member(WithId):
 
 
 class ProjectShare(WithId):
-    """A group whose members are members of a project, with this role at most."""
+    """A group whose members are also members of a project, with at most this role."""
 
     __tablename__ = "project_shares"
 
@@ -184,8 +184,8 @@ class MemberRole(WithId):
 
     __tablename__ = "member_roles"
 
-    #: NULL for a role of the instance. A role whose group is deleted becomes a role of the
-    #: instance.
+    #: Group of the role. NULL for a role of the instance. A role whose group is deleted becomes a
+    #: role of the instance.
     group_id: Mapped[int | None] = mapped_column(BigId)
     name: Mapped[str] = mapped_column(String(255))
     description: Mapped[str] = mapped_column(Text)
@@ -203,21 +203,22 @@ sync_folded_column(MemberRole.name, MemberRole.name_key)
 
 
 class Invitation(WithId):
-    """A role that is offered to an email address, until the owner of the address accepts."""
+    """A role that is offered to the owner of an email address, until the owner accepts it."""
 
     __tablename__ = "invitations"
 
     group_id: Mapped[int | None] = cascade_key("groups")
     project_id: Mapped[int | None] = cascade_key("projects")
     email: Mapped[str] = mapped_column(String(255))
-    #: User who sent the invitation. It is valid only while this user could still give the role.
+    #: User who sent the invitation. It is valid only while this user can assign the role.
     invited_by: Mapped[int] = cascade_key("users", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: First day (in UTC) on which the role of the membership no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
     email_key: Mapped[str | None] = folded_column()
-    #: Authorization of the application that created the invitation. It ends with that access.
+    #: Authorization of the application that created the invitation. The invitation is revoked with
+    #: that access.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (

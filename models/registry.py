@@ -25,7 +25,8 @@ class RegistryKey(WithId):
     #: Encrypted private JWK.
     private_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Time at which the key starts to sign. Until then registries can load its certificate.
+    #: Time at which the key starts to sign. Until then, operators can install its certificate in
+    #: registries.
     signs_from: Mapped[datetime]
 
 
@@ -47,7 +48,7 @@ class RegistryRepository(WithId):
 
 
 class RegistryManifest(WithId):
-    """A manifest of a repository, by digest, which is kept for a while after its deletion."""
+    """A manifest in a repository. The row is kept for a while after the deletion."""
 
     __tablename__ = "registry_manifests"
 
@@ -67,7 +68,7 @@ class RegistryManifest(WithId):
 
 
 class RegistryTag(WithId):
-    """A tag of a repository. It is kept for a while after its removal."""
+    """A tag in a repository. The row is kept for a while after the removal."""
 
     __tablename__ = "registry_tags"
 

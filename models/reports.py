@@ -9,12 +9,12 @@ from models.base import Base, WithId, cascade_key, set_null_key
 
 
 class OnCallHandoverNote(WithId):
-    """A note of a user on call for the next user on call in a schedule."""
+    """A note from the user on call to the next user on call in a schedule."""
 
     __tablename__ = "on_call_handover_notes"
 
     schedule_id: Mapped[int] = cascade_key("on_call_schedules")
-    #: NULL for the command line.
+    #: Author of the note. NULL for the command line.
     user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Text in Markdown.
     text: Mapped[str] = mapped_column(Text)
@@ -31,8 +31,8 @@ class IncidentDocument(Base):
     incident_id: Mapped[int] = cascade_key("incidents", primary_key=True, autoincrement=False)
     #: Text in Markdown.
     text: Mapped[str] = mapped_column(Text)
-    #: Number that grows with each change. Requests that save the document name the revision they
-    #: changed.
+    #: Number that increases with each change. Requests that save the document contain the revision
+    #: on which the change is based.
     revision: Mapped[int] = mapped_column(Integer)
     #: User who made the last change. NULL for the command line.
     user_id: Mapped[int | None] = set_null_key("users", index=True)

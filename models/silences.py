@@ -1,4 +1,4 @@
-"""Silences, maintenance windows, and flap detection settings, which hold back pages."""
+"""Silences, maintenance windows, and flap detection settings, which suppress or delay pages."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from models.base import (
 
 
 class Silence(NamespaceOwned, WithId):
-    """A period in which alerts that match certain matchers do not page anyone."""
+    """A period in which alerts with certain labels or fields do not page anyone."""
 
     __tablename__ = "silences"
 
@@ -87,5 +87,5 @@ class FlapSetting(Base):
     #: Minutes after the end of an acknowledged alert during which a new alert continues that alert.
     #: The new alert pages only if it stays open for the same time. 0 to page immediately.
     reopen_minutes: Mapped[int]
-    #: True if repeated pages about critical alerts are also held back.
+    #: True if repeated pages about critical alerts are also delayed.
     holds_critical: Mapped[bool] = mapped_column(default=False, server_default=false())

@@ -24,8 +24,8 @@ class WebhookEndpoint(Destination):
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
     #: Reason for the pause: user, failures, gone or application. NULL while deliveries are active.
     pause_reason: Mapped[str | None] = mapped_column(String(16))
-    #: Authorization of the application that set the URL. When that access ends, the endpoint is
-    #: paused.
+    #: Authorization of the application that set the URL. When the application loses access, the
+    #: endpoint is paused.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     # SQLite would reuse the id of a deleted endpoint, which would then get its deliveries.
@@ -77,7 +77,7 @@ class WebhookDelivery(WithId):
 
 
 class WebhookIncidentChange(WithId):
-    """A change of an incident that has to be sent to the webhooks of its project.
+    """A change to an incident that has to be sent to the webhooks of its project.
 
     A trigger adds it in the transaction of the change (migration 0051). There are no foreign keys.
     """

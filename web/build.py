@@ -12,13 +12,13 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 _GIT_TIMEOUT_SECONDS = 5
-#: Number of digits of a commit that are shown.
+#: Number of digits of a commit hash that are displayed.
 _SHOWN_COMMIT_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Build:
-    """Version of the code."""
+    """Version and commit of the code."""
 
     version: str
     #: Full hash of the commit, or an empty string if it is unknown.
@@ -41,7 +41,7 @@ def get_running_build() -> Build:
 
 
 def _find_commit(root: Path) -> str:
-    """Return the commit recorded in an archive or image, or else the commit of the checkout."""
+    """Return the commit recorded in an archive or image, or else the checked-out commit."""
     file = root / "COMMIT"
     noted = file.read_text(encoding="ascii").strip() if file.is_file() else ""
     # In a checkout, the file contains the placeholder of `git archive` (gitattributes(5),
@@ -52,7 +52,7 @@ def _find_commit(root: Path) -> str:
 def _find_checkout_commit(root: Path) -> str:
     if not (root / ".git").exists():
         return ""
-    # The code may be owned by a different user than the process runs as.
+    # The owner of the code may differ from the user of this process.
     command = ("git", "-c", f"safe.directory={root}", "-C", str(root), "rev-parse", "HEAD")
     try:
         done = subprocess.run(  # noqa: S603 - constants

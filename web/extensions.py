@@ -1,4 +1,4 @@
-"""Flask extension for the database. `web/http/extensions.py` has the extensions for requests."""
+"""Flask extension for the database. `web/http/extensions.py` contains extensions for requests."""
 
 from flask_sqlalchemy import SQLAlchemy
 

@@ -15,8 +15,8 @@ def make_instance_directory(path: Path) -> None:
 def read_or_create_file(path: Path, make_text: Callable[[], str]) -> str:
     """Return the text of a private file, which the first caller creates.
 
-    The text is written to a temporary file that is then linked to the path. Of several concurrent
-    processes only one creates the file, and no process reads a partial file.
+    The text is written to a temporary file that is then linked to the path. If several processes
+    run concurrently, only one creates the file, and none reads a partial file.
     """
     if not path.exists():
         _write_new_file(path, make_text())
@@ -32,7 +32,7 @@ def _write_new_file(path: Path, text: str) -> None:
     try:
         os.link(aside.name, path)
     except FileExistsError:
-        pass  # another process was first
+        pass  # another process has created the file
     finally:
         Path(aside.name).unlink()
 

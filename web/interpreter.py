@@ -1,6 +1,6 @@
 """Detection of Python interpreters that were built with profile-guided optimization (PGO).
 
-`scripts/find-python` runs this file by its path, with interpreters that have none of our packages.
+`scripts/find-python` runs this file with interpreters in which our packages are not installed.
 """
 
 import sys
@@ -11,9 +11,9 @@ from platform import python_version
 def is_interpreter_optimized() -> bool:
     """Return whether this Python appears to be built with profile-guided optimization.
 
-    Debian and Ubuntu build their interpreters with it, but keep the flags out of `sysconfig`. Their
-    packages have their own installation scheme. Fedora, Homebrew, python.org, the images of Docker,
-    conda and uv show the option of `configure`.
+    Fedora, Homebrew, python.org, Docker images, conda and uv list the `configure` option in
+    `sysconfig`. Debian and Ubuntu use the optimization without listing it. Their packages are
+    recognized by their installation scheme.
     """
     if sysconfig.get_config_var("Py_DEBUG"):
         return False
@@ -24,7 +24,7 @@ def is_interpreter_optimized() -> bool:
 
 
 def describe_interpreter() -> str:
-    """Return the version of this Python and how it was built."""
+    """Return the version of this Python, and whether it was built with optimization."""
     built = "optimized" if is_interpreter_optimized() else "built without optimization"
     return f"{python_version()}, {built}"
 

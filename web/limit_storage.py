@@ -1,4 +1,4 @@
-"""Storage of Flask-Limiter's counts, on this host or in the store of RATELIMIT_STORAGE_URI."""
+"""Storage of Flask-Limiter's counts, on this host or in the store at RATELIMIT_STORAGE_URI."""
 
 import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
@@ -28,7 +28,7 @@ _SLOT_COUNT = 2**18
 #: Number of adjacent slots in which a counter may be stored.
 _SLOTS_PER_COUNTER = 8
 #: Limits for waiting for the lock, which is normally held for microseconds, and the time to
-#: continue without it.
+#: continue without the lock after a failure.
 _LOCK_TIMEOUT_SECONDS = 0.2
 _MAX_LOCK_TRIES = 100
 _UNLOCKED_SECONDS = 1.0
@@ -37,7 +37,7 @@ _REDIS_SCHEMES = frozenset({"redis", "rediss", "redis+unix"})
 
 @cache
 def _open_lock_file() -> int:
-    """Return an open file that is locked while a counter changes.
+    """Return an open file that is locked during changes of counters.
 
     Child processes inherit it.
     """
@@ -52,20 +52,20 @@ def _open_lock_file() -> int:
 class HostStorage(Storage):
     """Counts of all web processes of a host, registered with `limits` as `host://`.
 
-    gunicorn loads the app before it forks, so its processes share this memory. It is a table of
-    fixed size, in which a counter is stored in one of a few adjacent slots. Windows are aligned
-    with the clock, so all hosts report the same end of a window. A slot is free once the window of
-    its counter has ended. If all slots of a counter are taken, the counter with the lowest count is
-    replaced.
+    gunicorn loads the app before it forks, so its processes share this memory. The memory is a
+    table of fixed size, in which each counter is stored in one of a few adjacent slots. Windows are
+    aligned with the clock, so all hosts report the same end of a window. A slot is free once the
+    window of its counter has ended. If all possible slots for a counter are taken, the counter with
+    the lowest count is replaced.
 
-    The `memory://` storage of `limits` only counts in one process. It also checks all counts up to
-    a hundred times per second.
+    The `memory://` storage of `limits` counts only within one process. It also checks all counts up
+    to a hundred times per second.
     """
 
-    STORAGE_SCHEME = ["host"]  # noqa: RUF012 - the name and type that `limits` wants
+    STORAGE_SCHEME = ["host"]  # noqa: RUF012 - the name and type that `limits` requires
 
     def __init__(self, uri: str | None = None, **options: Any) -> None:
-        """Reserve the memory, which is only allocated as counters are used."""
+        """Reserve the memory, which is allocated as counters are used."""
         super().__init__(uri, **options)
         self._table = mmap(-1, _SLOT_COUNT * _SLOT_LAYOUT.size)
         self._thread_lock = Lock()
@@ -74,11 +74,11 @@ class HostStorage(Storage):
 
     @property
     def base_exceptions(self) -> tuple[type[Exception], ...]:
-        """Errors of this storage, of which there are none."""
+        """Return the error types of this storage, which raises no errors."""
         return ()
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Increase a counter and return it; it ends with its window of `expiry` seconds."""
+        """Increase a counter with a window of `expiry` seconds, and return it."""
         return self.count(key, expiry, amount)[0]
 
     def count(self, key: str, expiry: int, amount: int = 1) -> tuple[int, int]:
@@ -103,7 +103,7 @@ class HostStorage(Storage):
     def _lock(self) -> bool:
         """Lock the table briefly and return True, or False if a suspended process holds the lock.
 
-        After a failure, this process counts without a lock for a while, which may lose counts.
+        After a failure, this process counts without a lock for a while, so some counts may be lost.
         """
         began, tries = monotonic(), 0
         while began >= self._next_lock_at:
@@ -122,9 +122,9 @@ class HostStorage(Storage):
     def _find(self, key: str, moment: float) -> tuple[int, int, int]:
         """Return the position, end and count of a counter.
 
-        For a new counter, return a position and zeros.
+        For a new counter, return a free position, and 0 for the end and the count.
         """
-        # The hash is the same in all processes that were forked from one parent.
+        # The hash is the same in all processes forked from the same parent.
         mark = hash(key) & _MAX_UINT64
         best, least = 0, _MAX_UINT64
         for step in range(_SLOTS_PER_COUNTER):
@@ -139,7 +139,7 @@ class HostStorage(Storage):
         return best, 0, 0
 
     def get(self, key: str) -> int:
-        """Return the value of a counter, or 0 if there is none."""
+        """Return the value of a counter, or 0 if it does not exist."""
         return self._find(key, system_clock().timestamp())[2]
 
     def get_expiry(self, key: str) -> float:
@@ -148,7 +148,7 @@ class HostStorage(Storage):
         return self._find(key, moment)[1] or moment
 
     def check(self) -> bool:
-        """Return True, since the storage is always available."""
+        """Return True, because the storage is always available."""
         return True
 
     def reset(self) -> int:
@@ -182,8 +182,8 @@ def build_storage_configuration(
             **_build_tls_options(storage_uri, trusted_ca_file),
         },
         # While the store is unavailable, each process counts by itself, so limits are higher but
-        # still apply. If several requests detect the failure at the same time, one falls back and
-        # the others are not counted.
+        # still apply. If several requests detect the failure at the same time, only one of them is
+        # counted.
         "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED": True,
         "RATELIMIT_SWALLOW_ERRORS": True,
     }
@@ -197,7 +197,7 @@ def _build_timeout_options(storage_uri: str) -> dict[str, Any]:
         from redis.backoff import NoBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
 
-        once = Retry(NoBackoff(), 0)  # the client itself would retry for several seconds
+        once = Retry(NoBackoff(), 0)  # by default, the client would retry for several seconds
         return {
             "socket_timeout": _STORE_TIMEOUT_SECONDS,
             "socket_connect_timeout": _STORE_TIMEOUT_SECONDS,

@@ -1,4 +1,4 @@
-"""Logging of one JSON object or text line per record, without secrets."""
+"""Logs each record as one JSON object or text line, without secrets."""
 
 import json
 import logging
@@ -36,8 +36,8 @@ _SECRET_PATTERNS = re.compile(
     | (?P<userinfo> :// [^/\s:@"]* : ) [^@\s/"]+ (?=@)
     """
 )
-#: Substrings of which every secret contains at least one. Checking them first is twenty times
-#: faster.
+#: Substrings that indicate a secret. Every secret contains at least one of them, and searching for
+#: them is twenty times faster than matching the patterns.
 _SECRET_HINTS = ("gb", "whsec_", "/ping/", "bearer", "basic", "=", "://")
 _MASK = "[hidden]"
 
@@ -45,7 +45,7 @@ _MASK = "[hidden]"
 def mask_secrets(text: str) -> str:
     """Return the text with everything that looks like a credential masked."""
     folded = text.lower()
-    for hint in _SECRET_HINTS:  # a generator would take twice as long
+    for hint in _SECRET_HINTS:  # a generator expression would take twice as long
         if hint in folded:
             return _SECRET_PATTERNS.sub(lambda match: f"{match[match.lastgroup or 0]}{_MASK}", text)
     return text
@@ -54,8 +54,8 @@ def mask_secrets(text: str) -> str:
 class JsonFormatter(logging.Formatter):
     """Formatter that writes a record as one JSON object."""
 
-    #: Function that returns the id of the current request, or an empty string. Programs that serve
-    #: requests set it; other programs do not load Flask.
+    #: Function that returns the id of the current request, or an empty string. Processes that serve
+    #: requests set it. Other processes do not load Flask.
     find_request_id: Callable[[], str] = str
 
     def format(self, record: logging.LogRecord) -> str:
@@ -78,13 +78,13 @@ def format_json_line(fields: Mapping[str, Any]) -> str:
     """Return a JSON log line without a newline."""
     try:
         line = orjson.dumps(fields, default=str).decode()
-    except TypeError:  # a lone surrogate in a name must not lose the line
+    except TypeError:  # orjson rejects lone surrogates, but the line must not be lost
         line = json.dumps(fields, default=str)
     return mask_secrets(line)
 
 
 class TextFormatter(logging.Formatter):
-    """Formatter that writes a record for a terminal, without its event key."""
+    """Formatter that writes a record as text for a terminal, without its event key."""
 
     def __init__(self) -> None:
         """Set the format of the line."""
@@ -122,12 +122,12 @@ def build_logging_configuration(settings: Settings) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"level": settings.log_level, "handlers": ["stderr"]},
         "loggers": {
-            # Its debug lines contain complete tokens.
+            # Debug messages of Authlib contain complete tokens.
             "authlib": {"level": "INFO"},
-            # Its debug lines contain requests.
+            # Debug messages of gunicorn contain requests.
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
             "alembic": {"level": "WARNING"},
-            # SQLAlchemy only silences its own pools, so our pool is silenced here.
+            # SQLAlchemy silences only its own pool classes, so our pool is silenced here.
             "web.database.engine": {"level": "WARNING"},
         },
     }

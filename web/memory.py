@@ -16,10 +16,10 @@ _PROPORTIONAL_SIZE = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
 def measure_proportional_bytes(pid: int) -> int:
-    """Return the memory of a process, including its share of memory that processes have in common.
+    """Return the memory of a process, including its share of memory used by several processes.
 
     This is the proportional set size (proc_pid_smaps(5)). If the kernel does not provide it, return
-    the resident set size, which counts shared memory for each process. Without /proc, return 0.
+    the resident set size, which counts all shared memory. Without /proc, return 0.
     """
     place = Path("/proc") / str(pid)
     with suppress(OSError):
@@ -34,11 +34,11 @@ def measure_proportional_bytes(pid: int) -> int:
 def freeze_loaded_objects() -> None:
     """Exempt existing objects from garbage collection, and all objects at exit.
 
-    This also turns the collector on, which programs turn off while they load.
+    This function also turns the collector on, which is off while a process loads.
 
-    Modules, classes and prepared statements live as long as the program. Each full collection would
-    search some 160,000 of them (100 ms). The interpreter also collects several times at exit, which
-    takes half a second of a command's two.
+    Modules, classes and prepared statements live as long as the process. Each full collection would
+    search about 160,000 objects (100 ms). The interpreter also collects several times at exit,
+    which takes half a second of the two seconds that a command runs.
     """
     gc.freeze()
     gc.enable()
@@ -47,7 +47,7 @@ def freeze_loaded_objects() -> None:
 
 @contextmanager
 def suspend_garbage_collection() -> Iterator[None]:
-    """Suspend garbage collection while loading, which creates many objects and frees none.
+    """Suspend garbage collection while the block loads code, which frees no objects.
 
     Collection takes a quarter of the application's loading time.
     """
@@ -64,7 +64,7 @@ def limit_allocator_memory() -> None:
     glibc raises its mmap threshold to the size of the largest block ever freed. After a few
     webhooks of several megabytes, a process would stay three times as large. glibc also creates an
     arena per thread, and arenas never shrink. Python runs one thread at a time, so one arena is
-    enough. Other C libraries have neither behavior, and lack this function.
+    enough. Other C libraries do not behave like this and do not provide the function.
     """
     with suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)

@@ -26,7 +26,7 @@ _REQUEST_DURATIONS = Histogram(
 )
 _ALERTS = Counter(
     "gatebell_alerts_total",
-    "Items of webhooks by result: opened, grouped, resolved, refused and so on.",
+    "Items of webhooks by result: opened, grouped, resolved, refused (rejected) and so on.",
     ("outcome",),
 )
 _TOKENS = Counter(
@@ -52,7 +52,7 @@ _DEPRECATED_CALLS = Counter(
 _DROPPED_CALLS = Counter(
     "gatebell_dropped_calls_total",
     "Calls that are missing in the API usage, because too many kinds came at the same time.",
-    # A counter without labels would create its file before the directory is known.
+    # A counter without labels would create its file before the directory is set.
     ("reason",),
 )
 _POOL_EVENTS = Counter(
@@ -66,14 +66,14 @@ _DROPPED_LOG_LINES = Counter(
     ("reason",),
 )
 
-#: Methods with their own label; all others count as "other".
+#: HTTP methods with their own label. All others are counted as "other".
 _LABELED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _GRANT_TYPES = frozenset(GRANTS_BY_TYPE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditStreamMetrics:
-    """State of a destination of the audit log."""
+    """The state of an audit log destination."""
 
     id: int
     backlog: int
@@ -86,12 +86,13 @@ class AuditStreamMetrics:
 
 
 class _CounterSwitch:
-    """Flag that is off if web/server/shared_counters.py found no space for counters."""
+    """A switch that is off if web/server/shared_counters.py found no space for counters."""
 
     is_on = True
 
 
-#: Counters of rare events. Prometheus sees no increase unless there was a value before.
+#: Label values of counters of rare events. Counters start with 0, because Prometheus detects an
+#: increase only from an earlier value.
 _INITIAL_LABELS: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
     (_REQUESTS, tuple(("GET", "(none)", f"{each}xx") for each in (2, 3, 4, 5))),
     (_ALERTS, tuple((each,) for each in (*Action, "refused"))),
@@ -125,7 +126,7 @@ def disable_counters() -> None:
 
 
 def count_http_request(*, method: str, route: str, status: int, seconds: float) -> None:
-    """Count a request, whose `route` is the rule of its URL."""
+    """Count an HTTP request; `route` is its URL rule."""
     if not _CounterSwitch.is_on:
         return
     requests, durations = _get_request_counters(
@@ -143,7 +144,7 @@ def _get_request_counters(method: str, route: str, status_class: int) -> tuple[C
 
 
 def count_alerts(outcome: str, count: int) -> None:
-    """Count alerts of webhooks by outcome."""
+    """Count received alerts by outcome."""
     if _CounterSwitch.is_on:
         _ALERTS.labels(outcome).inc(count)
 
@@ -155,7 +156,7 @@ def count_token(grant_type: str, outcome: str) -> None:
 
 
 def count_git_transfer(service: str, outcome: str) -> None:
-    """Count a Git request when it has ended."""
+    """Count a completed Git request."""
     if _CounterSwitch.is_on:
         _TRANSFERS.labels(service, outcome).inc()
 
@@ -168,7 +169,7 @@ def count_registry_events(outcomes: Mapping[str, int]) -> None:
 
 
 def count_deprecated_calls(change: str, certainty: str, count: int) -> None:
-    """Count calls that a change of the release schedule affects."""
+    """Count calls that a change in the release schedule affects."""
     if _CounterSwitch.is_on:
         _DEPRECATED_CALLS.labels(change, certainty).inc(count)
 
@@ -199,7 +200,7 @@ def count_pool_timeout() -> None:
 
 @dataclass(frozen=True)
 class Gauge:
-    """Value that is determined for a scrape."""
+    """A value that is computed for each scrape."""
 
     name: str
     words: str
@@ -221,7 +222,7 @@ def render_metrics(
     try:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         counted = generate_latest(registry)
-    except ValueError:  # not started by gunicorn: this process is the only one
+    except ValueError:  # without gunicorn, there is only this process
         counted = generate_latest(REGISTRY)
     found = (
         _AuditStreamCollector(audit_streams),
@@ -233,7 +234,7 @@ def render_metrics(
 
 @dataclass(frozen=True)
 class _GaugeCollector(Collector):
-    """Collector of gauges, each with one set of labels."""
+    """A collector of gauges, each with one set of labels."""
 
     gauges: Sequence[Gauge]
 
@@ -245,7 +246,7 @@ class _GaugeCollector(Collector):
             yield gauge
 
 
-#: Gauges of the audit log's destinations.
+#: Gauges for audit log destinations.
 _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ...] = (
     (
         "gatebell_audit_stream_backlog_events",
@@ -269,7 +270,7 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
     ),
     (
         "gatebell_audit_stream_set_aside_events",
-        "Audit events that a destination refused so often that later ones go before them.",
+        "Audit events that a destination rejected repeatedly; later events are sent before them.",
         lambda each: each.set_aside,
     ),
 )
@@ -277,7 +278,7 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
 
 @dataclass(frozen=True)
 class _AuditStreamCollector(Collector):
-    """Collector of the audit log's destinations by id."""
+    """A collector of metrics about audit log destinations, by id."""
 
     streams: Sequence[AuditStreamMetrics]
 

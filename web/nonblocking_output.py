@@ -1,4 +1,4 @@
-"""Writes to file descriptors without waiting, in a way that suits each kind of descriptor.
+"""Writes to file descriptors without blocking, with a method for each kind of descriptor.
 
 O_NONBLOCK on a descriptor would affect all programs that share it, such as the shell of a terminal
 or other processes of this service. `poll` does not help, because two processes can see the same
@@ -12,9 +12,9 @@ free space in a pipe, and one of them would wait.
 | a file | write(2), unless the last one took long | |
 | anything else, a pipe on macOS | never | |
 
-Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. A pipe that fills up
-cuts longer lines. Each process therefore locks the pipe (flock(2)) while it writes. Longer lines
-exclude all other writers, and the lock is kept until the rest of the line is written.
+Lines of up to PIPE_BUF bytes are written to a pipe completely or not at all. Longer lines are
+truncated if the pipe fills up. Each process therefore locks the pipe (flock(2)) while it writes.
+Longer lines exclude all other writers, and the lock is kept until the rest of the line is written.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ from stat import S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from time import monotonic
 from typing import Any
 
-#: Duration of a write in seconds that shows that the disk is busy.
+#: Duration in seconds above which a write indicates a busy disk.
 _SLOW_WRITE_SECONDS = 0.05
 #: Time in seconds for which lines are left to the thread after a slow write.
 _SLOW_DISK_PAUSE_SECONDS = 10.0
@@ -43,10 +43,10 @@ def get_unpatched_function(module: str, name: str) -> Any:
 
 
 class Output:
-    """File descriptor without non-blocking writes: each write may wait for the reader."""
+    """A file descriptor without non-blocking writes. Each write may wait for the reader."""
 
     def __init__(self, descriptor: int) -> None:
-        """Use this descriptor, which stays open."""
+        """Store a descriptor, which stays open."""
         self._descriptor = descriptor
 
     def write_without_waiting(self, _text: bytes) -> int:
@@ -64,16 +64,16 @@ class Output:
                 left = left[os.write(self._descriptor, left) :]
             except BlockingIOError:  # set by another program that shares this terminal or pipe
                 get_unpatched_function("time", "sleep")(_POLL_SECONDS)
-            except OSError:  # the reader is gone, or a disk is full
+            except OSError:  # the reader has exited, or a disk is full
                 break
         return len(text) - len(left)
 
     def close(self) -> None:
-        """Close what was opened in addition to the descriptor."""
+        """Close additional descriptors that were opened."""
 
 
 class _ReopenedDevice(Output):
-    """Device that is opened again, so that O_NONBLOCK only affects this process."""
+    """A device that is opened again, so that O_NONBLOCK affects only this process."""
 
     def __init__(self, descriptor: int) -> None:
         """Open the descriptor again.
@@ -144,7 +144,7 @@ class _Socket(Output):
 
 
 class _File(Output):
-    """File, whose lines the system buffers in memory unless its disk is slow."""
+    """A file. The system buffers its lines in memory unless the disk is slow."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
@@ -161,7 +161,7 @@ class _File(Output):
         return written
 
 
-#: Classes that write without waiting, by kind of descriptor and in order of preference.
+#: Classes for non-blocking writes, by kind of descriptor and in order of preference.
 _OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], ...] = (
     (S_ISREG, (_File,)),
     (S_ISFIFO, (_Pipe, _ForeignPipe)),

@@ -1,8 +1,8 @@
 """Binding of the authorization server to Flask: its requests, responses and URLs.
 
 An application may send an authorization request by POST (OpenID Connect Core section 3.1.2.1) from
-its own origin. The browser then omits our cookie, so the signed-in user is unknown. The request is
-redirected to a GET, which includes the cookie and grants nothing without the user.
+its own origin. The browser then omits the session cookie, so the signed-in user is unknown. The
+request is redirected to a GET, which includes the cookie and grants nothing without the user.
 
 If a request needs a new sign-in, the URL to return to contains the sealed time of its first visit.
 """
@@ -73,9 +73,9 @@ def parse_json_parameters(body: bytes) -> dict[str, list[str]]:
         members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         raise InvalidRequestError("The body is not valid JSON in UTF-8.") from None
-    is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # the pairs are a list by now
+    is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # parsed objects and arrays are both lists
     if not is_object or not isinstance(members, list):
-        raise InvalidRequestError("The body must be a JSON object whose values are strings.")
+        raise InvalidRequestError("The body must be a JSON object with string values.")
     found: dict[str, list[str]] = {}
     for name, value in members:
         if name in found:
@@ -340,7 +340,7 @@ _FIRST_VISIT_LIFETIME = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointUrl:
-    """URL that a client is configured with."""
+    """A URL for the configuration of clients."""
 
     #: Id of the element in the page.
     id: str
@@ -397,7 +397,7 @@ def _find_sign_in_id() -> int | None:
 def _unseal_first_visit(
     sealed: str, parameters: Mapping[str, Sequence[str]]
 ) -> FirstPresentation | None:
-    """Return the sealed value, or None if it is absent, invalid or of another request."""
+    """Return the sealed value, or None if it is missing, invalid or for another request."""
     try:
         moment, sign_in_id, digest = unseal(
             sealed, purpose=_FIRST_VISIT_PURPOSE, lifetime=_FIRST_VISIT_LIFETIME

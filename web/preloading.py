@@ -1,4 +1,4 @@
-"""Loads what requests need before the web server forks.
+"""Loads modules that requests need, before the web server forks.
 
 The web processes share the memory of everything that their parent has loaded.
 """
@@ -22,7 +22,7 @@ _OWN_PREFIXES = ("blueprints.", "domain.", "web.")
 
 
 def preload_for_requests() -> None:
-    """Load what requests need, without opening a connection or starting a thread."""
+    """Load modules that requests need, without opening a connection or starting a thread."""
     load_policies()
     for name in _LAZY_MODULES:
         import_module(name)

@@ -17,7 +17,7 @@ _log = logging.getLogger("gatebell.readiness")
 
 
 def find_readiness_problem() -> str | None:
-    """Check the database and return the problem in a few words, or None.
+    """Check the database, and return a short description of the problem, or None.
 
     The check takes at most DATABASE_CONNECT_TIMEOUT_SECONDS.
     """

@@ -149,7 +149,7 @@ def check_notification_secret() -> None:
     matching = [hmac.compare_digest(given, each.encode()) for each in _list_notification_secrets()]
     if not any(matching):
         raise MissingNotificationSecretError(
-            "The Authorization header needs the secret of the registry's configuration, which "
+            "The Authorization header must contain the notification secret, which "
             "administrators find under Container registry."
         )
 
@@ -189,7 +189,7 @@ def _get_or_create_signer() -> TokenSigner:
 
 
 def build_certificate_bundle() -> str:
-    """Return the certificates of the signing key, of a pending key and of former keys."""
+    """Return the certificates of the signing key, of a pending key and of previous keys."""
     _get_or_create_signer()
     keys = list_keys(session=db.session(), keyring=services().keyring, now=now())
     return "".join(key.certificate for key in keys)

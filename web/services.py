@@ -64,7 +64,7 @@ class LiveSettings:
         return self._environment
 
     def current(self) -> Settings:
-        """Return the settings in force, at most a second old."""
+        """Return the current settings, at most a second old."""
         # Other threads wait briefly for the thread that reads. While the database is unavailable,
         # the last known settings stay in force.
         is_old = monotonic() - self._read_at > _REFRESH_INTERVAL_SECONDS
@@ -87,7 +87,7 @@ class LiveSettings:
     def _refresh(self) -> None:
         began = monotonic()
         if began - self._read_at <= _REFRESH_INTERVAL_SECONDS:
-            return  # another thread has read them meanwhile
+            return  # another thread has read the settings in the meantime
         with suppress(SQLAlchemyError):
             stored: dict[str, str] = dict(self._connections.all(STORED_SETTINGS_QUERY))
             current = apply_stored_settings(self._environment, stored)
@@ -143,7 +143,7 @@ def now() -> datetime:
 
 
 def settings() -> Settings:
-    """Return the settings in force."""
+    """Return the current settings."""
     return services().live_settings.current()
 
 
@@ -197,8 +197,9 @@ def build_signer() -> LinkSigner:
     return LinkSigner(lambda value, purpose: str(create_sealer(purpose).dumps(value)))
 
 
-#: Policies that actions can get from their unit of work: names of types, and of functions that
-#: return them. They are names, since a process only loads the policies that its actions use.
+#: Names of policy types and of the functions that create them, for the unit of work of actions.
+#: Names are used instead of objects, so that a process loads only the policies that its actions
+#: use.
 _POLICIES: Mapping[str, str] = {
     "domain.access.actor.LinkSigner": "web.services:build_signer",
     "domain.accounts.email_addresses.AccountMessageBuilder": "web.policies.mail:get_email_sender",

@@ -69,7 +69,7 @@ def configure_flask(app: Flask, settings: Settings) -> None:
     )
     app.session_interface = _PageSessionInterface()
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    # A missing template variable must be an error, not an empty text.
+    # A missing template variable must be an error, not an empty string.
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True

@@ -1,7 +1,7 @@
 """Standard output and error streams that never make the service wait for their readers.
 
 The reader of a pipe may stop, because of a stuck log shipper, a full disk or Ctrl-S on a terminal.
-The pipe takes 64 KiB, and then each write waits. In a web process that would stop all requests. A
+A pipe holds 64 KiB. After that, each write waits, which would stop all requests of a web process. A
 line is therefore written immediately if the descriptor accepts it without waiting
 (`web/nonblocking_output.py`).
 
@@ -83,10 +83,10 @@ class UnblockedStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Return immediately, since nothing is buffered that could be written."""
+        """Return immediately, because lines are never buffered when they can be written."""
 
     def drain(self, seconds: float = _DRAIN_SECONDS) -> None:
-        """Wait until everything is written, but no longer than the given time."""
+        """Wait until all lines are written, but no longer than the given time."""
         sleep = get_unpatched_function("time", "sleep")
         for _ in range(int(seconds / _POLL_SECONDS)):
             if self._is_idle:
@@ -141,7 +141,7 @@ class UnblockedStream(io.TextIOBase):
             with suppress(RuntimeError):  # a signal handler has already released it
                 self._rest.release()
         if not self._has_thread:
-            with suppress(RuntimeError):  # no resources for a thread; the next line tries again
+            with suppress(RuntimeError):  # if no thread can be started, the next line tries again
                 get_unpatched_function("_thread", "start_new_thread")(self._write_in_thread, ())
                 self._has_thread = True
 

@@ -1,4 +1,4 @@
-"""The pages of users. The field `web_url` and the claim `profile` link to them."""
+"""User pages. The field `web_url` and the claim `profile` contain links to user pages."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue

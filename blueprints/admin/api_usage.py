@@ -1,4 +1,4 @@
-"""The page /admin/api_usage: consumers that upcoming releases affect, across the instance."""
+"""The page /admin/api_usage: all consumers of the instance that upcoming releases affect."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class UsedChange:
 @api_usage.get("")
 @administrator_required
 def index() -> ResponseReturnValue:
-    """List the changes that affect calls of the instance, with their consumers."""
+    """List the scheduled changes that affect API calls, and the affected consumers."""
     query = get_list_query("change", "search", "page")
     wanted = get_choice(query, "change", CHANGES_BY_ID, "") or None
     moment = now()
@@ -86,7 +86,7 @@ def _filter_usage(
 def _parse_page_number(text: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_PAGE_NUMBER:
         return int(text[:9])
-    raise QueryError("page must be a number.", field="page")
+    raise QueryError("`page` must be a whole number from 1 to 1,000,000.", field="page")
 
 
 def _build_page(

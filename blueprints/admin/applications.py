@@ -1,4 +1,4 @@
-"""The page /admin/applications: applications of the instance, and a list of users' applications."""
+"""The page /admin/applications: instance-wide applications and users' applications."""
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue

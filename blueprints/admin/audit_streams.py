@@ -89,7 +89,7 @@ def send_test_event(stream_id: int) -> ResponseReturnValue:
 @audit_streams.post("/<int:stream_id>/pause")
 @administrator_required
 def pause(stream_id: int) -> ResponseReturnValue:
-    """Stop sending to a destination."""
+    """Pause a destination."""
     actions.pause_stream(unit_of_work(), stream_id)
     flash("Destination paused. Events are queued until you resume.")
     return _redirect_to_stream(stream_id)
@@ -98,7 +98,7 @@ def pause(stream_id: int) -> ResponseReturnValue:
 @audit_streams.post("/<int:stream_id>/resume")
 @administrator_required
 def resume(stream_id: int) -> ResponseReturnValue:
-    """Resume sending, starting with the queued events."""
+    """Resume a destination, starting with its queued events."""
     actions.resume_stream(unit_of_work(), stream_id)
     flash("Queued events are being sent.")
     return _redirect_to_stream(stream_id)

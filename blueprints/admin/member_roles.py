@@ -31,12 +31,12 @@ _PERMISSION_TEXTS = {
     Ability.READ_ALERTS: ("See alerts", "Includes silences and maintenance windows."),
     Ability.ADMIN_ALERTS: (
         "Handle alerts",
-        "Acknowledge, resolve, assign, comment on and silence alerts. Includes seeing them.",
+        "Acknowledge, resolve, assign, comment on and silence alerts. Includes “See alerts”.",
     ),
     Ability.READ_ENVIRONMENTS: ("See environments", "Includes deployments, through the API."),
     Ability.ADMIN_ENVIRONMENTS: (
         "Manage environments",
-        "Create, change and delete environments. Includes seeing them.",
+        "Create, change and delete environments. Includes “See environments”.",
     ),
     Ability.ADMIN_INTEGRATIONS: (
         "Manage integrations",

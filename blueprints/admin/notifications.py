@@ -1,4 +1,4 @@
-"""The page /admin/notifications: the queue of pages, and pages that could not be sent."""
+"""The page /admin/notifications: queued messages, and messages that could not be sent."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -30,7 +30,7 @@ def index() -> ResponseReturnValue:
 @notifications.post(f"/contacts/<int(max={MAX_ID}):contact_id>/retry")
 @administrator_required
 def retry(contact_id: int) -> ResponseReturnValue:
-    """Retry a failing contact immediately."""
+    """Retry messages to a failing contact immediately."""
     if retry_contact_now(unit_of_work(), contact_id):
         flash("Retrying now. Reload this page in a moment to see the result.")
     else:

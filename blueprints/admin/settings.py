@@ -1,4 +1,4 @@
-"""The page /admin/settings: all settings, and forms for the live settings."""
+"""The page /admin/settings: all settings, and forms to change settings at run time."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -85,7 +85,7 @@ def _find_unconfirmed_release(text: str | None) -> Release | None:
 
 
 def _render_confirmation(section: SectionView, release: Release) -> ResponseReturnValue:
-    """Show which consumers a release affects, with the form to submit again."""
+    """Show the consumers that a release affects, and a form that confirms the change."""
     current = get_settings_in_transaction(session=db.session())
     return render_template(
         "admin/settings/confirm_release.html",

@@ -41,7 +41,7 @@ from web.sealing.sealer import store_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
 users = Blueprint("users", __name__, url_prefix="/users")
-#: Possible treatments of personal access tokens when a password is reset.
+#: Options for personal access tokens when a password is reset.
 _TOKEN_CHOICES = frozenset({"revoke", "keep"})
 _PASSWORD_NAME = "user password"  # noqa: S105 - a name
 _MAX_PROJECTS = 10
@@ -224,9 +224,9 @@ def unlock(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/reset_password")
 @administrator_required
 def reset_password(user_id: int) -> ResponseReturnValue:
-    """Reset a password to a random one and show it.
+    """Reset a password to a random value and show the new password.
 
-    The form chooses whether the user's personal access tokens are revoked.
+    The form determines whether the user's personal access tokens are revoked.
     """
     has_answer = request.form.get("tokens") in _TOKEN_CHOICES or not _count_tokens(user_id)
     if not has_answer and user_id != get_current_user().id:
@@ -283,7 +283,7 @@ def _count_tokens(user_id: int) -> int:
 
 
 def _flash_and_redirect(user: Account, sentence: str) -> ResponseReturnValue:
-    """Show on the account's page that a change is done."""
+    """Redirect to the account's page with a success message."""
     flash(sentence)
     return _redirect_to_user(user.id)
 
@@ -305,7 +305,7 @@ def export(user_id: int) -> ResponseReturnValue:
 @personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
 @administrator_required
 def delete(user_id: int) -> ResponseReturnValue:
-    """Show the consequences, and erase a user's account and personal data."""
+    """Show the consequences of a deletion, and erase a user's account and personal data."""
     user = get_account(user_id, session=db.session())
     form = AccountDeletionForm(heir=get_current_user().username, username=user.username)
     if form.run_if_valid(lambda: _erase_user(user_id, form)):

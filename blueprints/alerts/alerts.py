@@ -32,9 +32,9 @@ from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_re
 from web.services import now, parser_settings
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
-#: Part of a URL for an alert. The converter rejects numbers that databases reject.
+#: URL path of an alert. The converter rejects numbers that are too large for a database column.
 _ALERT_PATH = f"/<int(max={MAX_IID}):iid>"
-#: Maximum number of names in a choice list. Other names can be searched for.
+#: Maximum number of names in a selection list. Users can search for other names.
 _MAX_CHOICES = 200
 
 
@@ -62,7 +62,7 @@ def _build_page_variables(project: ProjectView) -> dict[str, Any]:
 
 
 def _list_assignee_choices(project: ProjectView) -> tuple[str, ...]:
-    """Return the user names in the choice list; the API can assign alerts to others."""
+    """Return the user names in the selection list; the API can assign alerts to other users."""
     me, today = get_current_user().username, now().date()
     return list_assignable_users(
         project, me=me, most=_MAX_CHOICES, session=db.session(), today=today
@@ -104,7 +104,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
-    """Return the variables of the page that explain who is paged, and who is not."""
+    """Return the template variables that explain who is paged about an alert, and why."""
     session, reading, moment = db.session(), parser_settings(), now()
     reasons = find_page_reasons([alert.id], user_id=user_id, channel_id=None, session=session)
     return {
@@ -120,5 +120,5 @@ def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
 @alerts.get(f"{_ALERT_PATH}/payload")
 @permission_required("alerts.payload")
 def payload(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Return the complete body that an alert was received with, unchanged."""
+    """Return the complete request body that reported an alert, unchanged."""
     return build_payload_response(get_payload(project.id, iid, session=db.session()))

@@ -1,4 +1,4 @@
-"""The page /-/alerts: the alerts of all projects of a member."""
+"""The page /-/alerts: alerts in all of a member's projects."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
@@ -17,7 +17,7 @@ from web.pages.list_query import get_list_query
 from web.services import now
 
 all_alerts = PageBlueprint("all_alerts", __name__, url_prefix="/-/alerts")
-#: Maximum number of projects in the choice list. Other projects can be given in the URL.
+#: Maximum number of projects in the selection list. URLs can select other projects.
 _MAX_PROJECT_CHOICES = 200
 
 
@@ -48,6 +48,6 @@ def download(kind: str) -> ResponseReturnValue:
 @all_alerts.post("/status")
 @sign_in_required
 def change_several() -> ResponseReturnValue:
-    """Change selected or all matching alerts in the projects where the user may change them."""
+    """Change selected or all matching alerts in projects where the user may change alerts."""
     listing = ChangeableAlertsList(parse_list_arguments())
     return change_alerts(listing, field="id", largest=MAX_ID)

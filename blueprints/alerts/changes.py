@@ -1,4 +1,4 @@
-"""Changes to alerts, in lists and on an alert's page, and saved filters."""
+"""Views that change alerts, in lists or on an alert's page, and views that save filters."""
 
 from datetime import datetime
 from urllib.parse import parse_qsl, urlencode
@@ -50,14 +50,14 @@ _ALL_LIST_PATH = "/-/alerts"
 
 
 def parse_list_arguments() -> MultiDict[str, str]:
-    """Return the query arguments of the list that the form was on."""
+    """Return the query arguments of the list that contained the form."""
     return MultiDict(parse_qsl(request.form.get("back", "")))
 
 
 def change_alerts(listing: AlertList, *, field: str, largest: int) -> ResponseReturnValue:
     """Change the selected alerts, or all matching alerts after a confirmation.
 
-    `field` is the form field with the number of a selected alert. Numbers above `largest` are
+    `field` is the form field with the numbers of selected alerts. Numbers above `largest` are
     ignored.
     """
     order = BatchRequest(
@@ -158,7 +158,7 @@ alert_changes = PageBlueprint(
 @alert_changes.post("/status")
 @permission_required("alerts.change_several")
 def change_several(project: ProjectView) -> ResponseReturnValue:
-    """Change the selected or all matching alerts, and return to the list."""
+    """Change the selected alerts or all matching alerts, and return to the list."""
     listing = ProjectAlertList(project, parse_list_arguments())
     return change_alerts(listing, field="iid", largest=MAX_IID)
 
@@ -215,7 +215,7 @@ def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
 def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Cancel an escalation that has not happened yet."""
     if pending.undo_escalation(unit_of_work(), project, iid):
-        flash("The escalation was cancelled. Nobody else was paged.")
+        flash("The escalation was canceled. Nobody else was paged.")
     else:
         message = "Nothing to undo: the escalation was already undone or has already happened."
         flash(message, "warning")
@@ -253,7 +253,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ALERT_PATH}/snooze")
 @permission_required("alerts.snooze")
 def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Snooze an alert for a while."""
+    """Snooze an alert for a duration or until a given time."""
     with show_errors_on_next_page(InvalidError):
         manual_actions.snooze_alert(unit_of_work(), project, iid, _parse_requested_snooze())
         flash("The alert is snoozed.")
@@ -270,7 +270,7 @@ def _parse_requested_snooze() -> AlertSnooze:
     try:
         local = datetime.fromisoformat(request.form.get("until", ""))
     except ValueError as error:
-        raise InvalidError("Enter the end of the snooze.", field="until") from error
+        raise InvalidError("Enter the time at which the snooze ends.", field="until") from error
     until = convert_to_utc(local.replace(tzinfo=None), get_zone(get_current_user().time_zone))
     return AlertSnooze(until=until)
 
@@ -287,7 +287,7 @@ alert_batches = PageBlueprint("alert_batches", __name__, url_prefix="/-/alert_ch
 @alert_batches.get("/<int:batch_id>")
 @sign_in_required
 def show(batch_id: int) -> ResponseReturnValue:
-    """Show the progress of a batch of the user; the page's script polls for updates."""
+    """Show the progress of a batch that the user started; the page's script polls for updates."""
     batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
     return render_template("alerts/batch.html", batch=batch, list_url=_build_list_url(batch))
 
@@ -301,7 +301,7 @@ def undo(batch_id: int) -> ResponseReturnValue:
 
 
 def _build_list_url(batch: BatchView) -> str:
-    """Return the address of the list in which the change was made."""
+    """Return the URL of the list in which the change was made."""
     given = MultiDict(parse_qsl(batch.list_query))
     if batch.project_path is None:
         return url_for("all_alerts.index", **parse_alert_list_query_across(given).arguments)
@@ -318,14 +318,14 @@ _require_developer = project_role_required(
 @alert_list_settings.post(f"{_PROJECT_LIST_PATH}/filters")
 @_require_developer
 def save(project: ProjectView) -> ResponseReturnValue:
-    """Save the filters of the list under a name."""
+    """Save the filters of a project's alert list under a name."""
     return _save_filter_of_list(ProjectAlertList(project, parse_list_arguments()))
 
 
 @alert_list_settings.post(f"{_ALL_LIST_PATH}/filters")
 @sign_in_required
 def save_of_all() -> ResponseReturnValue:
-    """Save the filters of the list of all projects under a name."""
+    """Save the filters of the list for all projects under a name."""
     return _save_filter_of_list(AllAlertsList(parse_list_arguments()))
 
 
@@ -348,7 +348,7 @@ def delete_saved(project: ProjectView, filter_id: int) -> ResponseReturnValue:
 @alert_list_settings.post(f"{_ALL_LIST_PATH}/filters/<int:filter_id>/delete")
 @sign_in_required
 def delete_of_all(filter_id: int) -> ResponseReturnValue:
-    """Delete a saved filter of the list of all projects."""
+    """Delete a saved filter from the list for all projects."""
     return _delete_filter_of_list(AllAlertsList(parse_list_arguments()), filter_id)
 
 

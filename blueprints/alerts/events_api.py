@@ -1,4 +1,4 @@
-"""PagerDuty's Events API v2, for tools in which only the host name can be changed.
+"""PagerDuty's Events API v2, for tools that let users change only the host name.
 
 See https://developer.pagerduty.com/docs/events-api-v2-overview. The routing key is the key of an
 HTTP endpoint. The key is in the body, so the body is read first, up to PagerDuty's size limit.
@@ -29,7 +29,7 @@ from web.services import parser_settings, services, settings
 
 events_api = MachineBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
 
-#: PagerDuty's size limit in bytes.
+#: PagerDuty's limit for the size of a body, in bytes.
 _MAX_BODY_BYTES = 512 * 1024
 _ERROR_STATUSES = (400, 408, 413, 429)
 _RESPONSE_MESSAGES = {EventAction.CHANGE: "Change event processed"}
@@ -53,7 +53,7 @@ def _describe_receiver(name: str, body: Any) -> ViewDescription:
 @authenticates_integration.but(writes=False)
 @limit_events_by_address
 def enqueue() -> Response:
-    """Receive an alert event of PagerDuty's Events API v2."""
+    """Accept an alert event in the format of PagerDuty's Events API v2."""
     return _receive_event(is_change=False)
 
 
@@ -62,9 +62,9 @@ def enqueue() -> Response:
 @authenticates_integration.but(writes=False)
 @limit_events_by_address
 def enqueue_change() -> Response:
-    """Receive a change event for the delivery log.
+    """Accept a change event, and store it in the delivery log.
 
-    Change events create no alerts.
+    Change events do not create alerts.
     """
     return _receive_event(is_change=True)
 
@@ -97,7 +97,7 @@ def _receive_event(*, is_change: bool) -> Response:
 
 
 def _build_storable_body(body: bytes, payload: dict[str, object]) -> bytes:
-    """Return the body without the routing key, even if escapes hide the key."""
+    """Return the body without the routing key, even if the key contains escape sequences."""
     hidden = pagerduty.hide_routing_key(body)
     if hidden != body:
         return hidden

@@ -1,6 +1,6 @@
-"""The receivers that monitoring systems send alerts to.
+"""Views that receive alerts from monitoring systems.
 
-The order of the checks is part of the API because it determines the error that a client gets.
+The order of the checks is part of the API because it determines the error in the response.
 """
 
 from functools import partial
@@ -36,9 +36,9 @@ _describe_receiver = partial(
 @_describe_receiver(name="receivers.integration", body=AnyAlerts)
 @authenticates_integration
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
-    """Receive alerts at the URL of an integration.
+    """Accept alerts sent to the URL of an integration.
 
-    The slug is ignored.
+    The slug in the URL is ignored.
     """
     if (slug, endpoint_identifier) == ("alerts", "notify"):  # identifiers are longer
         return notify_http(f"{project_path}/alerts/notify")
@@ -50,7 +50,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 @_describe_receiver(name="receivers.alertmanager_api", body=AlertArray)
 @authenticates_integration
 def notify_as_alertmanager(project_path: str, slug: str, endpoint_identifier: str) -> Response:
-    """Receive alerts from programs that use an integration's URL as an Alertmanager."""
+    """Accept alerts from clients that use an integration's URL as an Alertmanager API."""
     del slug
     identifier = endpoint_identifier.removesuffix(".json")
     return _build_intake_response(
@@ -62,7 +62,7 @@ def notify_as_alertmanager(project_path: str, slug: str, endpoint_identifier: st
 @_describe_receiver(name="receivers.http", body=GenericAlerts)
 @authenticates_integration
 def notify_http(project_path: str) -> Response:
-    """Receive alerts for the project's oldest HTTP endpoint."""
+    """Accept alerts sent to the project's oldest HTTP endpoint."""
     find = partial(receivers.get_oldest_receiver, project_path, HTTP)
     return _build_intake_response(*receive_request(find))
 
@@ -71,9 +71,10 @@ def notify_http(project_path: str) -> Response:
 @_describe_receiver(name="receivers.metrics", body=MetricsAlerts)
 @authenticates_integration
 def notify_prometheus(project_path: str) -> Response:
-    """Receive alerts for the project's oldest Prometheus integration.
+    """Accept alerts sent to the project's oldest Prometheus integration.
 
-    The oldest HTTP endpoint of a project named "prometheus" has this URL.
+    If the last part of a project's path is "prometheus", this URL belongs to the oldest HTTP
+    endpoint of the project.
     """
     return _build_intake_response(
         *receive_request(partial(receivers.get_metrics_receiver, project_path))

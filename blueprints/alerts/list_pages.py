@@ -44,22 +44,22 @@ from web.pages.list_query import (
 from web.pages.templating import capped
 from web.services import now, parser_settings
 
-#: Parameter with the number of the first row. Keyset pagination does not provide this number.
+#: Parameter with the number of the first row, which keyset pagination does not provide.
 _POSITION_PARAMETER = "position"
 
 
 @dataclass(frozen=True)
 class SortLink:
-    """A link in a column heading that selects an order or reverses it."""
+    """A link in a column heading that selects or reverses a sort order."""
 
     href: str
-    #: Direction of the current order, as in aria-sort. Empty if the list has another order.
+    #: Value of `aria-sort`: the current direction, or empty if another column is sorted.
     direction: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilterChip:
-    """An active filter, with a link to the list without it."""
+    """An active filter, with a link that removes the filter."""
 
     label: str
     value: str
@@ -67,13 +67,13 @@ class FilterChip:
 
 
 class AlertList(ABC):
-    """A page of an alert list, as templates show it."""
+    """A page of an alert list, for templates."""
 
-    #: Project of the list, or None for the list of all projects.
+    #: Project of the list, or None for the list for all projects.
     project: ProjectView | None = None
     shows_project = False
-    #: Endpoints of the list, its export, and the change of several alerts. The suffix completes the
-    #: endpoints that save and delete a filter.
+    #: Endpoints that show the list, export the list, and change several alerts. The suffix is added
+    #: to the endpoints that save and delete filters.
     _index: ClassVar[str]
     _download: ClassVar[str]
     _change: ClassVar[str]
@@ -95,14 +95,14 @@ class AlertList(ABC):
 
     @abstractmethod
     def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
-        """Return the query that these parameters describe."""
+        """Parse the given query parameters."""
 
     def url(self, **arguments: Any) -> str:
-        """Return the URL of the list with these arguments."""
+        """Return the URL of the list with the given arguments."""
         return url_for(self._index, **self._url_arguments, **arguments)
 
     def export_url(self, kind: str) -> str:
-        """Return the URL of the filtered list as a file; `kind` is "json" or "csv"."""
+        """Return the URL that downloads the filtered list; `kind` is "json" or "csv"."""
         return url_for(self._download, **self._url_arguments, kind=kind, **self.query.arguments)
 
     @property
@@ -127,7 +127,7 @@ class AlertList(ABC):
     def selects(self) -> bool:
         """True if the viewer may select alerts to change in this list.
 
-        In the list of all projects, alerts that the viewer may not change stay as they are.
+        In the list for all projects, a change skips alerts that the viewer may not change.
         """
         return self.project is None or self.project.handles_alerts
 
@@ -139,12 +139,12 @@ class AlertList(ABC):
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:
-        """Supported orders of this list."""
+        """Sort orders that the list supports."""
         return tuple(SORT_ORDERS.values())
 
     @property
     def severities(self) -> tuple[Any, ...]:
-        """Severities in the choice list."""
+        """Severities in the selection list."""
         return SEVERITIES
 
     @cached_property
@@ -182,14 +182,14 @@ class AlertList(ABC):
 
     @cached_property
     def mutes(self) -> Mapping[int, Mute]:
-        """Reasons why alerts do not page, by alert id."""
+        """Reasons why alerts do not page anyone, by alert ID."""
         return find_row_mutes(
             self._found.items, at=now(), session=db.session(), reading=parser_settings()
         )
 
     @cached_property
     def unanswered(self) -> Collection[int]:
-        """Ids of the alerts that users were paged for but have not acknowledged."""
+        """IDs of the alerts that users were paged about but have not acknowledged."""
         return find_unanswered_alerts([row.id for row in self._found.items], session=db.session())
 
     @cached_property
@@ -215,7 +215,7 @@ class AlertList(ABC):
 
     @property
     def open_count(self) -> int | None:
-        """Number on the tab of open alerts."""
+        """Number on the tab for open alerts."""
         return self._count("open")
 
     @property
@@ -225,7 +225,7 @@ class AlertList(ABC):
 
     @property
     def range(self) -> str:
-        """Range of the rows on this page, as in "1 to 20 of 111"."""
+        """Range of the rows on this page, such as "1-20 of 111"."""
         shown = len(self._found.items)
         whole = "many" if self.total is None else capped(self.total)
         if not shown or self.first is None:
@@ -239,7 +239,7 @@ class AlertList(ABC):
 
     @property
     def sort_links(self) -> Mapping[str, SortLink]:
-        """Links in the column headings, by the name of the column's first order."""
+        """Links in the column headings, by the name of the column's default sort order."""
         names = {order.name for order in self.orders}
         current = self.query.order.name
         found = {
@@ -298,7 +298,7 @@ class ProjectAlertList(AlertList):
 
 
 class AllAlertsList(AlertList):
-    """The alert list of all projects of a member, in the orders that have an index."""
+    """The alert list for all of a member's projects, in sort orders that have an index."""
 
     shows_project = True
     _index = "all_alerts.index"
@@ -308,8 +308,8 @@ class AllAlertsList(AlertList):
     parameters = ALERT_LIST_PARAMETERS_ACROSS
     #: Ability that the user must have in a project.
     ability = Ability.READ_ALERTS
-    #: SQL selection of project ids: all projects where the user has the ability, or the one in the
-    #: query.
+    #: SQL selection of project IDs: all projects where the user has the ability, or the project in
+    #: the query.
     projects: ProjectSelection
 
     def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
@@ -323,7 +323,7 @@ class AllAlertsList(AlertList):
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:
-        """Supported orders of this list."""
+        """Sort orders that the list supports."""
         return tuple(order for order in SORT_ORDERS.values() if not order.is_among_newest)
 
 
@@ -334,5 +334,5 @@ class ChangeableAlertsList(AllAlertsList):
 
 
 def is_partial_request() -> bool:
-    """Return whether the page's script requests only the list."""
+    """Return whether the page's script requested only the list."""
     return request.args.get("_part") == "list"

@@ -1,4 +1,4 @@
-"""The steps shared by all alert receivers, and file responses."""
+"""The steps shared by all alert receivers, and responses with files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,19 +64,19 @@ _RATE_LIMIT_ERRORS = {
     HTTPStatus.TOO_MANY_REQUESTS: OverLimitError,
     HTTPStatus.SERVICE_UNAVAILABLE: BusyError,
 }
-#: Maximum size that fits in the database column, in bytes. A sender may declare a larger one.
+#: Maximum size that fits in the database column, in bytes. A sender may declare a larger size.
 _MAX_STORED_SIZE = 2**31 - 1
-#: Size in bytes above which a body is parsed in a thread, since parsing takes milliseconds.
+#: Size in bytes above which a body is parsed in a thread, because parsing takes milliseconds.
 _MIN_BYTES_FOR_THREAD = 2**16
-#: Size in bytes above which the database connection is closed afterwards. Connections keep the
-#: memory of their largest statement.
+#: Size of a body in bytes above which the database connection is closed after storage. An open
+#: connection keeps the memory that its largest statement needed.
 _MIN_BYTES_TO_CLOSE_CONNECTION = 2**19
 
 
 def build_inbound_delivery(
     receiver: Receiver, moment: datetime, began_ns: int, current: Settings
 ) -> InboundDelivery:
-    """Return the delivery of this request without the body, which may not have been read yet."""
+    """Return a delivery for this request, without the body, which may not have been read yet."""
     return InboundDelivery(
         project_id=receiver.project_id,
         integration_id=receiver.integration_id,
@@ -98,7 +98,7 @@ class _ReceiverLookup(Protocol):
 
 
 def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
-    """Receive this request, and return the parsed body and the result of the intake.
+    """Receive the alerts in this request, and return the parsed body and the stored result.
 
     The URL and the key are checked before the body is read, so that clients without a key cannot
     send large bodies.
@@ -124,7 +124,7 @@ def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
         delivery = replace(delivery, body=body, size=len(given))
         receivers.check_accepts_alerts(receiver)
         kind = request.headers.get(sns.TYPE_HEADER) if receiver.format.accepts_sns else None
-        if kind is None:  # Amazon SNS declares its JSON as text.
+        if kind is None:  # Amazon SNS sends JSON with a text media type.
             check_media_type(*receiver.format.media_types)
         if received.flaw is not None:
             raise received.flaw
@@ -147,7 +147,7 @@ def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
 
 
 def _parse_request_key(receiver: Receiver) -> str:
-    """Return the key of this request.
+    """Return the integration key in this request.
 
     Raise WrongKeyError if the request has no key.
     """
@@ -167,10 +167,10 @@ def parse_and_store(
     *,
     own: Services,
 ) -> tuple[ParsedBody, IntakeResult]:
-    """Parse and store a body, and return the parsed body and the result of the intake.
+    """Parse a body and store its alerts, and return the parsed body and the stored result.
 
-    Above ALERT_RATE_LIMIT, raise OverLimitError, or BusyError for senders that retry only after
-    status 503.
+    If ALERT_RATE_LIMIT is exceeded, raise OverLimitError, or BusyError for senders that retry only
+    after status 503.
     """
     parsed = threads.parsing_pool.run(read) if delivery.size > _MIN_BYTES_FOR_THREAD else read()
     g.integration_id = receiver.integration_id
@@ -195,7 +195,7 @@ def parse_and_store(
 
 
 def log_rejection(delivery: InboundDelivery, error: DomainError) -> None:
-    """Log a rejected delivery as a row, or add it to the count of an earlier row."""
+    """Store a rejected delivery in the delivery log, or add it to the count of an earlier row."""
     count_alerts("refused", 1)
     sampler, connection, status = (
         services().refusals,
@@ -218,7 +218,7 @@ def _is_subscription_request(kind: str | None) -> bool:
 def _process_subscription_request(body: bytes, kind: str) -> ParsedBody:
     """Confirm a subscription, or record that it has ended.
 
-    Raise the usual errors of receivers.
+    Raise the same errors as other receivers.
     """
     payload = parse_body_object(body, nesting_limit=parser_settings().nesting_limit)
     if kind == sns.UNSUBSCRIPTION_TYPE:

@@ -30,8 +30,8 @@ api_v4 = MachineBlueprint(
     url_prefix="/api/v4",
     errors=ErrorFormat.API,
     # The API accepts no cookies, so a script can do no more than the owner of its token. Scripts
-    # can send all headers that the API reads, except DPoP: scripts on other origins get no such
-    # tokens.
+    # can send all headers that the API reads, except DPoP, because scripts on other origins cannot
+    # obtain DPoP tokens.
     cross_origin=CorsPolicy(
         methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
         headers=(

@@ -19,7 +19,7 @@ from web.extensions import db
 from web.http.work import unit_of_work
 
 _COLLECTION_PATH = "/projects/<path:reference>/alert_management_integrations"
-#: Part of a URL for an integration. The converters reject numbers that databases reject.
+#: URL path of an integration. The converters reject numbers that are too large for a database.
 _ITEM_PATH = f"/<int(max={MAX_ID}):integration_id>"
 _DELIVERY_PATH = f"/<int(max={MAX_ID}):delivery_id>"
 

@@ -31,7 +31,7 @@ from web.services import settings
 _PROJECT_PATH = "/projects/<path:reference>/alert_management_alerts"
 _GROUP_PATH = "/groups/<path:reference>/alert_management_alerts"
 _OWN_PATH = "/alert_management_alerts"
-#: Part of a URL for an alert. The converter rejects numbers that databases reject.
+#: URL path of an alert. The converter rejects numbers that are too large for a database column.
 _ITEM_PATH = f"/<int(max={MAX_IID}):iid>"
 _EXPORT_PATH = "/export.<any(json, csv):kind>"
 

@@ -86,14 +86,14 @@ def change(body: Body) -> Resource:
 @instance_settings.get("/appearance")
 @operation("instance_settings.show_appearance", returns=Appearance)
 def show_appearance() -> Resource:
-    """Show the texts of the sign-in page and the messages on every page."""
+    """Show the texts of the sign-in page and the messages shown on every page."""
     return build_appearance_resource(get_settings_in_transaction(session=db.session()))
 
 
 @instance_settings.put("/appearance")
 @operation("instance_settings.change_appearance", body=AppearanceBody, returns=Appearance)
 def change_appearance(body: Body) -> Resource:
-    """Change the texts of the sign-in page and the messages on every page."""
+    """Change the texts of the sign-in page and the messages shown on every page."""
     _store_setting_changes(body)
     return build_appearance_resource(get_settings_in_transaction(session=db.session()))
 

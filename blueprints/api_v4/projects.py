@@ -12,7 +12,7 @@ from web.api.description.described import rejects_with
 from web.api.operations import ResourceBlueprint, operation
 
 _ITEM_PATH = "/<string:reference>"
-#: Error 404 for requests that name a target group that does not exist.
+#: Decorator that describes error 404 for requests with a target group that does not exist.
 _MAY_RETURN_404 = rejects_with(HTTPStatus.NOT_FOUND)
 
 groups = ResourceBlueprint("groups", __name__, url_prefix="/groups")

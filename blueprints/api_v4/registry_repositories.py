@@ -20,7 +20,7 @@ _COLLECTION_PATH = "/projects/<path:reference>/registry/repositories"
 _ITEM_PATH = f"{_COLLECTION_PATH}/<int:repository_id>"
 _TAGS_PATH = f"{_ITEM_PATH}/tags"
 _TAG_PATH = f"{_TAGS_PATH}/<tag_name>"
-#: Change that removes numbered pages from lists of tags.
+#: API change that removes numbered pages from tag lists.
 _OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["registry-tags-offset-pagination"]
 
 registry_repositories.bind("GET", _COLLECTION_PATH, actions.list_repositories)
@@ -58,13 +58,13 @@ def tags(
     items = [RegistryTagName.of(each, host) for each in found]
     numbered = ListPage(items=items, total=repository.tags_count)
     if numbered.has_more_than(query.page * query.size):
-        # A later release removes numbered pages, so links lead to keyset pages, which stay.
+        # A later release removes numbered pages, so links already use keyset pagination.
         return replace(numbered, next_cursor=items[-1].name)
     return numbered
 
 
 def _is_keyset_page(query: TagListQuery) -> bool:
-    """Return whether the page is requested by key.
+    """Return whether the request uses keyset pagination.
 
     Raise QueryError if a keyset request also has a page number.
     """

@@ -27,7 +27,7 @@ on_call_reports.bind("GET", "/report", actions.show_report)
 @responds_with(md="text/markdown", csv="text/csv")
 @operation("on_call_reports.download", query=ReportQuery).but(is_heavy=True)
 def download(holder: ProjectOrGroup, query: ReportQuery, file_type: str) -> Response:
-    """Export an on-call report as Markdown, or its pages as CSV."""
+    """Export an on-call report as Markdown, or its list of notifications as CSV."""
     return build_text_file_response(
         actions.export_report(unit_of_work(), holder, query, file_type), f"report.{file_type}"
     )

@@ -1,4 +1,4 @@
-"""API resources that consist only of actions, each with its URLs.
+"""API resources that consist only of actions, and the URLs of the actions.
 
 Resources with custom views, such as downloads, have their own modules in this package.
 """
@@ -35,12 +35,12 @@ _NAMESPACE_PATH = "/<any(projects, groups):kind>/<path:reference>"
 
 
 def _build_id_path(name: str, largest: int = MAX_ID) -> str:
-    """Return the part of a URL for a number; the converter rejects numbers above `largest`."""
+    """Return the URL path of a numbered resource; the converter rejects numbers above `largest`."""
     return f"/<int(max={largest}):{name}>"
 
 
 def _build_resources(place: str, name: str) -> ResourceBlueprint:
-    """Return resources below `place`, with their own name as their part of the URL."""
+    """Return a blueprint for the URL path `place` followed by the name of the resources."""
     return ResourceBlueprint(name, __name__, url_prefix=f"{place}/{name}")
 
 
@@ -69,7 +69,7 @@ notification_channels.bind(
     "POST", f"{_build_id_path('channel_id')}/test", contact_actions.send_channel_test, status=200
 )
 
-# Applications of the instance. Owners of other applications can also list their rejected requests.
+# Instance-wide applications. Owners of other applications can list their rejected requests.
 _APPLICATION_PATH = "/<int:application_id>"
 applications = _build_resources("", "applications")
 applications.bind("GET", "", application_actions.list_applications)
@@ -190,7 +190,7 @@ identity_providers.bind(
     status=200,
 )
 
-# Results that external CI reports.
+# Results reported by external CI.
 environments = _build_resources(_PROJECT_PATH, "environments")
 environments.bind_usual_actions(environment_actions, "/<int:environment_id>")
 environments.bind(

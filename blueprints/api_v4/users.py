@@ -1,4 +1,4 @@
-"""/api/v4/user, the user of a token, and /api/v4/users."""
+"""/api/v4/user, the current user, and /api/v4/users."""
 
 from dataclasses import replace
 from http import HTTPStatus
@@ -32,7 +32,7 @@ from web.releases.requested_release import get_requested_release
 from web.services import settings
 
 users = ResourceBlueprint("users", __name__)
-#: Change that removes numbered pages from the list of users.
+#: API change that removes numbered pages from the list of users.
 _OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["users-offset-pagination"]
 
 
@@ -69,7 +69,7 @@ def ssh_keys(query: SshKeyQuery) -> ListPage[SshKey]:
 def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
     """List users.
 
-    Administrators get all accounts, other callers only active ones.
+    The list contains all accounts for administrators, and active accounts for other callers.
     """
     if _OFFSET_PAGINATION_CHANGE.applies_in(get_requested_release()):
         if query.order_by != "id":
@@ -78,7 +78,7 @@ def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
         query = query.model_copy(update={"pagination": "keyset"})
     found = actions.list_users(unit_of_work(), query)
     if query.order_by == "id" and found.has_more_than(query.page * query.size):
-        # A later release removes numbered pages, so links lead to keyset pages, which stay.
+        # A later release removes numbered pages, so links already use keyset pagination.
         return replace(found, next_cursor=str(found.items[-1].id))
     return found
 
@@ -88,8 +88,8 @@ def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
 def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
     """List the projects that a user owns.
 
-    The user is given by id or user name. Administrators get all projects of the user, other
-    callers only the projects that they are members of.
+    The path contains the ID or the user name. Administrators see all projects of the user. Other
+    callers see the projects that they are members of.
     """
     owner_id = _find_user_id(user)
     actions.show_user(unit_of_work(), owner_id)
@@ -97,7 +97,7 @@ def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
 
 
 def _find_user_id(user: str) -> int:
-    """Return the id of a user who is given by id or user name, or 0 if there is no such user."""
+    """Return the ID of the user with an ID or user name, or 0 if there is no such user."""
     number = parse_id(user)
     if number is not None or "@" in user:  # an email address would reveal its owner
         return number or 0

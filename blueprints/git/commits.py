@@ -1,4 +1,4 @@
-"""Reads a commit for the API."""
+"""Commits of hosted repositories, as the API returns them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,20 +19,20 @@ from web.services import git
 
 #: Number of digits of an abbreviated hash.
 _SHORT_HASH_LENGTH = 8
-#: Maximum number of requests of a web process that read repositories at the same time.
+#: Semaphore for requests that read repositories at the same time, in each web process.
 _READ_SLOTS = BoundedSemaphore(4)
 _SLOT_TIMEOUT_SECONDS = 3.0
 _RETRY_AFTER_SECONDS = 5
 
 
 def build_clone_url(project: ProjectView) -> str:
-    """Return the URL to clone a project from."""
+    """Return the URL from which a project can be cloned."""
     page = url_for("projects.show_namespace", full_path=project.path)
     return build_public_url(f"{page}.git")
 
 
 def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> RepositoryCommit:
-    """Return the commit of a hash, branch or tag.
+    """Return the commit with a hash, or the latest commit of a branch or tag.
 
     Raise NotFoundError if the commit was not pushed.
     """
@@ -44,7 +44,7 @@ def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> Rep
 
 @contextmanager
 def _open_reader(project: ProjectView) -> Iterator[CommitReader]:
-    """Open the repository of a project, without holding a database connection.
+    """Open a project's repository, and release the database connection before reading.
 
     Raise GitUnavailableError or RepositoryBusyError.
     """

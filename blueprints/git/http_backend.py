@@ -1,8 +1,8 @@
 """Runs Git's own `git http-backend` for a request (CGI, RFC 3875).
 
-A transfer passes the client's body to a child process, and the output of the child to the client.
-It outlives its view, so it holds no database connection, and each of its waits has a timeout. It is
-the iterable of the response (PEP 3333), which the web server closes.
+A transfer passes the client's body to a child process, and the child's output to the client. The
+transfer outlives its view, so it holds no database connection, and each of its waits has a timeout.
+The transfer is the iterable of the response (PEP 3333), which the web server closes.
 """
 
 import logging
@@ -54,20 +54,20 @@ from web.services import git, now, settings
 
 _log = logging.getLogger("gatebell.git")
 _MAX_READ_BYTES = 65_536
-#: Maximum size of a decompressed piece in bytes.
+#: Maximum size of a decompressed chunk in bytes.
 _MAX_DECOMPRESSED_BYTES = 1024 * 1024
 _GZIP_ENCODINGS = frozenset({"gzip", "x-gzip"})
 _IDENTITY_ENCODINGS = frozenset({"", "identity"})
 #: Signature of a pack and the first bytes of its version (gitformat-pack).
 _PACK_SIGNATURE = b"PACK\x00\x00\x00"
-#: Maximum number of bytes of the child's output that are held back while the client still sends.
+#: Maximum number of bytes of the child's output that are buffered while the client sends its body.
 _MAX_HELD_BYTES = 1024 * 1024
-#: Seconds for the child to exit after it has closed its output.
+#: Number of seconds that the child has to exit after it has closed its output.
 _EXIT_TIMEOUT_SECONDS = 10.0
 
 
 def is_compressed(environ: dict[str, Any]) -> bool:
-    """Return whether a body is compressed with gzip.
+    """Return whether a request body is compressed with gzip.
 
     Raise UnsupportedGitEncodingError for other content codings.
     """
@@ -78,9 +78,9 @@ def is_compressed(environ: dict[str, Any]) -> bool:
 
 
 def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iterator[bytes]:
-    """Return the pieces of a body, which may be read after the view has returned.
+    """Return an iterator over the chunks of a body, which can be read after the view has returned.
 
-    `seconds` is the timeout for each piece. `limit` is the maximum size of the decompressed body in
+    `seconds` is the timeout for each chunk. `limit` is the maximum size of the decompressed body in
     bytes. The iterator raises InvalidGitBodyError, GitBodyTooLargeError, and the errors of a lost
     connection.
     """
@@ -92,10 +92,10 @@ def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iter
 
 
 def read_body_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
-    """Read a whole body, or its first `most` bytes, and return an iterator over all its pieces.
+    """Read a whole body, or its first `most` bytes, and return an iterator over all chunks.
 
-    Raise InvalidGitBodyError if the body is incomplete, or the error of a body that does not
-    arrive.
+    Raise InvalidGitBodyError if the body is incomplete, or a timeout error if the body does not
+    arrive in time.
     """
     begun: list[bytes] = []
     try:
@@ -149,26 +149,26 @@ def _limit_body_size(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True, kw_only=True)
 class GitTransferOptions:
-    """The details of a transfer, and the callbacks to call during it."""
+    """The details and callbacks of a transfer."""
 
-    #: Name of the Git service, for the log.
+    #: Name of the Git service in log entries.
     service: str
     project_id: int
     user_id: int | None
-    #: Pieces of the client's body.
+    #: Chunks of the client's body.
     pieces: Iterator[bytes]
     #: WSGI environment of the request.
     environ: dict[str, Any] = field(repr=False)
     #: Timeout for the whole transfer in seconds.
     seconds: float
-    #: Callback before the first byte of a pack is sent.
+    #: Callback that runs before the first byte of a pack is sent.
     when_pack_begins: Callable[[], None] | None = None
-    #: Callback after the child has succeeded, before the client sees the end of the response.
+    #: Callback that runs after the child has succeeded and before the response ends.
     when_done: Callable[[], None] | None = None
 
 
 class GitTransfer:
-    """An iterable response whose content a running child process writes."""
+    """An iterable response body that a running child process writes."""
 
     def __init__(
         self, plan: GitTransferOptions, child: ChildProcess, slot: ProcessSlot, *, begun: bytes
@@ -187,14 +187,14 @@ class GitTransfer:
         self._end = finalize(self, _end_git_child, child, slot)
 
     def feed_body(self) -> None:
-        """Pass the body to the child until it ends or the child has written a lot of output.
+        """Pass the body to the child until the body ends or the output buffer is full.
 
-        This happens before the response starts, so that an invalid body gets an error message.
-        Raise InvalidGitBodyError, GitBodyTooLargeError, GitFailedError, or the error of a body that
-        does not arrive.
+        The response has not started, so the server can still report an invalid body.
+        Raise InvalidGitBodyError, GitBodyTooLargeError, GitFailedError, or a timeout error if the
+        body does not arrive in time.
         """
         try:
-            self._feed()
+            self._send_body_to_child()
         except OSError as error:
             raise InvalidGitBodyError("The body is incomplete.") from error
         except ChildTimeoutError as error:
@@ -205,14 +205,14 @@ class GitTransfer:
             raise
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the output of the child; a failure resets the connection."""
+        """Yield the output of the child. Failures reset the connection."""
         try:
             while not self._has_read_all:
-                self._feed()
+                self._send_body_to_child()
                 if self._held:
                     yield self._take_held_output()
-            yield from self._drain()
-            self._finish()
+            yield from self._yield_remaining_output()
+            self._check_exit_status()
         except ChildTimeoutError as error:
             self._outcome = "timed out"
             raise ConnectionResetError(ECONNRESET, "Git made no progress.") from error
@@ -223,7 +223,7 @@ class GitTransfer:
             self.close()
 
     def close(self) -> None:
-        """End the child, release its slot and write a log line. Further calls have no effect."""
+        """Stop the child, release its slot, and log the transfer. Further calls have no effect."""
         if not self._end.alive:
             return
         close_after_unread_body(self._plan.environ, has_ended=self._has_read_all)
@@ -245,8 +245,8 @@ class GitTransfer:
             },
         )
 
-    def _feed(self) -> None:
-        """Pass the body to the child until it ends or the child has written a lot of output."""
+    def _send_body_to_child(self) -> None:
+        """Pass the body to the child until the body ends or the output buffer is full."""
         for piece in self._plan.pieces:
             self._check_transfer_time()
             self._received += len(piece)
@@ -257,15 +257,15 @@ class GitTransfer:
         self._has_read_all = True
         self._child.end_input()
 
-    def _drain(self) -> Iterator[bytes]:
+    def _yield_remaining_output(self) -> Iterator[bytes]:
         if self._held:
             yield self._take_held_output()
         while piece := self._child.read():
             self._check_transfer_time()
-            yield self._counted(piece)
+            yield self._count_sent_bytes(piece)
             sleep(0)
 
-    def _finish(self) -> None:
+    def _check_exit_status(self) -> None:
         status = self._child.wait(_EXIT_TIMEOUT_SECONDS)
         self._outcome = "done" if status == 0 else "failed"
         if status == 0 and self._plan.when_done:
@@ -274,9 +274,9 @@ class GitTransfer:
     def _take_held_output(self) -> bytes:
         held = bytes(self._held)
         self._held.clear()
-        return self._counted(held)
+        return self._count_sent_bytes(held)
 
-    def _counted(self, piece: bytes) -> bytes:
+    def _count_sent_bytes(self, piece: bytes) -> bytes:
         self._sent += len(piece)
         if self._plan.when_pack_begins and not self._has_pack:
             self._detect_pack_start(piece, self._plan.when_pack_begins)
@@ -295,7 +295,7 @@ class GitTransfer:
 
 
 def _end_git_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
-    """End a child; return its exit status and the last part of its error output."""
+    """Stop a child process; return its exit status and the end of its error output."""
     try:
         status, said = child.end(), ""
         with suppress(OSError, ValueError):
@@ -309,7 +309,7 @@ def _end_git_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
 _MAX_READ_REQUEST_BYTES = 64 * 1024 * 1024
 #: Number of bytes to read before Git starts, which is enough for several thousand object names.
 _READ_AHEAD_BYTES = 256 * 1024
-#: Maximum size of a push in bytes without its pack: a push has one line for each branch.
+#: Maximum size of a push without its pack, in bytes. A push has one line for each branch.
 _MAX_PUSH_BYTES_WITHOUT_PACK = 64 * 1024 * 1024
 _MAX_HEAD_BYTES = 8_192
 #: Pattern for protocol parameters, separated by colons (gitprotocol-http).
@@ -318,7 +318,7 @@ _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "expires", "pra
 
 
 def serve_git(wanted: GitAccess, url_path: str) -> Response:
-    """Return the response of http-backend; `url_path` is the part of the URL after the repository.
+    """Return the response from http-backend; `url_path` is the URL path after the repository.
 
     Raise an error of `domain.git.errors` before anything is transferred.
     """
@@ -328,7 +328,7 @@ def serve_git(wanted: GitAccess, url_path: str) -> Response:
     with ExitStack() as undone:
         if is_call:
             undone.callback(close_after_unread_body, request.environ, has_ended=False)
-        # Read the body first, so that a request whose body does not arrive holds no slot.
+        # The body is read first, so that a request occupies no slot while its body has not arrived.
         pieces = _read_body_pieces(wanted) if is_call else iter(())
         slot = _get_process_slots().take(
             SlotCaller(address=get_client_address(), user_id=wanted.user_id)
@@ -378,7 +378,7 @@ def _get_max_body_bytes(wanted: GitAccess) -> int:
 def _is_body_read_first(wanted: GitAccess) -> bool:
     """Return whether the body is read before the response starts, so that it can be rejected.
 
-    This applies to lists of object names. It applies to packs only if they are compressed again,
+    Lists of object names are read first. Packs are read first only if they are compressed again,
     which Git never does. Raise UnsupportedGitEncodingError for unsupported content codings.
     """
     return is_compressed(request.environ) or wanted.service is GitService.UPLOAD_PACK
@@ -419,7 +419,7 @@ def _build_environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str
 
 
 def _read_response_head(child: ChildProcess) -> tuple[bytes, bytes]:
-    """Return the headers of the CGI response, and the output that was read after them.
+    """Return the headers of the CGI response, and any output that was read after the headers.
 
     http-backend writes the headers before it reads the body.
     """
@@ -452,7 +452,7 @@ def _build_response(transfer: GitTransfer, head: bytes) -> Response:
 
 
 def _read_body_pieces(wanted: GitAccess) -> Iterator[bytes]:
-    """Return the pieces of the body; a short list of object names is read completely first."""
+    """Return the chunks of the body; a short list of object names is read completely first."""
     patience, limit = settings().request_timeout_seconds, _get_max_body_bytes(wanted)
     pieces = iterate_body(request.environ, seconds=patience, limit=limit)
     if wanted.service is GitService.UPLOAD_PACK:
@@ -476,7 +476,7 @@ def _build_options(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> Gi
 
 
 def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
-    """Return the callback that records a push after Git has accepted it."""
+    """Return the callback that records a push after Git has accepted the push."""
     settle = partial(mark_repository_pushed, git(), path)
     write = defer_transaction(
         lambda session: store_push_time(wanted.project.id, session=session, now=now())
@@ -486,7 +486,7 @@ def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
         settle()
         try:
             write()
-        except SQLAlchemyError as error:  # the branches have been updated in any case
+        except SQLAlchemyError as error:  # Git has already updated the branches
             _log.warning(
                 "Push was accepted, but was not recorded in the database.",
                 extra={"event": "git.push_not_recorded", "reason": type(error).__name__},
@@ -496,10 +496,10 @@ def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
 
 
 def _build_download_callback(wanted: GitAccess) -> Callable[[], None]:
-    """Return the callback that stores the audit event of a download in its own short transaction.
+    """Return the callback that stores a download's audit event in its own short transaction.
 
-    It is called before the first byte of the pack is sent: downloads that cannot be recorded are
-    not sent.
+    The callback runs before the first byte of the pack is sent, so downloads that cannot be
+    recorded are not sent.
     """
     event = build_download_event(wanted.project, release=parse_release(settings().release))
     store = prepare_event_storage(event)

@@ -1,7 +1,7 @@
-"""Limits the number of Git transfers on this host, across all web processes.
+"""Limit for the number of Git transfers on a host, across all web processes.
 
-A slot is a locked file. The lock ends with the process that holds it, even if the process crashes.
-The content of the file identifies the user and the address of the transfer.
+A slot is a locked file. The lock is released when the process exits, even if the process crashes.
+The content of the file identifies the user and the IP address of the transfer.
 """
 
 import fcntl
@@ -28,9 +28,9 @@ _ANONYMOUS_DIGEST = bytes(_DIGEST_BYTES)
 class SlotCaller:
     """The caller whose transfer takes a slot."""
 
-    #: IP address, as rate limits count it.
+    #: IP address, in the form that rate limits use.
     address: str
-    #: Id of the user, or None without a valid token.
+    #: ID of the user, or None without a valid token.
     user_id: int | None
 
 
@@ -54,7 +54,7 @@ class _SlotOwner(NamedTuple):
         return self.user == _ANONYMOUS_DIGEST
 
     def is_same_caller(self, other: "_SlotOwner") -> bool:
-        """Return whether both may be the same person: same user, or same address if anonymous."""
+        """Return whether both have the same user, or the same address if one is anonymous."""
         if self.is_anonymous or other.is_anonymous:
             return self.address == other.address
         return self.user == other.user
@@ -65,7 +65,7 @@ def _compute_digest(text: str) -> bytes:
 
 
 class ProcessSlot:
-    """A slot that this process holds."""
+    """A slot that is locked by this process."""
 
     def __init__(self, file: FileIO) -> None:
         """Initialize the slot with its locked file."""
@@ -86,17 +86,17 @@ class ProcessSlots:
         self._wait_seconds = wait_seconds
 
     def take(self, caller: SlotCaller) -> ProcessSlot:
-        """Take a slot; wait for a free one if necessary.
+        """Take a slot, and wait for a free slot if necessary.
 
-        One user cannot block all others: a person gets at most half of the slots, with and without
-        a token combined. Without a token, an address gets a quarter, and all anonymous callers
-        together get half. Raise RepositoryBusyError if no slot becomes free in time.
+        A user can take at most half of the slots, including anonymous transfers from the same
+        address. An address can take at most a quarter without a token, and all anonymous callers
+        at most half. Raise RepositoryBusyError if no slot becomes free in time.
         """
         mark = _SlotOwner.of(caller)
         deadline = monotonic() + self._wait_seconds
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
-            slot = self._try(mark)
+            slot = self._try_take_slot(mark)
             if slot is not None:
                 return slot
             if monotonic() >= deadline:
@@ -104,10 +104,12 @@ class ProcessSlots:
                 raise RepositoryBusyError(message, retry_after=_RETRY_AFTER_SECONDS)
             sleep(_POLL_SECONDS)
 
-    def _try(self, mark: _SlotOwner) -> ProcessSlot | None:
-        """Take a free slot unless the caller has already reached its share."""
+    def _try_take_slot(self, mark: _SlotOwner) -> ProcessSlot | None:
+        """Take a free slot unless the caller already has its maximum number of slots."""
         with ExitStack() as opened:
-            files = [opened.enter_context(self._open(number)) for number in range(self._count)]
+            files = [
+                opened.enter_context(self._open_slot_file(number)) for number in range(self._count)
+            ]
             held = [file for file in files if not _try_lock_slot(file)]
             free = next((file for file in files if file not in held), None)
             if free is None or self._has_reached_share(
@@ -126,7 +128,7 @@ class ProcessSlots:
         of_address = sum(each.address == mark.address for each in anonymous)
         return mark.is_anonymous and (of_address >= quarter or len(anonymous) >= half)
 
-    def _open(self, number: int) -> FileIO:
+    def _open_slot_file(self, number: int) -> FileIO:
         descriptor = os.open(self._directory / str(number), os.O_RDWR | os.O_CREAT, 0o600)
         return FileIO(descriptor, "r+b")
 

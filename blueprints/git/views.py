@@ -28,7 +28,7 @@ def refs(access: GitAccess) -> ResponseReturnValue:
 
 
 @git.post("/<repository:path>/<any('git-upload-pack', 'git-receive-pack'):service>")
-# The transactions of the session only read. A transfer writes in separate transactions.
+# The session's transactions are read-only. A transfer writes in separate transactions.
 @git_access_required.but(writes=False)
 def pack(access: GitAccess) -> ResponseReturnValue:
     """Transfer objects to or from the client."""
@@ -38,7 +38,7 @@ def pack(access: GitAccess) -> ResponseReturnValue:
 @git.route("/<repository:path>/info/lfs/<path:endpoint>", methods=_ALL_METHODS)
 @git_access_required.but(writes=False, errors=ErrorFormat.MESSAGE)
 def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
-    """Reject Git LFS requests with an error in the format of its batch API."""
+    """Reject Git LFS requests with an error in the format of the LFS batch API."""
     del access, endpoint
     sentence = "Git LFS is not supported. Push the files without LFS, or store them elsewhere."
     return build_json_response({"message": sentence}, _NOT_IMPLEMENTED)
@@ -47,7 +47,7 @@ def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
 @git.route("/<repository:path>/<path:file>", methods=_ALL_METHODS)
 @open_to_anyone.but(writes=False)
 def files(path: str, file: str) -> ResponseReturnValue:
-    """Reject requests of the dumb protocol, with the same error for every repository."""
+    """Reject requests that use the dumb protocol, with the same error for every repository."""
     del path, file
     raise NotFoundError(_SMART_PROTOCOL_ONLY)
 

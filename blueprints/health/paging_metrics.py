@@ -1,4 +1,4 @@
-"""Prometheus metrics of the page queue, by type of contact."""
+"""Prometheus metrics for the notification queue, by type of contact."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _TYPE_LABEL = "channel"
 
 
 def collect_page_metrics() -> Sequence[Collector]:
-    """Return the collector of page metrics, or an empty list if the database cannot be read."""
+    """Return the collector of queue metrics, or an empty list if the database cannot be read."""
     try:
         session, moment = db.session(), now()
         return [
@@ -56,7 +56,7 @@ class _MessageMetricsCollector(Collector):
     states: Sequence[ContactTypeState]
     moment: datetime
     overdue: int
-    #: Number of stored times that are ahead of the clock.
+    #: Number of stored due times that were set by a clock that ran ahead.
     ahead: int
 
     def collect(self) -> Iterator[Metric]:
@@ -68,12 +68,12 @@ class _MessageMetricsCollector(Collector):
         )
         age = GaugeMetricFamily(
             "gatebell_page_queue_age_seconds",
-            "Waiting time of the oldest message in seconds.",
+            "Age of the oldest queued message in seconds.",
             labels=[_TYPE_LABEL],
         )
         failing = GaugeMetricFamily(
             "gatebell_page_failing_contacts",
-            "Number of contacts with waiting messages whose last attempt failed.",
+            "Number of contacts with queued messages and a failed last attempt.",
             labels=[_TYPE_LABEL],
         )
         ended = CounterMetricFamily(

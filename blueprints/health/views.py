@@ -43,7 +43,7 @@ from web.settings.reader import Settings
 
 _CombineFunction = Callable[[Iterable[float]], float]
 #: Functions that combine metrics that are not summed. The limit applies to each process, and the
-#: server started with its first process.
+#: start time of the server is the start time of its first process.
 _COMBINE_FUNCTIONS: dict[str, _CombineFunction] = {
     "process_max_fds": min,
     "process_open_fds": max,
@@ -52,12 +52,12 @@ _COMBINE_FUNCTIONS: dict[str, _CombineFunction] = {
 
 
 def build_process_collectors() -> list[Collector]:
-    """Return the process collector; without gunicorn, prometheus_client has its own."""
+    """Return the process collector under gunicorn; otherwise, prometheus_client has its own."""
     return [_ProcessesCollector()] if is_web_process() else []
 
 
 class _ProcessesCollector(Collector):
-    """A collector of the web processes and their parent process."""
+    """A metrics collector for the web processes and their parent process."""
 
     def collect(self) -> Iterator[Metric]:
         """Return the process metrics of prometheus_client, combined over all processes."""
@@ -82,12 +82,12 @@ def _sum_process_memory(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         total += measure_proportional_bytes(pid)
-        sleep(0)  # yield to other greenlets: the kernel takes milliseconds to add up one process
+        sleep(0)  # let other greenlets run: the kernel takes milliseconds for each process
     return total
 
 
 def _list_pids() -> list[int]:
-    """Return the pids of the server, or only this process if the kernel does not list them."""
+    """Return the process IDs of the server, or of this process if the kernel lists no children."""
     parent = os.getppid()
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
@@ -142,7 +142,7 @@ def readyz() -> Response:
         remarks = {
             "clock": find_clock_warning(),
             "certificate": _describe_certificate(),
-            # Everything else works without Git.
+            # The service is ready even if Git is unavailable.
             "git": git().problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
@@ -204,7 +204,7 @@ def _build_certificate_gauges() -> Iterator[Gauge]:
 
 
 def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> bool:
-    """Return whether a request came from this machine or from one of METRICS_NETWORKS."""
+    """Return whether a request came from this machine or from a network in METRICS_NETWORKS."""
     address = _parse_address(environ.get("REMOTE_ADDR", ""))
     is_forwarded = any(name in environ for name in _PROXY_HEADERS)
     if address is None or (is_forwarded and not _is_client_address(environ)):
@@ -215,7 +215,7 @@ def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> 
 
 
 def _is_client_address(environ: Mapping[str, Any]) -> bool:
-    """Return whether a trusted proxy set the address; see `web/http/lifecycle.py`."""
+    """Return whether a trusted proxy set the client address; see `web/http/lifecycle.py`."""
     original = environ.get("werkzeug.proxy_fix.orig", {})
     return bool(original) and original.get("REMOTE_ADDR") != environ["REMOTE_ADDR"]
 

@@ -1,1 +1,1 @@
-"""Heartbeat pages, and the receiver of pings."""
+"""Heartbeat pages, and the endpoints that receive pings."""

@@ -1,4 +1,4 @@
-"""The receiver of pings: a hot path without a session, where the URL is the secret."""
+"""Receives pings, in a hot path without a session. The URL of a heartbeat is its secret."""
 
 import logging
 from uuid import UUID
@@ -15,15 +15,15 @@ from web.http.request_bodies import BodyBeginning, read_body_beginning
 from web.services import now, services, settings
 
 _log = logging.getLogger("gatebell.heartbeats")
-#: Maximum number of body bytes that are read. A ping with a larger body still counts.
+#: Maximum number of bytes read from a body. A ping with a larger body is still recorded.
 _MAX_READ_BYTES = 2**20
 _MAX_EXIT_STATUS = 255
 
 
 def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> BodyBeginning:
-    """Store a ping and return the part of its body that was read.
+    """Store a ping, and return the beginning of its body.
 
-    Raise NotFoundError for an unknown key, and QueryError for a malformed run id or exit status.
+    Raise NotFoundError for an unknown key, and QueryError for a malformed run ID or exit status.
     """
     moment = now()
     _count_ping_in_rate_limits(key)
@@ -57,20 +57,20 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
 
 @limit_pings_by_address
 def _count_ping_in_rate_limits(key: str) -> None:
-    """Count the ping by IP address and by heartbeat.
+    """Count the ping in the rate limits of the IP address and the heartbeat.
 
     Raise NotFoundError for a malformed key.
     """
     if not _is_well_formed_key(key):
         raise _build_not_found_error()
-    # The key may be unknown, since requests are counted before the database is queried.
+    # The key may be unknown because requests are counted before the database is queried.
     g.heartbeat = services().keyring.digest(key).hex()
     _count_ping_of_heartbeat()
 
 
 @limit_pings_by_heartbeat
 def _count_ping_of_heartbeat() -> None:
-    """Count the request; the decorator does all the work."""
+    """Count the request in the heartbeat's rate limit, through the decorator."""
 
 
 def _is_well_formed_key(text: str) -> bool:
@@ -95,7 +95,7 @@ def _parse_run_id() -> str | None:
 
 
 def _evaluate_immediately(stored: StoredPing) -> None:
-    """Open or resolve the alert immediately; if that fails, the worker does it later."""
+    """Open or resolve the alert immediately; if the evaluation fails, the worker retries later."""
     try:
         evaluate_heartbeat(stored.heartbeat_id, connection=services().connections, now=now())
     except SQLAlchemyError as error:

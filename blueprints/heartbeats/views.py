@@ -1,4 +1,4 @@
-"""Pages for a project's heartbeats, and the URLs /-/ping/… that jobs request.
+"""Pages for a project's heartbeats, and the ping URLs under /-/ping that jobs request.
 
 The ping URLs accept the signals of Healthchecks' pinging API. GET, HEAD and POST mean the same; a
 POST may contain a log.
@@ -118,7 +118,7 @@ def resume(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @heartbeats.post(f"{_HEARTBEAT_PATH}/reset_url")
 @permission_required("heartbeats.reset_url")
 def reset_url(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Replace the URL; the old URL is accepted for the chosen time."""
+    """Replace the URL; the previous URL is accepted for the chosen time."""
     form = ResetUrlForm()
     made = form.run_if_valid(
         lambda: actions.reset_url(unit_of_work(), project, heartbeat_id, form.reset())
@@ -167,7 +167,7 @@ def _describe_ping_url(name: str) -> ViewDescription:
 @_describe_ping_url("success")
 @authenticates_heartbeat_url.but(writes=False)
 def success(key: str) -> Response:
-    """Report that the job has run."""
+    """Report that the job has succeeded."""
     return _receive_and_respond(key, PingKind.SUCCESS)
 
 
@@ -175,9 +175,10 @@ def success(key: str) -> Response:
 @_describe_ping_url("start")
 @authenticates_heartbeat_url.but(writes=False)
 def start(key: str) -> Response:
-    """Report that the job has started, so that its duration is measured.
+    """Report that the job has started.
 
-    The job has to finish in time.
+    The service measures the duration of the run, and opens an alert if the job does not finish in
+    time.
     """
     return _receive_and_respond(key, PingKind.START)
 
@@ -186,7 +187,7 @@ def start(key: str) -> Response:
 @_describe_ping_url("fail")
 @authenticates_heartbeat_url.but(writes=False)
 def fail(key: str) -> Response:
-    """Report that the job has failed and open an alert.
+    """Report that the job has failed, and open an alert.
 
     The alert opens immediately.
     """
@@ -197,7 +198,7 @@ def fail(key: str) -> Response:
 @_describe_ping_url("log")
 @authenticates_heartbeat_url.but(writes=False)
 def log(key: str) -> Response:
-    """Add an entry to the log, without a report about the job."""
+    """Add an entry to the log without changing the status of the heartbeat."""
     return _receive_and_respond(key, PingKind.LOG)
 
 
@@ -205,7 +206,7 @@ def log(key: str) -> Response:
 @_describe_ping_url("exit_status")
 @authenticates_heartbeat_url.but(writes=False)
 def exit_status(key: str, exit_status: int) -> Response:
-    """Report the exit status of the job, where only 0 is a success."""
+    """Report the exit status of the job, where 0 means success."""
     kind = PingKind.FAIL if exit_status else PingKind.SUCCESS
     return _receive_and_respond(key, kind, exit_status)
 

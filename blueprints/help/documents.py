@@ -1,4 +1,4 @@
-"""The documents of `docs/`: their index, and each document as HTML.
+"""The documents in `docs/`: their index, and each document as HTML.
 
 Links lead to pages, and placeholders are replaced with the reader's values. The documents belong to
 the project and contain no HTML, and markdown-it-py escapes all text, so nothing has to be
@@ -29,7 +29,7 @@ _IMAGES_FOLDER = "images/"
 #: Titles of code blocks without a file name, by language.
 _LANGUAGE_TITLES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
 DOCS_FOLDER = Path(__file__).parents[2] / "docs"
-#: New names of renamed documents, by their former names.
+#: New names of renamed documents, by their previous names.
 RENAMED_DOCUMENTS = {
     **{
         name: f"evidence/{name}"
@@ -46,15 +46,17 @@ RENAMED_DOCUMENTS = {
     "pushed-requests-and-bound-tokens": "par-and-dpop",
     "words": "glossary",
 }
-#: Name of the index, which /help itself shows.
+#: Name of the index, which is shown at /help.
 _INDEX_NAME = "README"
 _TITLE_PATTERN = re.compile(r"\A# (.+)\n")
 _SECTION_PATTERN = re.compile(r"^## (.+)$")
 _TOPIC_PATTERN = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): (.+)$")
 
-#: Base URLs of an installation, as documents write them.
+#: Pattern for the base URLs that documents use in examples.
 _BASE_URL_PATTERN = (
     r"https://gate\.example(?![\w-]|\.\w)|https://gatebell\.example\.com(?![\w-]|\.\w)"
+    # Proxies and checks of a single host use the loopback address itself.
+    r"|(?<!proxy_pass )http://127\.0\.0\.1:8000(?!\d|/readyz)"
 )
 _EXAMPLE_CALLBACK = "https://app.example/callback"
 _EXAMPLE_PROJECT = "acme/shop"
@@ -69,7 +71,7 @@ INTEGRATION_URL_PLACEHOLDER = "INTEGRATION_URL"
 class Document:
     """A document in Markdown."""
 
-    #: Path of the document below `docs/` without the extension, such as `guides/curl`.
+    #: Path of the document relative to `docs/`, without the extension, such as `guides/curl`.
     name: str
     title: str
     text: str
@@ -94,7 +96,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class GuideValues:
-    """The known values of a reader. Placeholders stay where a value is None."""
+    """Values that replace placeholders in a document. Placeholders without a value remain."""
 
     base_url: str
     client_id: str | None = None
@@ -103,7 +105,7 @@ class GuideValues:
     project_path: str | None = None
 
     def fill(self, text: str) -> str:
-        """Return a text in which these values replace the placeholders."""
+        """Replace the placeholders in a text."""
         known = self._map_values_by_placeholder()
         names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
         pattern = f"{_BASE_URL_PATTERN}|{names}" if names else _BASE_URL_PATTERN
@@ -127,7 +129,7 @@ class GuideValues:
 
 @cache
 def load_documents() -> Mapping[str, Document]:
-    """Return the documents by name. Each process reads them once.
+    """Return the documents by name. Each process reads the files once.
 
     The result is empty if the service was installed without documents.
     """
@@ -195,7 +197,7 @@ def build_anchor(heading: str) -> str:
 
 @lru_cache(maxsize=_CACHED_DOCUMENTS)
 def render_document(document: Document, values: GuideValues) -> RenderedDocument:
-    """Render a document for a reader. This needs a request because blocks are templates."""
+    """Render a document for a reader. Code blocks are templates, so rendering needs a request."""
     parser = _build_parser()
     tokens = _skip_document_title(parser.parse(document.text))
     _replace_empty_header_cells(tokens)
@@ -241,31 +243,31 @@ def _set_heading_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
 
 @dataclass(frozen=True, kw_only=True)
 class _LinkResolver:
-    """The targets of a document's links and images."""
+    """Resolves the targets of a document's links and images."""
 
-    #: Folder of the document, below `docs/`.
+    #: Folder of the document, relative to `docs/`.
     folder: str
     #: Path of the service's base URL.
     root: str
     values: GuideValues
 
     def followed(self, tokens: Sequence[Token]) -> Iterator[Token]:
-        """Yield the parts of a line; a link to a file outside the documents becomes plain text."""
+        """Yield the tokens of a line; a link to a file outside `docs/` becomes plain text."""
         is_dropped = False
         for token in tokens:
             if token.type == "link_open":
-                address = self._address(str(token.attrGet("href")))
+                address = self._resolve_link(str(token.attrGet("href")))
                 is_dropped = address is None
                 token.attrSet("href", address or "")
             elif token.type == "image":
-                token.attrSet("src", self._address(str(token.attrGet("src"))) or "")
+                token.attrSet("src", self._resolve_link(str(token.attrGet("src"))) or "")
             elif token.type in {"text", "code_inline"}:
                 token.content = self.values.fill(token.content)
             if not (is_dropped and token.type in {"link_open", "link_close"}):
                 yield token
 
-    def _address(self, written: str) -> str | None:
-        """Return the URL of a link's target, or None if the service has no such page."""
+    def _resolve_link(self, written: str) -> str | None:
+        """Return the URL of a link target, or None if the service has no such page."""
         parts = urlsplit(written)
         if parts.scheme or parts.netloc:
             return self.values.fill(written)
@@ -294,7 +296,7 @@ def _render_code_block(
 ) -> str:
     """Render a code block; the text after the language is the file name.
 
-    In blocks of commands, that text is a name for tests and is not shown.
+    In shell blocks, the text is a name for tests and is not shown.
     """
     del renderer, options
     language, _, name = tokens[index].info.strip().partition(" ")
@@ -308,7 +310,7 @@ def _render_code_block(
 def _render_table_start(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Open a table in a box that scrolls horizontally and can be reached by keyboard."""
+    """Open a table in a container that scrolls horizontally and is focusable by keyboard."""
     del renderer, tokens, index, options
     table_open = get_template_attribute("help/_parts.html", "table_open")
     return str(table_open(_make_anchor_unique("Table", env["labels"])))
@@ -322,6 +324,6 @@ def _render_table_end(
 
 
 def _make_anchor_unique(label: str, seen: Counter[str]) -> str:
-    """Return a label that no other part of the page has."""
+    """Return a label that is unique on the page."""
     seen[label] += 1
     return label if seen[label] == 1 else f"{label} {seen[label]}"

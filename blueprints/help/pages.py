@@ -28,7 +28,7 @@ help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 @help_pages.get("")
 @open_to_anyone
 def index() -> ResponseReturnValue:
-    """List the guides and documents, or the parts of them that match a search."""
+    """List the guides and documents, or the sections that match a search."""
     asked = get_list_query("search").get("search", "").strip()
     return render_template(
         "help/index.html",
@@ -41,7 +41,7 @@ def index() -> ResponseReturnValue:
 @help_pages.get("/guides/<name>")
 @open_to_anyone
 def guide(name: str) -> ResponseReturnValue:
-    """Show a guide with the values of an application, integration or project of the reader."""
+    """Show a guide with the values of the reader's application, integration or project."""
     if new_name := RENAMED_DOCUMENTS.get(f"guides/{name}"):
         return _redirect_to_document(new_name)
     document = _get_document(f"guides/{name}")
@@ -93,7 +93,7 @@ _NOT_FOUND_MESSAGE = "Help page not found."
 
 
 def _redirect_to_document(name: str) -> ResponseReturnValue:
-    """Redirect to the new name of a document and keep the query."""
+    """Redirect to the new name of a document, and keep the query string."""
     query = request.query_string.decode("ascii", "ignore")
     return redirect(
         f"{request.script_root}{get_page_path(name)}{f'?{query}' if query else ''}", 301

@@ -1,4 +1,4 @@
-"""The reader of a guide: an application, integration or project whose values the guide shows."""
+"""Values in guides, from the reader's application, integration or project."""
 
 import re
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ _SCOPES_PATTERN = re.compile(r"^- \*\*Scopes\*\*: ([^.]*)\.", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class GuideReader:
-    """The reader of a guide."""
+    """The values and links that a guide shows to its reader."""
 
     values: GuideValues
     #: Name and URL of the object that the values belong to. None if the guide shows placeholders.
     name: str | None = None
     url: str | None = None
-    #: True if the query names something that does not exist or that the reader may not see.
+    #: True if the query selects an object that does not exist or that the reader may not see.
     is_refused: bool = False
     #: Scopes that the guide needs and the application lacks, and the page that adds them.
     missing_scopes: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class GuideReader:
 
 
 def find_guide_reader(document: Document) -> GuideReader:
-    """Return the reader of a guide, with the values of the query that the reader may see."""
+    """Return the reader of a guide, with the values that the query selects and the user may see."""
     query = get_list_query("application", "project", "integration")
     values = GuideValues(base_url=settings().base_url)
     try:
@@ -56,14 +56,14 @@ def find_guide_reader(document: Document) -> GuideReader:
 def _find_reader_in_query(
     query: Mapping[str, str], values: GuideValues, document: Document
 ) -> GuideReader:
-    """Return the reader of a query.
+    """Return the reader that the query selects.
 
     Raise ForbiddenError or NotFoundError if the viewer may not see the values.
     """
     application_id = get_row_id(query, "application")
     integration_id = get_row_id(query, "integration")
     project_path = query.get("project", "").strip("/")
-    if not project_path.isprintable():  # no path, and databases reject it
+    if not project_path.isprintable():  # not a valid path, and databases reject it
         raise NotFoundError
     if application_id is not None:
         return _build_reader_of_application(application_id, values, document)
@@ -147,7 +147,7 @@ def _build_project_reader(project_path: str, values: GuideValues) -> GuideReader
 def find_offered_applications(
     document: Document, reader: GuideReader
 ) -> tuple[ApplicationView, ...]:
-    """Return the viewer's newest applications if the guide shows placeholders for one."""
+    """Return the viewer's newest applications if the guide has placeholders for an application."""
     user_id = get_request_viewer().user_id
     if user_id is None or reader.name is not None or CLIENT_ID_PLACEHOLDER not in document.text:
         return ()

@@ -1,4 +1,4 @@
-"""The search of /help: whole words, synonyms from the glossary, and evidence last."""
+"""Search at /help: matches whole words and glossary synonyms, and lists evidence last."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ MAX_RESULTS = 30
 #: Length of an excerpt in characters.
 _EXCERPT_LENGTH = 160
 #: Pattern for Markdown syntax around words.
-_MARKDOWN_PATTERN = re.compile(r"[`*|]|\]\([^)\s]*\)|\[")
+_MARKDOWN_PATTERN = re.compile(r"(?<=\|):?-{3,}:?(?=\|)|[`*|]|\]\([^)\s]*\)|\[")
 _GLOSSARY_NAME = "glossary"
 #: Folders for engineers, which rank below all other folders.
 _ENGINEERING_FOLDERS = ("evidence/", "adr/")
@@ -29,7 +29,7 @@ _SYNONYM_PATTERN = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentPart:
-    """The text below a heading, or before the first heading."""
+    """The text of a document under a heading, or before the first heading."""
 
     document: Document
     heading: str
@@ -44,7 +44,7 @@ class DocumentPart:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
-    """A part that matches a search, with an excerpt."""
+    """A document part that matches a search, with an excerpt."""
 
     part: DocumentPart
     excerpt: str
@@ -55,14 +55,14 @@ TermPattern = re.Pattern[str]
 
 
 def search_documents(text: str) -> tuple[SearchHit, ...]:
-    """Return the parts that contain every term of a search, best matches first."""
+    """Return the document parts that contain every search term, best matches first."""
     terms = list(_split_terms(text[:MAX_SEARCH_LENGTH].casefold()))
     found = [
         part
         for part in _load_document_parts()
         if terms and all(term.search(_fold_document_part(part)) for term in terms)
     ]
-    # The sort is stable: parts of the same rank stay in the order of the index.
+    # The sort is stable, so parts with the same rank keep the order of the index.
     found.sort(key=lambda part: _rank_document_part(part, terms), reverse=True)
     return tuple(
         SearchHit(part=part, excerpt=_build_excerpt(part, terms)) for part in found[:MAX_RESULTS]
@@ -70,7 +70,7 @@ def search_documents(text: str) -> tuple[SearchHit, ...]:
 
 
 def _split_terms(text: str) -> Iterator[TermPattern]:
-    """Yield the terms of a search; a synonym of several words counts as one term."""
+    """Yield the terms of a search; a synonym with several words counts as one term."""
     for phrase, others in _load_synonyms().items():
         pattern = _compile_phrase(phrase)
         if pattern.search(text):

@@ -1,4 +1,4 @@
-"""Changes to incidents: status, severity, assignees, text and alerts."""
+"""Views that change incidents: status, severity, assignees, text, alerts and comments."""
 
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -73,7 +73,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
 @incident_changes.post(f"{_INCIDENT_PATH}/edit")
 @permission_required("incidents.change")
 def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Change the title, the description, and the options for linked alerts."""
+    """Change the title and description of an incident, and the options for linked alerts."""
     return _change_incident(
         project,
         iid,

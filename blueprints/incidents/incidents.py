@@ -44,9 +44,9 @@ from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_re
 from web.services import now
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
-#: Part of a URL for an incident. The converter rejects numbers that databases reject.
+#: URL path of an incident. The converter rejects numbers that are too large for the database.
 _INCIDENT_PATH = f"/<int(max={MAX_IID}):iid>"
-#: Maximum number of names in a choice list. Other users can be assigned with the API.
+#: Maximum number of names in a selection list. The API can assign other users.
 _MAX_CHOICES = 200
 _ALERTS_PER_PAGE = 20
 
@@ -132,7 +132,7 @@ def _render_new_incident_page(project: ProjectView, form: IncidentForm) -> str:
 @incidents.post("")
 @permission_required("incidents.create")
 def create_from_alert(project: ProjectView) -> ResponseReturnValue:
-    """Create an incident from an alert; the button is on the alert's page."""
+    """Create an incident from an alert, with the button on the alert's page."""
     iid = parse_id(request.form.get("alert", "")) or 0
     new = validate_body(NewIncident, {"alerts": [min(iid, MAX_IID)]})
     try:

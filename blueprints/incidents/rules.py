@@ -29,7 +29,7 @@ _RULE_PATH = f"/<int(max={MAX_ID}):rule_id>"
 @incident_rules.get("")
 @permission_required("incident_rules.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the rules with a form for a new rule; links can fill in its name and labels."""
+    """List the rules, with a form for a new rule. Links can prefill the name and the labels."""
     given = get_list_query("name", "labels")
     return _render_list_page(project, IncidentRuleForm(formdata=None, **given.to_dict()))
 
@@ -71,7 +71,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
 @incident_rules.get(_RULE_PATH)
 @permission_required("incident_rules.change")
 def edit(project: ProjectView, rule_id: int) -> ResponseReturnValue:
-    """Show the form of a rule."""
+    """Show the form to change a rule."""
     rule = actions.show_rule(unit_of_work(), project, rule_id)
     return _render_edit_page(project, rule_id, IncidentRuleForm.of(rule))
 

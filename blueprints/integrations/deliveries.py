@@ -1,4 +1,4 @@
-"""The delivery log of an integration, and pages that process a stored body again."""
+"""The delivery log of an integration, and views that reprocess stored deliveries."""
 
 from collections.abc import Iterable
 
@@ -70,7 +70,7 @@ def _parse_delivery_filter(integration_id: int) -> domain.DeliveryFilter:
 @deliveries.get("/<int:delivery_id>")
 @permission_required("alert_deliveries.show")
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Show one delivery with its payload."""
+    """Show a delivery with its payload."""
     integration = get_receiving_integration(unit_of_work(), project, integration_id)
     delivery = domain.get_delivery(integration_id, delivery_id, session=db.session())
     return render_template(
@@ -97,7 +97,7 @@ def _propose_severities(
 @deliveries.post("/replay")
 @permission_required("alert_deliveries.replay").but(writes=False)
 def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Process the rejected deliveries of the chosen period again."""
+    """Reprocess the rejected deliveries from the chosen period."""
     form, unit = ReplayForm(), unit_of_work()
     if form.validate_on_submit():
         period = ReplayBody(since=unit.now - form.length, after=form.after.data or 0)
@@ -129,7 +129,7 @@ def _flash_replay_result(result: ReplayResult) -> None:
 @deliveries.post("/<int:delivery_id>/send_again")
 @permission_required("alert_deliveries.resend").but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Process the body of a delivery again as a new delivery, with the current mapping."""
+    """Reprocess the body of a delivery as a new delivery, with the current mapping."""
     resent = actions.resend_inbound_delivery(unit_of_work(), project, integration_id, delivery_id)
     if resent.outcome == "accepted":
         flash(f"Delivery {delivery_id} was sent again. This is the new delivery.")

@@ -1,4 +1,4 @@
-"""The credentials page of an integration, with its URL, keys and snippets, and its test alerts."""
+"""Pages for an integration's credentials and test alerts."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ integration_keys = PageBlueprint(
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
 )
-#: Maximum number of parse warnings shown with an error. Later items usually repeat the first ones.
+#: Maximum number of parse warnings shown with an error. Later warnings usually repeat earlier ones.
 _MAX_SHOWN_WARNINGS = 5
 
 
@@ -43,7 +43,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
 @integration_keys.get("/setup")
 @permission_required("alert_integration_keys.credentials")
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Show only whether the integration receives alerts, for a page that polls it."""
+    """Show only the setup progress of the integration, for a page that polls the progress."""
     integration = get_receiving_integration(unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/_setup.html",
@@ -57,7 +57,7 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @integration_keys.post("/reset_key")
 @permission_required("alert_integration_keys.rotate")
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Replace the key; the old key is accepted for the chosen grace period."""
+    """Replace the key; the previous key is accepted for the chosen grace period."""
     form, unit = ResetKeyForm(), unit_of_work()
     made = form.run_if_valid(
         lambda: actions.rotate_key(
@@ -132,7 +132,7 @@ test_alerts = PageBlueprint(
 @test_alerts.route("/test", methods=["GET", "POST"])
 @permission_required("alert_integrations.test").but(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Send a test alert and explain its result; a dry run stores nothing."""
+    """Send a test alert, or preview it in a dry run, and explain the result."""
     integration = get_receiving_integration(unit_of_work(), project, integration_id)
     form = TestAlertForm(payload=_get_example_payload(integration))
     if not form.validate_on_submit():
@@ -150,7 +150,7 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 def _get_example_payload(integration: IntegrationView) -> str:
-    """Return an example payload: the sample of the integration's mapping if it has one."""
+    """Return an example payload, which is the sample of the mapping if there is a mapping."""
     sample = integration.sample if integration.has_mapping else None
     return sample or integration.format.build_example_body(now=now())
 

@@ -1,4 +1,4 @@
-"""The list of a project's alert integrations, and the pages that add and delete one.
+"""The list of a project's alert integrations, and pages that add and delete integrations.
 
 The settings, keys, test alerts and deliveries of integrations have separate blueprints.
 """

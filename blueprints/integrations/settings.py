@@ -45,7 +45,7 @@ integration_settings = PageBlueprint(
 
 @dataclass(frozen=True, kw_only=True)
 class _MappingEditor:
-    """The mapping form, its draft, and previews of the draft."""
+    """The mapping form, the submitted draft, and previews of the draft."""
 
     form: MappingForm
     integration: IntegrationView
@@ -55,7 +55,7 @@ class _MappingEditor:
 
     @property
     def sample_preview(self) -> SamplePreview | None:
-        """Alert that the sample would create, or None without a draft."""
+        """Alert that the sample would create, or None if there is no draft."""
         if self.draft is None:
             return None
         return preview_sample(
@@ -66,7 +66,7 @@ class _MappingEditor:
 @integration_settings.route("/configure", methods=["GET", "POST"])
 @permission_required("alert_integrations.change")
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Show all settings, and change the name, the API URL and whether the integration is active."""
+    """Show all settings, and change the name, the API URL and the activation."""
     integration = domain.get_integration(unit_of_work(), project, integration_id)
     form = _build_settings_form(integration, is_posted=True)
     form.use(request.form.get("use", ""))
@@ -83,7 +83,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @integration_settings.post("/mapping")
 @permission_required("alert_mappings.change")
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Parse a sample, preview a mapping, or save it; a new sample has to be mapped first."""
+    """Parse a sample, or preview or save a mapping. A new sample has to be mapped first."""
     integration, form = (
         get_mappable_integration(unit_of_work(), project, integration_id),
         MappingForm(),
@@ -105,7 +105,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 @integration_settings.post("/mapping/preview")
 @permission_required("alert_mappings.preview").but(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Return the part of the page with the alert that the sample would create."""
+    """Return the page section with the alert that the sample would create."""
     integration, form = (
         get_mappable_integration(unit_of_work(), project, integration_id),
         MappingForm(),
@@ -155,7 +155,7 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
 
 
 def _build_editor(integration: IntegrationView) -> _MappingEditor:
-    """Return the editor with the saved mapping, or with the body of a delivery as a new sample."""
+    """Return the editor for the saved mapping, or with a delivery's body as a new sample."""
     delivery_id = get_row_id(request.args, "sample")
     if delivery_id is None:
         form = MappingForm(formdata=None, sample=integration.sample)
@@ -172,7 +172,7 @@ def _build_editor(integration: IntegrationView) -> _MappingEditor:
 def _load_draft(
     integration: IntegrationView, form: MappingForm, text: str | None = None
 ) -> MappingDraft | None:
-    """Return the draft of a new sample, or else the saved draft.
+    """Return the draft for a new sample, or the saved draft if there is no new sample.
 
     If the sample is invalid, add the errors to the form and return None.
     """

@@ -64,8 +64,9 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
         400: DescribedResponse(text="The application is unknown.", content_type=HTML),
     },
 )
-# An application that was approved before gets its code immediately. With prompt=none, it gets a
-# response even if the user has to set something up first: the request may be in a hidden frame.
+# An application that was already approved receives its code immediately. With prompt=none, it
+# receives a response even if the user has a setup step to complete, because the request may be in a
+# hidden frame.
 @open_to_anyone.but(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
     """Redirect to the sign-in page, show the consent page, or redirect back with a code."""
@@ -109,7 +110,7 @@ def consent_by_post() -> ResponseReturnValue:
 
 
 def _redirect_to_consent() -> ResponseReturnValue:
-    """Redirect to the consent page for the user who is now signed in, without a decision."""
+    """Redirect to the consent page for the current user, without storing a decision."""
     form = open_consent_form(request.form.get("request", ""))
     flash(OUTDATED_FORM_MESSAGE, "warning")
     return redirect(build_authorization_url(form.parameters), code=303)
@@ -119,7 +120,7 @@ def _redirect_to_consent() -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_consent)
 def decide() -> ResponseReturnValue:
-    """Apply the decision of the consent page, once."""
+    """Apply the decision that was submitted on the consent page. Each form is accepted once."""
     form = open_consent_form(request.form.get("request", ""))
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=build_authorization_url(form.parameters)))
@@ -136,7 +137,7 @@ def decide() -> ResponseReturnValue:
 
 
 def _handle_repeated_decision(asked: ProtocolRequest) -> ResponseReturnValue:
-    """Handle a form that was submitted before; its first decision counts."""
+    """Respond to a form that was already submitted by repeating the first decision."""
     server = AuthorizationServer(build_oauth_context())
     is_yes = request.form.get("decision") == "authorize"
     user_id = get_current_user().id
@@ -159,7 +160,7 @@ def _apply_decision(asked: ProtocolRequest) -> ResponseReturnValue:
 
 
 def _find_approval() -> Approval | None:
-    """Return the user's approval, or None if they must sign in or complete their setup first."""
+    """Return the user's approval, or None if the user must sign in or complete a setup step."""
     if not current_user.is_authenticated or current_user.user.must_change_password:
         return None
     return None if find_due_factor_requirement() else build_approval()
@@ -180,9 +181,10 @@ def _perform_authorization_step(
 
 
 def _redirect_to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
-    """Redirect to the sign-in page, which returns here; a URL by itself never signs a user out.
+    """Redirect to the sign-in page, which redirects back to the authorization request.
 
-    Signed-in users who have to set something up first are redirected to that page.
+    Users are not signed out. Signed-in users with a setup step to complete are redirected to the
+    security settings.
     """
     if current_user.is_authenticated and not is_known:
         return redirect_to_security_settings()
@@ -214,7 +216,7 @@ def _render_consent_page(
 def _handle_error(
     error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
-    """Redirect to the application with the error if safe, else show it (section 4.1.2.1)."""
+    """Redirect to the application with the error if safe, or show the error (section 4.1.2.1)."""
     authorization.record_rejected_request(asked, error, server)
     answer = server.handle_error_response(asked, error) if error.redirect_uri else None
     if answer and authorization.can_redirect_error(

@@ -1,4 +1,4 @@
-"""Pages at /oauth/device for a device's user code and the decision (RFC 8628, 3.3)."""
+"""Pages at /oauth/device for entering a user code and approving a device (RFC 8628, 3.3)."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -33,7 +33,7 @@ device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_
 
 @device.before_request
 def check_device_grant_enabled() -> None:
-    """Return status 404 if the instance does not offer the device grant."""
+    """Raise NotFoundError if the instance does not offer the device grant."""
     if not settings().oauth2_device_grant_flow:
         raise NotFoundError("The device flow is turned off on this instance.")
 
@@ -41,7 +41,7 @@ def check_device_grant_enabled() -> None:
 @device.get("")
 @sign_in_required
 def enter() -> ResponseReturnValue:
-    """Show the form for the user code; a code in the URL is filled in but not submitted."""
+    """Show the form for the user code; a code in the URL is prefilled but not submitted."""
     typed = request.args.get("user_code", "")[:MAX_TYPED_CODE_LENGTH]
     code = parse_user_code(typed)
     return _render_code_form(
@@ -50,7 +50,7 @@ def enter() -> ResponseReturnValue:
 
 
 def _redirect_to_code_form() -> ResponseReturnValue:
-    """Redirect to the form with the user code filled in, without a decision."""
+    """Redirect to the form with the user code prefilled, without storing a decision."""
     flash(OUTDATED_FORM_MESSAGE, "warning")
     return redirect(_build_code_url(), code=303)
 
@@ -65,7 +65,7 @@ def _build_code_url() -> str:
 @sign_in_required
 @redirect_outdated_form(_redirect_to_code_form)
 def open_request() -> ResponseReturnValue:
-    """Show the request of the device with this user code."""
+    """Show the device request with the submitted user code."""
     form = UserCodeForm()
     if not form.validate_on_submit():
         return _render_code_form(form), 422
@@ -81,10 +81,10 @@ def open_request() -> ResponseReturnValue:
 @device.get("/phone")
 @open_to_anyone
 def ask_for_phone() -> ResponseReturnValue:
-    """Show the form for a user code to continue on a phone; the URL does not fill it in.
+    """Show the form for a user code to continue on a phone. A URL cannot prefill the code.
 
     Users who scan a QR code do not compare the code with the device. Therefore no link leads to a
-    QR code: users see one only after they type the code of the device in front of them.
+    QR code. Users see a QR code only after they type the code on the device in front of them.
     """
     return _render_phone_form(UserCodeForm(formdata=None))
 
@@ -98,7 +98,7 @@ def _redirect_to_phone_form() -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_phone_form)
 def show_to_phone() -> ResponseReturnValue:
-    """Show a QR code with the URL of the user code, without looking up the code."""
+    """Show a QR code for the URL that contains the user code, without looking up the code."""
     form = UserCodeForm()
     if not form.validate_on_submit():
         return _render_phone_form(form), 422
@@ -114,7 +114,7 @@ def show_to_phone() -> ResponseReturnValue:
 @device.get("/decision")
 @sign_in_required
 def begin_again() -> ResponseReturnValue:
-    """Redirect to the first page if a new sign-in interrupted the decision."""
+    """Redirect to the code form after a new sign-in interrupted the decision."""
     return redirect(url_for("device.enter"))
 
 
@@ -158,7 +158,7 @@ def _render_code_form(form: UserCodeForm) -> str:
 def _render_error(
     form: UserCodeForm, error: InvalidError | TooManyAttemptsError
 ) -> ResponseReturnValue:
-    """Show the error at the field.
+    """Show the error at the code field.
 
     The error is returned and not raised, so that the count of attempts is committed.
     """

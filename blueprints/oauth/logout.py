@@ -45,10 +45,10 @@ def ask() -> ResponseReturnValue:
 @open_to_anyone.but(open_before_password_change=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def decide() -> ResponseReturnValue:
-    """Apply the user's decision, or redirect an application's POST to the page.
+    """Apply the user's decision, or redirect an application's POST request to the logout page.
 
-    An application's POST comes from another origin and has no CSRF token. The user's decision comes
-    in a sealed form.
+    An application's POST request comes from another origin and has no CSRF token. The user's
+    decision is submitted in a sealed form.
     """
     if "decision" not in request.form:
         return _redirect_post_to_question()

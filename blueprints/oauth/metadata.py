@@ -24,10 +24,10 @@ metadata = MachineBlueprint(
     __name__,
     url_prefix="/.well-known",
     errors=ErrorFormat.MESSAGE,
-    # Scripts of any origin have access, since metadata is public.
+    # Scripts from any origin have access because the metadata is public.
     cross_origin=CorsPolicy(),
 )
-#: Description of a document. Clients may also append the issuer's path to the document's URL.
+#: Decorator that describes a document. Clients may append the issuer's path to the document's URL.
 _describe_document = partial(ViewDescription, tag=METADATA, without=("issuer_path",))
 
 
@@ -38,7 +38,7 @@ def _build_public_response(document: dict[str, Any]) -> Response:
 
 
 def _check_issuer_path(path: str) -> None:
-    """Raise NotFoundError for a path that is not the issuer's.
+    """Raise NotFoundError if the path is not the issuer's path.
 
     Clients put the name of the document between the host and the issuer's path, or after both. See
     RFC 8414 section 3 and RFC 9728 section 3.1. Proxies may forward requests in either form.

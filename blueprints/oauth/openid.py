@@ -1,4 +1,4 @@
-"""OpenID Connect for machines: claims of the user, keys, introspection, avatars."""
+"""OpenID Connect endpoints for clients: user claims, keys, introspection and avatars."""
 
 from flask import Response, jsonify
 from flask.typing import ResponseReturnValue
@@ -50,8 +50,8 @@ def _find_or_create_published_keys() -> tuple[PublishedKey, ...]:
 openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
 #: Lifetime of cached avatars in seconds.
 _AVATAR_CACHE_SECONDS = 86_400
-#: Access decorator of the key sets. Scripts of any origin verify ID tokens, and the keys are
-#: public.
+#: Access decorator for the key sets. The keys are public, and scripts from any origin can verify
+#: ID tokens.
 _key_set_access = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolicy())
 
 
@@ -67,7 +67,7 @@ _key_set_access = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=Co
     cross_origin=CorsPolicy(methods=("GET", "POST"), exposed=RATE_LIMIT_HEADERS)
 )
 def userinfo(bearer: Bearer) -> Response:
-    """Return the claims that the token's scopes allow (OpenID Connect Core 5.3)."""
+    """Return the user claims that the token's scopes allow (OpenID Connect Core 5.3)."""
     claims = claims_for(
         bearer,
         issuer=settings().base_url,
@@ -102,14 +102,14 @@ def introspect() -> ResponseReturnValue:
 @ViewDescription(name="openid.keys", tag=OPENID, returns=KeySet)
 @_key_set_access
 def keys() -> Response:
-    """Return the public keys of ID tokens (RFC 7517)."""
+    """Return the public keys that verify ID tokens (RFC 7517)."""
     return build_key_set_response()
 
 
 @openid.get("/-/jwks")
 @_key_set_access
 def jwks() -> Response:
-    """Return the keys at the older URL, in releases that support it."""
+    """Return the same keys at the older URL, in releases that support this URL."""
     apply_change(CHANGES_BY_ID["jwks-alias"])
     return build_key_set_response()
 

@@ -38,7 +38,7 @@ _describe_client_operation = partial(
 
 @registration.before_request
 def check_registration_enabled() -> None:
-    """Return status 404 if the instance does not offer registration."""
+    """Raise NotFoundError if the instance does not offer registration."""
     if not settings().dynamic_client_registration:
         raise NotFoundError("Clients cannot register themselves on this instance.")
 
@@ -108,7 +108,7 @@ def remove(uid: str) -> ResponseReturnValue:
 
 
 def _find_registrar_id() -> int | None:
-    """Return the user of the initial access token, or None if none is required (RFC 7591, 3)."""
+    """Return the user ID for the initial access token, or None without a token (RFC 7591, 3)."""
     bearer = find_bearer("api")
     if bearer is not None and bearer.is_bot:
         raise ForbiddenError("Bots cannot own applications. Use a personal access token.")

@@ -42,8 +42,8 @@ from web.oauth import (
 from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
-#: CORS policy for single-page applications, which redeem, refresh and revoke (RFC 7009 section
-#: 2.3).
+#: CORS policy for single-page applications, which redeem codes and refresh and revoke tokens (RFC
+#: 7009 section 2.3).
 _SCRIPT_CORS_POLICY = CorsPolicy(methods=("POST",), exposed=RATE_LIMIT_HEADERS)
 #: Maximum size of a pushed request in bytes, which is far more than a URL can carry.
 _MAX_PUSHED_REQUEST_BYTES = 32_767
@@ -113,7 +113,7 @@ def authorize_device() -> ResponseReturnValue:
 @authenticates_client.but(cross_origin=_SCRIPT_CORS_POLICY)
 @limit_oauth_by_address
 def revoke() -> ResponseReturnValue:
-    """Revoke a pair of tokens (RFC 7009)."""
+    """Revoke an access token and its refresh token (RFC 7009)."""
     server = AuthorizationServer(build_oauth_context())
     oauth_response = server.create_endpoint_response("revocation", read_form_request())
     return build_flask_response(oauth_response)
@@ -129,7 +129,7 @@ def revoke() -> ResponseReturnValue:
 )
 @open_to_anyone
 def info() -> ResponseReturnValue:
-    """Return the scopes and the lifetime of an OAuth or access token."""
+    """Return the scopes and the lifetime of the token that the request presents."""
     presented = find_presented_token(*OAUTH_TOKEN_LOCATIONS)
     if presented is None:
         raise InvalidTokenError(TokenRejection.MISSING)

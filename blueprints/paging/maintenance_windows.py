@@ -1,4 +1,4 @@
-"""Pages for the maintenance windows of projects and groups, during which alerts do not page."""
+"""Pages for maintenance windows in projects and groups. Alerts do not page during a window."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue

@@ -43,7 +43,7 @@ flap_settings = PageBlueprint(
 @silences.get("")
 @permission_required("silences.index")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """List the silences in a state, by default the active silences."""
+    """List the silences in a given state. The default is the active silences."""
     given = get_list_query("state", *CURSOR_PARAMETERS)
     state = _parse_state(given.get("state", SilenceState.ACTIVE))
     return render_template(
@@ -72,14 +72,14 @@ def _find_flap_settings(holder: ProjectOrGroup) -> FlapSettings | None:
 
 def _parse_state(word: str) -> SilenceState:
     if word not in set(SilenceState):
-        raise QueryError(f"state is one of {', '.join(SilenceState)}.", field="state")
+        raise QueryError(f"`state` must be one of {', '.join(SilenceState)}.", field="state")
     return SilenceState(word)
 
 
 @silences.route("/new", methods=["GET", "POST"])
 @permission_required("silences.create")
 def create(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show which alerts a silence would mute, and create it."""
+    """Preview the alerts that a silence would mute, or create the silence."""
     alert = _find_alert(holder)
     form = SilenceForm(time_zone=get_current_user().time_zone)
     if request.method == "GET":
@@ -167,7 +167,7 @@ def expire(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
     """End a silence now."""
     with show_errors_on_next_page(InvalidError):
         actions.expire_silence(unit_of_work(), holder, silence_id)
-        flash("The silence has ended. It no longer prevents pages of open alerts.")
+        flash("The silence has ended. Open alerts can page again.")
     return _redirect_to_silence(holder, silence_id)
 
 

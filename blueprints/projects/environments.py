@@ -25,7 +25,7 @@ from web.http.work import unit_of_work
 from web.pages.list_query import CURSOR_PARAMETERS, build_page_links, get_list_query, get_page_size
 from web.services import now
 
-#: Maximum number of deployments on an environment's page. The API lists all.
+#: Maximum number of deployments on an environment's page. The API lists all deployments.
 _MAX_DEPLOYMENTS = 10
 
 environments = PageBlueprint(

@@ -22,7 +22,7 @@ groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 @groups.route("/new", methods=["GET", "POST"])
 @sign_in_required
 def new() -> ResponseReturnValue:
-    """Create a group, which the user then owns."""
+    """Create a group that the user owns."""
     form = GroupForm()
     try:
         made = form.run_if_valid(
@@ -45,7 +45,7 @@ def new() -> ResponseReturnValue:
 
 
 def _build_new_group(form: GroupForm) -> NewGroup:
-    """Return the group that the form describes; its parent group is given by path."""
+    """Return the group in the form, with the ID of the parent group in its path."""
     above, _, segment = (form.path.data or "").rpartition("/")
     parent_id = get_group(above, get_request_viewer(), session=db.session()).id if above else None
     return NewGroup(path=segment, parent_id=parent_id)

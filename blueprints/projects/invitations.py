@@ -1,4 +1,4 @@
-"""The page where an invited person accepts, with an existing account or a new one."""
+"""The page where a person accepts an invitation, with an existing or a new account."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -27,7 +27,7 @@ invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations"
 @invitations.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
-    """Show an invitation, or the form for an account to accept it with."""
+    """Show an invitation, or the form that creates an account to accept the invitation."""
     invitation = actions.show_pending_invitation(unit_of_work(), *_parse_link(sealed))
     owner = find_account_by_email(invitation.invite_email, session=db.session())
     if owner is not None and not current_user.is_authenticated:
@@ -47,7 +47,7 @@ def show(sealed: str) -> ResponseReturnValue:
 @invitations.post("/<sealed>")
 @open_to_anyone
 def accept(sealed: str) -> ResponseReturnValue:
-    """Accept an invitation, after creating an account for a visitor who has none."""
+    """Accept an invitation, after creating an account for visitors without an account."""
     if not current_user.is_authenticated:
         return _create_account_and_join(sealed)
     return _redirect_to_namespace(actions.accept_invitation(unit_of_work(), *_parse_link(sealed)))
@@ -95,7 +95,7 @@ def _render_account_page(
 
 
 def _parse_link(sealed: str) -> tuple[int, str]:
-    """Return the id and the email address from a link.
+    """Return the invitation ID and the email address from a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """

@@ -1,4 +1,4 @@
-"""Member pages of groups and projects."""
+"""Member pages for groups and projects."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -33,29 +33,29 @@ from web.pages.list_query import build_numbered_links, get_list_query, get_reque
 from web.services import now
 
 _MAX_INVITATIONS = 100
-#: Query parameters of the list.
+#: Query parameters of the member list.
 _LIST_PARAMETERS = ("search", "page")
 
 
 class MemberPages:
-    """The views that the member pages of groups and projects share."""
+    """The views shared by the member pages of groups and projects."""
 
     def __init__(self, holder: ProjectOrGroup) -> None:
-        """Store the group or project as the user sees it."""
+        """Store the user's view of the group or project."""
         self.holder = holder
         self.namespace = holder.namespace
         #: Name of the blueprint with the endpoints `members`, `change_member` and `remove_member`.
         self.blueprint = f"{self.namespace.resource_type}s"
-        #: URL variables of these endpoints.
+        #: URL variables of the endpoints.
         self.where: dict[str, Any] = {f"{self.namespace.resource_type}_path": self.namespace.path}
 
     def show(self) -> ResponseReturnValue:
         """Show the members."""
-        return self._page(self._form())
+        return self._render_page(self._build_form())
 
     def add(self) -> ResponseReturnValue:
         """Add a member."""
-        form = self._form()
+        form = self._build_form()
         try:
             added = form.run_if_valid(
                 lambda: actions.add_members(unit_of_work(), self.holder, form.new())
@@ -64,7 +64,7 @@ class MemberPages:
             form.add_error("user", str(error))
             added = None
         if added is None:
-            return self._page(form)
+            return self._render_page(form)
         name = added.username if isinstance(added, Member) else form.user.data
         flash(f"{name} now has the {_get_role_name(form)} role in {self.namespace.path}.")
         return self._redirect_to_list()
@@ -80,7 +80,7 @@ class MemberPages:
             form.add_error("group", str(error))
             shared = None
         if shared is None:
-            return self._page(self._form(formdata=None), share_form=form)
+            return self._render_page(self._build_form(formdata=None), share_form=form)
         flash(f"{self.namespace.path} is shared with {form.group.data}.")
         return self._redirect_to_list(_anchor="groups")
 
@@ -95,30 +95,30 @@ class MemberPages:
         form = RoleForm(giver=Role.OWNER, custom_roles=self._find_custom_roles())
         role, custom = form.get_role(), form.chosen_custom_role
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
-        user_id = self._member(member_id).user_id
+        user_id = self._get_member(member_id).user_id
         try:
             changed = actions.change_member(unit_of_work(), self.holder, user_id, wanted)
         except InvalidError as error:
-            return self._refused(error)
+            return self._render_rejection(error)
         flash(
             f"{changed.username} now has the {_get_role_name(form)} role in {self.namespace.path}."
         )
         return self._redirect_to_list(_anchor=f"member-{member_id}")
 
     def remove(self, member_id: int) -> ResponseReturnValue:
-        """Remove a member, or let the user leave."""
-        member = self._member(member_id)
+        """Remove a member, or leave the group or project."""
+        member = self._get_member(member_id)
         try:
             actions.remove_member(unit_of_work(), self.holder, member.user_id)
         except InvalidError as error:
-            return self._refused(error)
+            return self._render_rejection(error)
         if member.is_you:
             flash(f"You left {self.namespace.path}.")
             return redirect(url_for("home.groups_and_projects"))
         flash(f"{member.username} was removed from {self.namespace.path}.")
         return self._redirect_to_list()
 
-    def _member(self, member_id: int) -> MemberView:
+    def _get_member(self, member_id: int) -> MemberView:
         return get_direct_member(
             self.namespace,
             member_id,
@@ -130,23 +130,23 @@ class MemberPages:
     def _find_custom_roles(self) -> tuple[MemberRole, ...]:
         return find_usable_member_roles(self.namespace, session=db.session())
 
-    def _form(self, **values: Any) -> MemberForm:
+    def _build_form(self, **values: Any) -> MemberForm:
         custom = self._find_custom_roles() if self.holder.can_maintain else ()
         return MemberForm(giver=self.holder.role or Role.GUEST, custom_roles=custom, **values)
 
     def _build_share_form(self, **values: Any) -> ShareForm:
         return ShareForm(giver=self.holder.role or Role.GUEST, **values)
 
-    def _refused(self, error: InvalidError) -> ResponseReturnValue:
-        """Show above the list why a change was rejected."""
-        return self._page(self._form(formdata=None), problem=str(error))
+    def _render_rejection(self, error: InvalidError) -> ResponseReturnValue:
+        """Show the reason for a rejected change above the list."""
+        return self._render_page(self._build_form(formdata=None), problem=str(error))
 
-    def _page(
+    def _render_page(
         self, form: MemberForm, *, problem: str = "", share_form: ShareForm | None = None
     ) -> ResponseReturnValue:
         search = get_search_text(get_list_query(*_LIST_PARAMETERS), "search")
-        part, invitations = get_requested_part(order_by="role"), self._invitations()
-        found = self._found(search, part)
+        part, invitations = get_requested_part(order_by="role"), self._list_invitations()
+        found = self._fetch_members(search, part)
         page = render_template(
             "members/index.html",
             holder=self.holder,
@@ -161,7 +161,7 @@ class MemberPages:
             invitations=invitations.items,
             invitation_total=invitations.total,
             form=form,
-            shares=self._shares(),
+            shares=self._list_shares(),
             share_form=share_form or self._build_share_form(formdata=None),
             problem=problem,
         )
@@ -172,14 +172,14 @@ class MemberPages:
         """Project of the pages that exist only for projects."""
         return cast("ProjectView", self.holder)
 
-    def _shares(self) -> Sequence[SharedGroup]:
+    def _list_shares(self) -> Sequence[SharedGroup]:
         """Return the groups that the project is shared with."""
         if self.namespace.project_id is None:
             return ()
         ids = [self.namespace.project_id]
         return find_shared_groups(ids, now().date(), session=db.session()).get(ids[0], ())
 
-    def _found(self, search: str, part: PageRequest) -> PageResult[MemberView]:
+    def _fetch_members(self, search: str, part: PageRequest) -> PageResult[MemberView]:
         return list_members(
             self.namespace,
             MemberFilter(search=search),
@@ -189,7 +189,7 @@ class MemberPages:
             today=now().date(),
         )
 
-    def _invitations(self) -> ListPage[Invitation]:
+    def _list_invitations(self) -> ListPage[Invitation]:
         """Return the first pending invitations if the user may change them."""
         if not self.holder.can_maintain:
             return ListPage(items=(), total=0)
@@ -197,7 +197,7 @@ class MemberPages:
         return list_invitations(unit_of_work(), self.holder, first)
 
     def _redirect_to_list(self, **more: str) -> ResponseReturnValue:
-        """Redirect to the same part of the list, and to a row of it."""
+        """Redirect to the same part of the list, and to a row in it."""
         part = {name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)}
         return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 

@@ -1,4 +1,4 @@
-"""Settings of groups and projects: name, path, transfer and deletion."""
+"""Settings pages for groups and projects: name, path, transfer and deletion."""
 
 from typing import Any
 
@@ -21,22 +21,22 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 
-#: Maximum number of groups in the choice list. Any other group can be entered.
+#: Maximum number of groups in the selection list. Users can enter any other group.
 _MAX_GROUPS = 200
 _MAX_FORMER_PATHS = 100
 _SETTINGS = (
     *("name", "description"),
     *("require_two_factor_authentication", "two_factor_grace_period"),
 )
-#: Errors of entered values that are shown in the form.
+#: Errors that the form shows for entered values.
 _SHOWN_ERRORS = (InvalidError, NotFoundError, ConflictError, ForbiddenError)
 
 
 class NamespacePages:
-    """The views that the settings pages of groups and projects share."""
+    """The views shared by the settings pages of groups and projects."""
 
     def __init__(self, holder: ProjectOrGroup) -> None:
-        """Store the group or project as the user sees it."""
+        """Store the user's view of the group or project."""
         self.holder = holder
         self.namespace = holder.namespace
         self.word = self.namespace.resource_type
@@ -45,7 +45,7 @@ class NamespacePages:
         self.settings = "group_settings.general" if holder.is_group else "projects.general"
 
     def rename(self) -> ResponseReturnValue:
-        """Show the current and former paths, and change the last segment of the path."""
+        """Show the current and previous paths, and change the last segment of the path."""
         form = PathForm(path=self.namespace.path.rpartition("/")[2])
         if not form.validate_on_submit():
             return self._render_rename_page(form)
@@ -59,7 +59,7 @@ class NamespacePages:
         return self._redirect_to_settings(path, f"Path changed to {path}. Old URLs keep working.")
 
     def release(self, former_id: int) -> ResponseReturnValue:
-        """Release a former path for other groups and projects."""
+        """Release a previous path for use by other groups and projects."""
         try:
             path = project_actions.release_path(unit_of_work(), self.holder, former_id)
         except _SHOWN_ERRORS as error:
@@ -69,7 +69,7 @@ class NamespacePages:
         return self._redirect_to_settings(self.namespace.path, words)
 
     def transfer(self) -> ResponseReturnValue:
-        """Choose a target group, explain the effects of a transfer, and carry it out."""
+        """Choose a target group, show the effects of a transfer, and perform the transfer."""
         if "to" not in request.values:
             return self._render_transfer_page(TransferForm(formdata=None))
         form = TransferForm() if request.method == "POST" else TransferForm(formdata=request.args)
@@ -90,11 +90,11 @@ class NamespacePages:
         return self._redirect_to_settings(path, f"The {self.word} was transferred to {path}.")
 
     def delete(self) -> ResponseReturnValue:
-        """Show what is deleted as well, and delete the group or project."""
+        """Show the contents that will be deleted, and delete the group or project."""
         form = ConfirmationForm()
         if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
             contents = count_contents(self.namespace, session=db.session())
-            return self._page("delete", form, contents=contents)
+            return self._render_page("delete", form, contents=contents)
         if isinstance(self.holder, GroupView):
             group_actions.delete_group(unit_of_work(), self.holder)
         else:
@@ -113,7 +113,7 @@ class NamespacePages:
         return made.path_with_namespace
 
     def _transfer_to_group(self, target: str | None) -> str:
-        """Transfer the group or project into a group or to the top level, and return its path."""
+        """Transfer the group or project to a group or to the top level, and return the new path."""
         if isinstance(self.holder, GroupView):
             above = (
                 get_group(target, get_request_viewer(), session=db.session()) if target else None
@@ -127,7 +127,7 @@ class NamespacePages:
 
     def _render_rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
         former = project_actions.show_former_paths(unit_of_work(), self.holder)[:_MAX_FORMER_PATHS]
-        return self._page("rename", form, former_paths=former, problem=problem)
+        return self._render_page("rename", form, former_paths=former, problem=problem)
 
     def _render_transfer_page(
         self, form: TransferForm, *, target: str | None = None, is_chosen: bool = False
@@ -141,9 +141,11 @@ class NamespacePages:
             explained = explain_transfer(
                 self.namespace, target, get_request_viewer(), session=session
             )
-        return self._page("transfer", form, groups=groups, target=target, explained=explained)
+        return self._render_page(
+            "transfer", form, groups=groups, target=target, explained=explained
+        )
 
-    def _page(
+    def _render_page(
         self, name: str, form: Form, *, problem: str = "", **context: Any
     ) -> ResponseReturnValue:
         page = render_template(
@@ -152,35 +154,35 @@ class NamespacePages:
             namespace=self.namespace,
             word=self.word,
             blueprint=self.blueprint,
-            where=self._where(self.namespace.path),
-            settings_url=url_for(self.settings, **self._where(self.namespace.path)),
+            where=self._build_url_variables(self.namespace.path),
+            settings_url=url_for(self.settings, **self._build_url_variables(self.namespace.path)),
             form=form,
             problem=problem,
             **context,
         )
         return page, 422 if form.errors or problem else 200
 
-    def _where(self, path: str) -> dict[str, Any]:
+    def _build_url_variables(self, path: str) -> dict[str, Any]:
         """Return the URL variables for a path."""
         return {f"{self.word}_path": path}
 
     def _redirect_to_settings(self, path: str, words: str) -> ResponseReturnValue:
         flash(words)
-        return redirect(url_for(self.settings, **self._where(path)))
+        return redirect(url_for(self.settings, **self._build_url_variables(path)))
 
 
 def rename(**holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Change the path."""
+    """Change the path of a group or project."""
     return NamespacePages(*holder.values()).rename()
 
 
 def release(former_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Release a former path."""
+    """Release a previous path of a group or project."""
     return NamespacePages(*holder.values()).release(former_id)
 
 
 def transfer(**holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Transfer the project or group into another group; groups also to the top level."""
+    """Transfer a project or group to another group, or a group to the top level."""
     return NamespacePages(*holder.values()).transfer()
 
 
@@ -190,7 +192,7 @@ def delete(**holder: ProjectOrGroup) -> ResponseReturnValue:
 
 
 def _add_namespace_pages(blueprint: PageBlueprint, noun: str) -> None:
-    """Add these pages to a blueprint, with the permissions of `groups` or `projects`."""
+    """Add the pages to a blueprint, with the permissions of `groups` or `projects`."""
     for url, view, action in (
         ("/path", rename, f"{noun}.change"),
         ("/transfer", transfer, f"{noun}.transfer"),

@@ -95,7 +95,7 @@ def _is_page_url(path: str) -> bool:
 
 projects = PageBlueprint("projects", __name__)
 _MAX_ALERTS = 10
-#: Maximum number of groups in the choice list. A group's page links to a form with that group.
+#: Maximum number of groups in the selection list. A link on a group's page selects any group.
 _MAX_GROUPS = 200
 
 
@@ -119,7 +119,7 @@ def new() -> ResponseReturnValue:
 
 
 def _build_new_project(form: ProjectForm) -> NewProject:
-    """Return the project that the form describes, in a group or in the user's own namespace."""
+    """Return the project in the form, in a group or in the user's own namespace."""
     group, path = None, form.group.data
     if path != get_current_user().username:
         group = get_group(path, get_request_viewer(), session=db.session()).id
@@ -152,8 +152,8 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         if page := redirect_legacy_url(full_path, sees_project=_can_see_project):
             return page
         # An anonymous visitor may be a member, and redirecting to the sign-in page does not reveal
-        # which paths exist. The URL of a receiver may contain a key, which the sign-in page must
-        # not get.
+        # which paths exist. The URL of a receiver may contain a key, which must not be passed to
+        # the sign-in page.
         is_page = is_valid_path(full_path) and not is_read_of_receiver()
         if current_user.is_authenticated or not is_page:
             raise
@@ -195,7 +195,7 @@ def _render_project(project: ProjectView) -> ResponseReturnValue:
 
 
 def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
-    """Return the alert variables of the overview for users who may see alerts."""
+    """Return the template variables about alerts for users who may see alerts."""
     if not project.shows_alerts:
         return {"open_alerts": (), "counts": {}, "on_call": ()}
     session = db.session()

@@ -1,4 +1,4 @@
-"""Access token pages of projects and groups."""
+"""Access token pages for projects and groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -87,7 +87,7 @@ def new(**holder: ProjectOrGroup) -> ResponseReturnValue:
 @resource_tokens.post(f"{_GROUP_PATH}/<int:token_id>/rotate", endpoint="group_rotate")
 @permission_required("resource_tokens.renew")
 def rotate(token_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Replace a token with a new one."""
+    """Replace a token with a new token."""
     return _build_pages(**holder).rotate(token_id)
 
 

@@ -303,7 +303,7 @@ class SshKeyQuery(OffsetQuery, GitLabQuery):
 
 
 class CurrentUser(Resource):
-    """The user of a token (`Profile.convert_to_json_value` in `domain/accounts/profiles.py`)."""
+    """The user that a token belongs to."""
 
     id: int
     username: str

@@ -46,7 +46,7 @@ class Delivery(Resource):
     id: int
     received_at: Time
     outcome: Annotated[DeliveryOutcome, BeforeValidator(get_delivery_outcome)] = Field(
-        validation_alias="status_code"
+        validation_alias="status_code", description="`refused` means that it was rejected."
     )
     status_code: int
     reason: str | None = Field(description="Reason why the delivery was rejected.")

@@ -69,7 +69,7 @@ def format_kind_title(kind: str) -> str:
     """Return the title of a kind: `token.revoked` becomes `Token revoked`."""
     if title := _TITLES.get(kind):
         return title
-    return kind.replace(".", " ").replace("_", " ").capitalize()
+    return kind.replace(".", " ").replace("_", " ").capitalize().replace(" url ", " URL ")
 
 
 #: All stored kinds with their titles, in alphabetical order.

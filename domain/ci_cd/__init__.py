@@ -1,1 +1,1 @@
-"""Reports of external CI for a project: deployments, commit statuses and releases."""
+"""Reports that external CI sends for a project: deployments, commit statuses and releases."""

@@ -9,7 +9,8 @@ from domain.ci_cd.types import CommitState
 from models import CommitStatus
 
 _UNSUCCESSFUL_STATES = frozenset({"failed", "canceled"})
-#: Sets of job states with the resulting state. The first set that contains all states is used.
+#: Sets of job states, each with the resulting state. The first set that contains the states of all
+#: jobs is used.
 _STATE_PRECEDENCE: tuple[tuple[frozenset[str], CommitState], ...] = (
     (frozenset({"skipped"}), "skipped"),
     (frozenset({"success", "skipped"}), "success"),
@@ -19,7 +20,7 @@ _STATE_PRECEDENCE: tuple[tuple[frozenset[str], CommitState], ...] = (
 
 
 def find_combined_status(sha: str, *, project_id: int, session: Session) -> CommitState | None:
-    """Return the state of a commit, or None if no job reported a status."""
+    """Return the combined state of a commit, or None if no job reported a status."""
     rows = session.execute(
         select(CommitStatus.status, CommitStatus.allow_failure)
         .where(CommitStatus.project_id == project_id, CommitStatus.sha == sha)

@@ -1,4 +1,4 @@
-"""Actions on deployments: commits that were deployed to environments, with the results."""
+"""Actions on deployments, which record the commits that were deployed to environments."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,13 +33,13 @@ from models import Deployment as DeploymentRow
 from models import Environment as EnvironmentRow
 from models import Project
 
-#: Maximum number of deployments that are shown near an alert.
+#: Maximum number of deployments shown for the time around an alert.
 MAX_NEARBY_DEPLOYMENTS = 100
 _FINAL_STATES = frozenset({"success", "failed", "canceled"})
 _SORT_COLUMNS = {
     "id": DeploymentRow.id,
     "iid": DeploymentRow.iid,
-    "created_at": DeploymentRow.id,  # The same order as by id.
+    "created_at": DeploymentRow.id,  # Ids increase with the creation time.
     "updated_at": DeploymentRow.updated_at,
     "finished_at": DeploymentRow.finished_at,
     "ref": DeploymentRow.ref,
@@ -64,7 +64,7 @@ def list_deployments(
         .where(DeploymentRow.project_id == project.id, *_build_conditions(project, query))
     )
     found = fetch_list_page(statement, _SORT_COLUMNS, query.part, session=work.session)
-    # A row of keyset pagination has an additional column.
+    # Keyset pagination adds a column to each row.
     items = _build_deployments(
         work, [(row[0], build_environment_view(row[1])) for row in found.items]
     )
@@ -85,7 +85,7 @@ def show_deployment(work: UnitOfWork, project: ProjectView, deployment_id: int) 
 def create_deployment(work: UnitOfWork, project: ProjectView, new: NewDeployment) -> Deployment:
     """Report a deployment.
 
-    Its environment is created if it is new.
+    The environment is created if it does not exist.
     """
     iid = _allocate_iid(project.id, session=work.session)
     environment = _get_or_create_environment(work, project, new.environment)
@@ -113,9 +113,10 @@ def change_deployment(
 ) -> Deployment:
     """Change the status of a deployment.
 
-    The current status is accepted without a change.
+    Setting the current status again has no effect.
 
-    Raise NotFoundError if it does not exist. Raise InvalidError for a deployment that has ended.
+    Raise NotFoundError if the deployment does not exist. Raise InvalidError if it has already
+    ended.
     """
     row, status = _lock_deployment(work, project, deployment_id), change.status
     if row.status != status:
@@ -174,7 +175,7 @@ def find_deployments_between(
 def find_latest_deployments(
     work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, most: int
 ) -> Sequence[Deployment]:
-    """Return the latest deployments of an environment, newest first, at most `most`."""
+    """Return at most `most` deployments of an environment, newest first."""
     rows = work.session.scalars(
         select(DeploymentRow)
         .where(
@@ -215,7 +216,7 @@ def _build_conditions(
         named = select(EnvironmentRow.id).where(
             EnvironmentRow.project_id == project.id, EnvironmentRow.name == query.environment
         )
-        # A single value, so that the index on deployments is used instead of a join.
+        # A scalar subquery makes the database use the index on deployments instead of a join.
         found.append(DeploymentRow.environment_id == named.scalar_subquery())
     if query.status:
         found.append(DeploymentRow.status == query.status)
@@ -234,12 +235,12 @@ def _lock_deployment(work: UnitOfWork, project: ProjectView, deployment_id: int)
 
 
 def _allocate_iid(project_id: int, *, session: Session) -> int:
-    """Return a number that no deployment of the project ever had.
+    """Return a number that no deployment of the project has ever had.
 
-    The update of the project takes a lock that does not block inserts of alerts, which refer to the
+    Updating the project takes a lock that does not block inserts of alerts, which reference the
     project.
     """
-    # The previous release does not update the counter, so its deployments are found in the table.
+    # The previous release does not update the counter, so the table is checked for higher numbers.
     of_project = select(func.max(DeploymentRow.iid)).where(DeploymentRow.project_id == project_id)
     stored = func.coalesce(of_project.scalar_subquery(), 0)
     last = case((stored > Project.last_deployment_iid, stored), else_=Project.last_deployment_iid)
@@ -254,7 +255,7 @@ def _allocate_iid(project_id: int, *, session: Session) -> int:
 def _get_or_create_environment(
     work: UnitOfWork, project: ProjectView, name: str
 ) -> EnvironmentView:
-    """Return the environment of a deployment, created or made available again if needed."""
+    """Return the environment of a deployment, and create or restart it if needed."""
     try:
         found = get_environment(project.id, name, session=work.session)
     except NotFoundError:

@@ -27,7 +27,7 @@ from domain.projects.views import ProjectView
 from models import Alert
 from models import Environment as EnvironmentRow
 
-#: Maximum number of alerts of each status that are counted, newest first.
+#: Maximum number of alerts counted for each status. Older alerts are not counted.
 _MAX_ALERTS_PER_STATUS = 500
 
 
@@ -91,8 +91,8 @@ def delete_environment(work: UnitOfWork, project: ProjectView, environment_id: i
 
     The response contains the deleted environment. Its alerts are kept with its name.
 
-    Raise NotFoundError if it does not exist. Raise ConflictError if it has open alerts, which would
-    be missing from its page.
+    Raise NotFoundError if it does not exist. Raise ConflictError if it has open alerts, because
+    users could no longer find them on its page.
     """
     found = get_environment_by_id(project.id, environment_id, session=work.session)
     if found.open_alerts:
@@ -122,11 +122,11 @@ class StartedAlert:
 
 @dataclass(kw_only=True)
 class DeploymentWithAlerts:
-    """A deployment, and the alerts that started before the next one."""
+    """A deployment, and the alerts that started between it and the next deployment."""
 
     deployment: Deployment
     alerts: int = 0
-    #: True if older alerts were left out of the count.
+    #: True if older alerts were not counted.
     has_more: bool = False
     first_alert: StartedAlert | None = field(default=None)
 
@@ -134,7 +134,7 @@ class DeploymentWithAlerts:
 def find_deployment_history(
     work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, most: int
 ) -> Sequence[DeploymentWithAlerts]:
-    """Return the latest deployments with their alerts, newest first, at most `most`."""
+    """Return at most `most` deployments with their alerts, newest first."""
     deployments = find_latest_deployments(work, project, environment, most=most)
     oldest_first = [DeploymentWithAlerts(deployment=each) for each in reversed(deployments)]
     if not oldest_first:
@@ -149,7 +149,7 @@ def find_deployment_history(
         entry.first_alert = entry.first_alert or alert
     for entry, begin in zip(oldest_first, begins, strict=True):
         if complete_from is not None and begin < complete_from:
-            # The first alert may have been left out.
+            # The first alert may not have been loaded.
             entry.has_more, entry.first_alert = True, None
     return oldest_first[::-1]
 
@@ -157,9 +157,10 @@ def find_deployment_history(
 def _find_alerts_since(
     project_id: int, environment: str, begin: datetime, *, session: Session
 ) -> tuple[list[StartedAlert], datetime | None]:
-    """Return alerts in the order of their starts, and the time since which they are complete.
+    """Return alerts ordered by start time, and the time from which the list is complete.
 
-    The time is None if no alert was left out. Each status uses the same index.
+    The time is None if the list contains all alerts. The queries for all statuses use the same
+    index.
     """
     parts = [
         select(Alert.iid, Alert.title, Alert.started_at, Alert.status)

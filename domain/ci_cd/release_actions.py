@@ -38,19 +38,19 @@ _URL_SCHEMES = frozenset({"http", "https", "ftp"})
 _SORT_COLUMNS = {
     "id": ReleaseRow.id,
     "released_at": ReleaseRow.released_at,
-    "created_at": ReleaseRow.id,  # The same order as by id.
+    "created_at": ReleaseRow.id,  # Ids increase with the creation time.
 }
 
 
 class ReleaseQuery(PagedQuery, GitLabQuery):
-    """The query of a list of releases."""
+    """Query parameters for a list of releases."""
 
     order_by: str = Field(default="released_at", pattern="^(?:id|released_at|created_at)$")
     include_html_description: WithoutEffect = ""
 
 
 class LinkQuery(OffsetQuery, GitLabQuery):
-    """The query of a list of links."""
+    """Query parameters for a list of links."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
@@ -102,7 +102,7 @@ class ReleaseChange(Body):
 
 
 class ReleaseLink(Resource):
-    """A link to a file of a release."""
+    """A link from a release to a file."""
 
     id: int
     name: str
@@ -262,7 +262,7 @@ def delete_link(work: UnitOfWork, project: ProjectView, tag_name: str, link_id: 
 
 
 def _find_changed_fields(change: Body) -> Mapping[str, Any]:
-    """Return the fields that a request changes; null changes nothing."""
+    """Return the fields that a request changes, leaving out null values."""
     return {name: value for name, value in change.given.items() if value is not None}
 
 
@@ -291,8 +291,8 @@ def _get_link_row(work: UnitOfWork, project: ProjectView, tag_name: str, link_id
 def _store_link(work: UnitOfWork, row: LinkRow, values: Mapping[str, Any]) -> ReleaseLink:
     """Store the values of a link.
 
-    Raise InvalidError for an invalid URL. Raise TakenError if the release already has the name or
-    URL.
+    Raise InvalidError for an invalid URL. Raise TakenError if another link of the release has the
+    same name or URL.
     """
     if "url" in values:
         _check_url(values["url"])

@@ -45,8 +45,9 @@ def report_status(
     work: UnitOfWork, project: ProjectView, sha: str, new: NewCommitStatus
 ) -> CommitStatus:
     """Report the status of a commit, or update the status that this job reported before."""
-    # Two concurrent reports of a job must update the same status. SQLite has only one writer. The
-    # lock does not block inserts of alerts, which refer to the project.
+    # Two concurrent reports from a job must update the same status, so the project is locked.
+    # SQLite needs no lock, because it has only one writer. The lock does not block inserts of
+    # alerts, which reference the project.
     one_at_a_time = select(Project.id).where(Project.id == project.id)
     work.session.execute(one_at_a_time.with_for_update(key_share=True))
     key = {"project_id": project.id, "sha": sha, "ref": new.ref, "name": new.job}

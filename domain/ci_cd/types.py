@@ -21,7 +21,7 @@ from domain.core.types.base import (
     WithoutEffect,
 )
 
-#: Maximum number of characters of a text in a report. Release 16.0 introduces a lower limit.
+#: Maximum number of characters in a text field of a report. Release 16.0 introduces a lower limit.
 _MAX_TEXT_LENGTH = 65_536
 DeploymentState = Literal["created", "running", "success", "failed", "canceled", "blocked"]
 CommitState = Literal["pending", "running", "success", "failed", "canceled", "skipped"]
@@ -36,18 +36,18 @@ _LimitedLength = Field(
 
 
 class EnvironmentQuery(OffsetQuery, GitLabQuery):
-    """Filters of a list of environments."""
+    """Filters for a list of environments."""
 
     name: Text = ""
     search: Search = ""
-    #: State of the environments. No environment is ever stopping.
+    #: State of the environments. No environment is ever in the state `stopping`.
     states: Literal["available", "stopping", "stopped"] | None = None
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
     @property
     def matches_nothing(self) -> bool:
-        """Return whether the query asks for a state that no environment has."""
+        """Return whether no environment can match the requested state."""
         return self.states == "stopping"
 
 
@@ -62,7 +62,7 @@ class EnvironmentChange(Body):
     """Changes to an environment."""
 
     external_url: _ExternalUrl = Field(
-        description="External URL of the environment. An empty text removes it."
+        description="External URL of the environment. An empty string removes the URL."
     )
 
 
@@ -83,7 +83,7 @@ class Environment(Resource):
 
 
 class DeploymentQuery(PagedQuery, GitLabQuery):
-    """Filters of a list of deployments."""
+    """Filters for a list of deployments."""
 
     order_by: str = Field(
         default="id", pattern="^(?:id|iid|created_at|updated_at|finished_at|ref)$"
@@ -134,7 +134,7 @@ class Deployment(Resource):
 
 
 class CommitStatusQuery(PagedQuery, GitLabQuery):
-    """Filters of a list of the statuses of a commit."""
+    """Filters for a list of a commit's statuses."""
 
     ref: Text | None = None
     stage: Text | None = None
@@ -142,7 +142,7 @@ class CommitStatusQuery(PagedQuery, GitLabQuery):
     pipeline_id: Id | None = None
     order_by: Literal["id", "pipeline_id"] = "id"
     sort: Literal["asc", "desc"] = "asc"
-    #: Ignored: each job has only its latest status.
+    #: Ignored, because only the latest status of each job is stored.
     all: WithoutEffect = ""
 
 
@@ -190,7 +190,7 @@ class CommitStatus(Resource):
 
 
 class CommitQuery(GitLabQuery):
-    """The query of a commit, with optional details."""
+    """Query parameters for a commit."""
 
     stats: bool = Field(default=True, description="True to include the number of changed lines.")
 

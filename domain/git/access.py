@@ -15,7 +15,7 @@ from domain.releases.version import Release
 
 
 class GitService(StrEnum):
-    """A service that a Git client requests, by the name of Git's program."""
+    """A service that a Git client can request, named after the Git program that provides it."""
 
     #: Service for clones and fetches.
     UPLOAD_PACK = "git-upload-pack"
@@ -23,7 +23,7 @@ class GitService(StrEnum):
     RECEIVE_PACK = "git-receive-pack"
 
 
-#: Scopes of tokens that may use a service. One of them is sufficient.
+#: Token scopes that allow the use of a service. One of them is sufficient.
 ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
     GitService.UPLOAD_PACK: ("api", "read_repository", "write_repository"),
     GitService.RECEIVE_PACK: ("api", "write_repository"),
@@ -32,7 +32,7 @@ ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
 MIN_READ_ROLE = MINIMUM_ROLES[Ability.READ_CODE]
 #: Minimum role that can push to a repository.
 MIN_PUSH_ROLE = Role.DEVELOPER
-#: First release in which downloads of public projects are streamed and no longer stored.
+#: First release that streams the audit events of public downloads without storing them.
 _PUBLIC_STREAMING_RELEASE = Release(17, 0)
 
 
@@ -65,8 +65,8 @@ def can_push(project: ProjectView) -> bool:
 def check_can_push(project: ProjectView) -> None:
     """Check that a viewer who can see the project may push.
 
-    Conditions that make a repository read-only belong here. Raise ForbiddenError if the viewer may
-    not push.
+    This function checks all conditions that make a repository read-only. Raise ForbiddenError if
+    the viewer may not push.
     """
     if project.role is None or project.role < MIN_PUSH_ROLE:
         raise ForbiddenError(f"You need the {MIN_PUSH_ROLE.label} role in {project.path} to push.")
@@ -79,9 +79,9 @@ def get_project_for_git(
 ) -> ProjectView:
     """Return the project if the viewer may use the service.
 
-    Raise CredentialsNeededError for anonymous viewers, except for reads of a public project. This
-    does not reveal whether a project exists. Raise NotFoundError or ForbiddenError for other
-    viewers.
+    Raise CredentialsNeededError for anonymous viewers, except for reads of a public project. The
+    error does not reveal whether the project exists. Raise NotFoundError or ForbiddenError for
+    other viewers.
     """
     if viewer.user_id is None:
         return _get_public_project(path, service, viewer, session=session)
@@ -99,7 +99,7 @@ def check_can_still_push(project: ProjectView, viewer: Viewer, *, session: Sessi
     Raise ForbiddenError or NotFoundError if not.
     """
     present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
-    # An id may be reused after a deletion.
+    # SQLite can reuse the id of a deleted project.
     if (present.id, present.created_at) != (project.id, project.created_at):
         raise NotFoundError(f"{project.path} is now a different project.")
 
@@ -118,9 +118,10 @@ def _get_public_project(
 
 
 def build_download_event(project: ProjectView, *, release: Release) -> Event:
-    """Return the event of a download; `release` is the running release, not a requested one.
+    """Return the audit event of a download; `release` is the running release.
 
-    Before 17.0, the event of every project is `repository_download_operation`, which is stored.
+    Before 17.0, downloads from any project create a `repository_download_operation` event, which is
+    stored.
     """
     is_apart = project.visibility == PUBLIC and release >= _PUBLIC_STREAMING_RELEASE
     kind = EventKind.PUBLIC_REPOSITORY_DOWNLOADED if is_apart else EventKind.REPOSITORY_DOWNLOADED

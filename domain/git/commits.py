@@ -1,4 +1,4 @@
-"""Reads commits of a repository with Git's plumbing commands."""
+"""Reads commits from a repository with Git's plumbing commands."""
 
 import re
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from domain.core.errors import NotFoundError
 from domain.git.program import Git
 
 _MAX_TITLE_LENGTH = 500
-#: Longer messages are cut.
+#: Maximum number of bytes in a commit message. Longer messages are truncated.
 _MAX_MESSAGE_LENGTH = 1024 * 1024
 _FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_HASH = re.compile(r"[0-9a-fA-F]{7,64}")
-#: Characters that no name of a branch or tag has (git check-ref-format); Git reads `^`, `~`, `:`
-#: and `@{` as operators.
+#: Pattern that matches invalid names of branches and tags (git check-ref-format). Git interprets
+#: `^`, `~`, `:` and `@{` as operators.
 _INVALID_REF_NAME_PATTERN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$")
 _MAX_REF_NAME_BYTES = 255
 _LINE_COUNTS_PATTERN = re.compile(rb"(\d+)\t(\d+)\t")
@@ -26,7 +26,7 @@ class Signature:
 
     name: str
     email: str
-    #: None for a time that no calendar has.
+    #: Time of the signature. None if the stored time is out of range.
     at: datetime | None
 
 
@@ -40,7 +40,7 @@ class ChangedLines:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitDetails:
-    """A commit with its message, its parents and the people behind it."""
+    """A commit with its message, parents, author and committer."""
 
     id: str
     parents: tuple[str, ...]
@@ -55,13 +55,13 @@ class CommitDetails:
 
 
 def _decode_name(name: bytes) -> str:
-    """Return a name for people; what is no UTF-8 and no character to print shows U+FFFD."""
+    """Return a displayable name, with U+FFFD for invalid UTF-8 and nonprintable characters."""
     text = name.decode("utf-8", "replace")
     return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 class CommitReader:
-    """The commits of a repository; a repository that does not exist has none."""
+    """Reader of the commits in a repository, which may not exist."""
 
     def __init__(self, git: Git, path: Path) -> None:
         """Store the Git program and the path of the repository."""
@@ -69,10 +69,10 @@ class CommitReader:
         self._path = path
 
     def find_commit(self, revision: str) -> CommitDetails:
-        """Return the commit of a hash, branch or tag.
+        """Return the commit that a hash, branch or tag refers to.
 
-        An abbreviated hash is at least 7 digits long. As in Git, a full hash comes before the name
-        of a tag, a tag before a branch, and both before an abbreviated hash.
+        An abbreviated hash has at least 7 digits. As in Git, full hashes take precedence over tags,
+        tags over branches, and branches over abbreviated hashes.
 
         Raise NotFoundError if the repository has no such commit.
         """
@@ -93,7 +93,7 @@ class CommitReader:
         return _parse_commit(output)
 
     def count_changed_lines(self, commit: CommitDetails) -> ChangedLines:
-        """Return how many lines a commit changes; binary files have none."""
+        """Return the numbers of lines that a commit changes; binary files count as zero."""
         output = self._git.run(
             self._path,
             "show",
@@ -115,7 +115,7 @@ class CommitReader:
         )
 
     def _find_hash(self, revision: str) -> bytes:
-        """Return the hash of the commit that a revision names; empty if there is none."""
+        """Return the hash of the commit that a revision names, or empty bytes."""
         names = [f"refs/tags/{revision}", f"refs/heads/{revision}"]
         if _FULL_HASH.fullmatch(revision):
             candidates = [revision]
@@ -162,13 +162,13 @@ def _parse_commit(record: bytes) -> CommitDetails:
         parents=tuple(parents.decode().split()),
         author=author,
         committer=committer,
-        # Git ends its output with a line break of its own.
+        # Git adds a line break to the end of its output.
         message=message.removesuffix(b"\n")[:_MAX_MESSAGE_LENGTH].decode("utf-8", "replace"),
     )
 
 
 def _parse_timestamp(seconds: bytes) -> datetime | None:
-    """Return a time; None for one that no calendar has."""
+    """Return the time of a timestamp, or None if it is out of range."""
     try:
         return datetime.fromtimestamp(int(seconds), tz=UTC)
     except (ValueError, OverflowError, OSError):

@@ -32,8 +32,8 @@ class InvalidGitBodyError(DomainError):
 
 
 class UnsupportedGitEncodingError(DomainError):
-    """The content encoding of a body is not one that Git's clients use."""
+    """The content encoding of a request body is not supported."""
 
 
 class GitBodyTooLargeError(DomainError):
-    """The declared size of a push or the body of a request exceeds the limit."""
+    """The declared size of a push, or the size of a request body, exceeds the limit."""

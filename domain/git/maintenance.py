@@ -25,17 +25,18 @@ from domain.git.storage import (
 from models import Project
 
 MANIFEST_FILE = "repositories.json"
-#: Permissions of the files of a backup.
+#: Permissions of backup files.
 _PRIVATE_FILE_MODE = 0o600
 #: Timeout for one repository in seconds. Packing and checking read the whole repository.
 _REPOSITORY_TIMEOUT_SECONDS = 6 * 3600.0
-#: Options with the numbers of loose objects and packs that trigger repacking.
+#: Git options with the numbers of loose objects and packs that trigger repacking.
 _REPACK_OPTIONS = ("-c", "gc.auto=2000", "-c", "gc.autoPackLimit=20")
-#: Number of packed objects above which a bitmap is written. Without one, a clone takes some 300
-#: bytes of memory per object.
+#: Number of packed objects above which a bitmap is written. Without a bitmap, a clone takes about
+#: 300 bytes of memory per object.
 _MIN_OBJECTS_FOR_BITMAP = 20_000
 _PACKED_COUNT_PATTERN = re.compile(rb"^in-pack: (\d+)$", re.MULTILINE)
-#: Options for restoring. A backup is a local file whose objects were checked when they were pushed.
+#: Git options for restoring backups. A backup is a local file with objects that were checked when
+#: they were pushed.
 _RESTORE_OPTIONS = (
     *("-c", "protocol.file.allow=always"),
     *("-c", "transfer.fsckObjects=false", "-c", "fetch.fsckObjects=false"),
@@ -52,7 +53,7 @@ class ProjectRepository:
 
     @property
     def exists(self) -> bool:
-        """Return whether the repository was ever used."""
+        """Return whether the repository has been created."""
         return self.path.exists()
 
 
@@ -72,7 +73,7 @@ def list_repositories(root: Path, *, session: Session) -> tuple[ProjectRepositor
 def pack_pushed_repositories(git: Git) -> int:
     """Pack the repositories that received a push since the last run; return their number.
 
-    Of several hosts that share a directory, only one packs each repository.
+    If several hosts share a directory, each repository is packed by only one of them.
     """
     packed = 0
     for path in list_repository_paths(git.root):
@@ -92,7 +93,7 @@ def pack_pushed_repositories(git: Git) -> int:
 
 
 def _write_bitmap(git: Git, path: Path) -> None:
-    """Write a bitmap of the objects of each branch, unless the latest one covers all packs.
+    """Write a bitmap of the objects in each branch, unless the latest bitmap covers all packs.
 
     A clone then reads the bitmap instead of the whole history (gitformat-bitmap). The packs are not
     changed. This requires Git 2.34. Raise GitFailedError if it fails.
@@ -113,7 +114,7 @@ def _write_bitmap(git: Git, path: Path) -> None:
 
 
 def _find_newest_mtime(directory: Path, pattern: str) -> int:
-    """Return the latest modification time of matching files in nanoseconds, or 0 without any."""
+    """Return the latest modification time of matching files in nanoseconds, or 0 without files."""
     return max((file.stat().st_mtime_ns for file in directory.glob(pattern)), default=0)
 
 
@@ -126,7 +127,7 @@ def _claim_repository(path: Path) -> bool:
 
 
 def find_repository_problem(git: Git, kept: ProjectRepository) -> str | None:
-    """Check every object of a repository; return the problem, or None."""
+    """Check every object in a repository, and return the problem, if any."""
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
     child = git.open(kept.path, "fsck", *options, seconds=_REPOSITORY_TIMEOUT_SECONDS)
     try:
@@ -205,10 +206,10 @@ def _back_up_repository(git: Git, kept: ProjectRepository, directory: Path) -> d
 def restore_repositories(
     git: Git, kept: Iterable[ProjectRepository], directory: Path
 ) -> dict[str, list[str]]:
-    """Restore the repositories of a backup by the paths of their projects.
+    """Restore the repositories in a backup to the projects with the same paths.
 
-    Return the paths under `restored`, `kept` (the repository already has branches) and `missing`
-    (there is no such project). Raise InvalidError for a directory without a backup.
+    Return project paths under `restored`, `kept` (the repository already has branches) and
+    `missing` (there is no such project). Raise InvalidError for a directory without a backup.
     """
     by_path = {each.project_path: each for each in kept}
     outcome: dict[str, list[str]] = {"restored": [], "kept": [], "missing": []}

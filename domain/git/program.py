@@ -25,11 +25,11 @@ _COMMAND_TIMEOUT_SECONDS = 15.0
 _CHECK_TIMEOUT_SECONDS = 3.0
 #: Number of seconds for which the result of a check is cached.
 _CHECK_CACHE_SECONDS = 30.0
-#: Niceness that gives precedence to requests for tokens and alerts.
+#: Niceness of Git processes, which gives precedence to token and alert requests.
 _NICENESS = 5
 #: Directory of the hook that Git calls before a push changes a branch (githooks).
 _HOOKS_DIRECTORY = Path(__file__).with_name("hooks")
-#: Configuration of a push. Other commands run no hooks.
+#: Configuration for pushes. Other commands run no hooks.
 PUSH_CONFIGURATION = (("core.hooksPath", str(_HOOKS_DIRECTORY)),)
 _VERSION_PATTERN = re.compile(rb"git version (\d+)\.(\d+)")
 
@@ -38,9 +38,9 @@ GIT_CONFIGURATION: tuple[tuple[str, str], ...] = (
     ("core.fsmonitor", "false"),
     ("core.attributesFile", "/dev/null"),
     ("core.excludesFile", "/dev/null"),
-    # Pushed data survives a power failure.
+    # Write pushed data to disk, so that it survives a power failure.
     ("core.fsync", "committed,reference"),
-    # Large files are streamed, and several Git processes fit into the memory of a small host.
+    # Stream large files, so that several Git processes fit into the memory of a small host.
     ("core.bigFileThreshold", "16m"),
     ("core.packedGitLimit", "256m"),
     ("core.packedGitWindowSize", "16m"),
@@ -52,15 +52,15 @@ GIT_CONFIGURATION: tuple[tuple[str, str], ...] = (
     ("gc.autoDetach", "false"),
     ("maintenance.auto", "false"),
     ("repack.writeBitmaps", "true"),
-    # Git processes cannot reach anything but their repository.
+    # Prevent Git processes from accessing anything except their repository.
     ("protocol.allow", "never"),
     ("transfer.fsckObjects", "true"),
     ("http.getanyfile", "false"),
     ("uploadpack.allowFilter", "true"),
-    # A partial clone requests objects by name, in version 0 of the protocol as well.
+    # Allow partial clones, which request objects by hash, in protocol version 0 as well.
     ("uploadpack.allowAnySHA1InWant", "true"),
     ("receive.fsckObjects", "true"),
-    # Harmless flaws of old histories, which could otherwise not be pushed at all.
+    # Accept harmless flaws in old histories, which could otherwise not be pushed.
     ("receive.fsck.badTimezone", "ignore"),
     ("receive.fsck.missingSpaceBeforeDate", "ignore"),
     ("receive.fsck.zeroPaddedFilemode", "ignore"),
@@ -81,7 +81,7 @@ class Git:
     def environment(
         self, repository: Path, *, configuration: Iterable[tuple[str, str]] = ()
     ) -> dict[str, str]:
-        """Return the environment of a Git process, with additional configuration."""
+        """Return the environment variables of a Git process, with additional configuration."""
         configured = [*GIT_CONFIGURATION, ("safe.directory", str(repository)), *configuration]
         given = {
             "PATH": os.pathsep.join(os.get_exec_path()),
@@ -138,8 +138,9 @@ class Git:
     ) -> bytes:
         """Run a command in a repository and return its output.
 
-        `seconds` is the timeout of the command, and `accepted` contains the exit statuses of a
-        success. Raise GitFailedError for other statuses, and GitTimeoutError after the timeout.
+        `seconds` is the timeout of the command, and `accepted` contains the exit statuses that
+        indicate success. Raise GitFailedError for other statuses, and GitTimeoutError after the
+        timeout.
         """
         child = self.open(repository, *arguments, seconds=seconds)
         deadline, output = monotonic() + seconds, bytearray()
@@ -184,21 +185,21 @@ class Git:
             try:
                 found = _find_problem(self)
             except GitTimeoutError:
-                # The host is busy, which does not mean that Git is missing. Keep the previous
+                # A timeout means that the host is busy, not that Git is missing. Keep the previous
                 # result.
                 return found
             _cached_problems[self.program] = (monotonic(), found)
         return found
 
 
-#: Cached results of checks, with their times, by program.
+#: Cached check results with the times of the checks, by program.
 _cached_problems: dict[str, tuple[float, str | None]] = {}
 
 
 def _find_problem(git: Git) -> str | None:
-    """Return the problem with a program: `missing`, `too old` or an incomplete installation.
+    """Return the problem with a Git program: `missing`, `too old` or an incomplete installation.
 
-    Raise GitTimeoutError if it does not respond in time.
+    Raise GitTimeoutError if the program does not respond in time.
     """
     try:
         version = _VERSION_PATTERN.match(

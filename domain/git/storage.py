@@ -1,8 +1,8 @@
 """Locations of repositories, and their creation and removal.
 
-The path of a repository depends only on constants of its project, so that renaming moves nothing.
-It includes the time of creation, because SQLite can reuse the id of the last deleted project. A new
-project must not find the files of the deleted one.
+The path of a repository contains only constant properties of its project, so renaming a project
+moves no files. The path includes the project's creation time, because SQLite can reuse the id of
+the last deleted project. The new project must not find the files of the deleted project.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from domain.core.randomness import random_hex
 from domain.git.errors import DiskNearlyFullError, GitFailedError
 from domain.git.program import DEFAULT_BRANCH, Git
 
-#: File that a push creates in a repository, for the next maintenance.
+#: Name of the file that marks a repository for maintenance after a push.
 PUSH_MARKER_FILE = "gatebell-pushed"
 _NEW_SUFFIX, _REMOVED_SUFFIX = ".new", ".removed"
 
@@ -30,7 +30,7 @@ def get_repository_path(root: Path, project_id: int, created_at: datetime) -> Pa
 
 
 def ensure_repository(git: Git, path: Path) -> None:
-    """Create an empty repository unless it exists; of concurrent calls, one creates it."""
+    """Create an empty repository unless it exists; concurrent calls create it only once."""
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def ensure_repository(git: Git, path: Path) -> None:
 
 
 def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool:
-    """Delete the repository of a deleted project; return whether there was one.
+    """Delete the repository of a deleted project; return whether it existed.
 
     Call this after the deletion is committed. Running transfers lose their files and fail.
     """
@@ -118,7 +118,7 @@ def read_default_branch(path: Path) -> bytes:
 
 
 def has_repository_branches(path: Path) -> bool:
-    """Return whether anything was pushed to a repository, which may not exist."""
+    """Return whether a repository, which may not exist, has any branches."""
     branches = path / "refs" / "heads"
     return (path / "packed-refs").exists() or next(branches.glob("*"), None) is not None
 

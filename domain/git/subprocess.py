@@ -15,9 +15,9 @@ from fcntl import F_DUPFD_CLOEXEC, fcntl
 from tempfile import TemporaryFile
 from time import monotonic, sleep
 
-#: Maximum number of bytes of one read: the capacity of a pipe on Linux.
+#: Maximum number of bytes in one read, which is the capacity of a pipe on Linux.
 MAX_READ_BYTES = 65_536
-#: Maximum number of bytes of error output that are kept.
+#: Maximum number of bytes stored from the error output.
 _MAX_ERROR_BYTES = 2_000
 #: Number of seconds between SIGTERM, after which Git removes its temporary files, and SIGKILL.
 _TERMINATION_GRACE_SECONDS = 2.0
@@ -70,7 +70,7 @@ class ChildProcess:
                 ),
                 setpgroup=0,
                 setsigmask=(),
-                # Python ignores this signal, and a child would inherit that.
+                # Python ignores this signal, and child processes would inherit this setting.
                 setsigdef=(signal.SIGPIPE,),
             )
         except OSError:
@@ -85,15 +85,15 @@ class ChildProcess:
         self._is_fed = False
 
     def read(self, size: int = MAX_READ_BYTES) -> bytes:
-        """Return up to `size` bytes of output, or an empty value at its end."""
+        """Return up to `size` bytes of output, or empty bytes at the end of the output."""
         self._wait(self._stdout, select.POLLIN)
         return os.read(self._stdout, size)
 
     def write(self, piece: bytes) -> bytes:
         """Write data, and return the output that the program wrote in the meantime.
 
-        If the program no longer reads its input, the rest is discarded: its exit status and output
-        contain the reason.
+        If the program no longer reads its input, the rest of the data is discarded. The program's
+        exit status and output contain the reason.
         """
         rest, written = memoryview(piece), bytearray()
         while rest and not self._is_fed:
@@ -135,14 +135,14 @@ class ChildProcess:
         return self.status
 
     def errors(self) -> str:
-        """Return the last part of the error output; it can be called only once."""
+        """Return the last part of the error output; call this method only once."""
         with self._errors as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _MAX_ERROR_BYTES))
             return file.read().decode(errors="replace").strip()
 
     def _collect(self, written: bytearray) -> bool:
-        """Append output of the program; return False at its end."""
+        """Append output of the program to `written`; return False at the end of the output."""
         piece = os.read(self._stdout, MAX_READ_BYTES)
         written += piece
         return bool(piece)
@@ -190,7 +190,7 @@ class ChildProcess:
         self._questions.close()
 
     def _reap(self, seconds: float) -> int | None:
-        """Return the exit status once there is one, or None after the timeout."""
+        """Return the exit status when the process ends, or None after the timeout."""
         deadline = monotonic() + seconds
         while True:
             try:
@@ -205,11 +205,11 @@ class ChildProcess:
 
 
 class _QuestionAndAnswerPipes:
-    """Two pipes: one for questions of a program, one for the answers."""
+    """A pipe for a program's questions, and a pipe for the answers."""
 
     def __init__(self, answer: AnswerFunction | None) -> None:
         self._answer = answer
-        #: Events to wait for by descriptor. Empty if no questions are possible.
+        #: Events to wait for, by descriptor. Empty if the program cannot ask questions.
         self.wanted: dict[int, int] = {}
         self._ours: tuple[int, ...] = ()
         #: The program's ends of the pipes.
@@ -218,8 +218,8 @@ class _QuestionAndAnswerPipes:
             return
         asked, asks = os.pipe()
         is_answered, answers = os.pipe()
-        # Use higher numbers than the program's descriptors, so that none is overwritten before it
-        # is copied.
+        # Use higher numbers than the program's descriptors, so that no descriptor is overwritten
+        # before it is copied.
         self.of_program = tuple(fcntl(each, F_DUPFD_CLOEXEC, 10) for each in (asks, is_answered))
         _close_descriptors(asks, is_answered)
         self._ours, self.wanted = (asked, answers), {asked: select.POLLIN}
@@ -241,7 +241,7 @@ class _QuestionAndAnswerPipes:
             os.write(answers, f"{self._answer()}\n".encode())
 
     def close(self) -> None:
-        """Close this side of the pipes, so that a program that waits for an answer gets none."""
+        """Close this side of the pipes, so that the program stops waiting for an answer."""
         _close_descriptors(*self._ours)
         self._ours, self.wanted = (), {}
 

@@ -15,6 +15,7 @@ from domain.core.errors import InvalidError, NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_uuid
+from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import ListPage, PagedQuery
 from domain.heartbeats.evaluation import (
     build_heartbeat_facts,
@@ -357,6 +358,8 @@ def _build_changed_schedule(
         present["cron"] = None
     parts = HeartbeatSchedule.__dataclass_fields__.keys() & wanted.keys()
     values = present | {name: wanted[name] for name in parts}
+    if "time_zone" in wanted:
+        values["time_zone"] = normalize_zone_name(wanted["time_zone"])
     return HeartbeatSchedule(**{**values, "cron": values["cron"] or None})
 
 

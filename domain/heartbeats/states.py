@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
 from domain.core.durations import format_duration
 from domain.core.errors import InvalidError
 from domain.core.hosts import UnreachablePeriod
+from domain.core.time_zones import get_zone
 
 MIN_INTERVAL = timedelta(seconds=1)
 #: Maximum length of an interval or a grace time.
@@ -50,7 +49,6 @@ class HeartbeatSchedule:
             "grace",
             "The grace time must be a whole number of seconds from 0 s",
         )
-        _check_time_zone(self.time_zone)
         if self.every is not None:
             _check_duration(
                 self.every,
@@ -90,17 +88,6 @@ def _check_duration(length: timedelta, least: timedelta, field: str, words: str)
         raise InvalidError(f"{words} to {MAX_SCHEDULE_DURATION.days} days.", field=field)
 
 
-def _check_time_zone(name: str) -> None:
-    if name not in _list_time_zones():
-        message = f'"{name[:64]}" is not a time zone. Use a name such as Europe/Berlin or UTC.'
-        raise InvalidError(message, field="time_zone")
-
-
-@lru_cache(maxsize=1)
-def _list_time_zones() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
 def _check_cron(expression: str) -> None:
     if len(expression) > MAX_CRON_LENGTH or len(expression.split()) != _CRON_FIELD_COUNT:
         message = (
@@ -118,7 +105,7 @@ def _check_cron(expression: str) -> None:
 
 def _get_next_cron_time(expression: str, time_zone: str, moment: datetime) -> datetime:
     """Return the next matching time. Clock changes are handled as in Debian's cron."""
-    return next(CronSim(expression, moment.astimezone(ZoneInfo(time_zone)))).astimezone(UTC)
+    return next(CronSim(expression, moment.astimezone(get_zone(time_zone)))).astimezone(UTC)
 
 
 class HeartbeatState(StrEnum):

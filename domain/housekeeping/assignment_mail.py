@@ -30,11 +30,11 @@ from models import (
     User,
 )
 
-#: Maximum number of notices in one run. The next run continues.
+#: Maximum number of notices processed in one run. The next run processes the rest.
 _MAX_NOTICES_PER_RUN = 1_000
 _MAX_LISTED_ASSIGNMENTS = 20
 _MAX_TITLE_LENGTH = 150
-#: Severities by the stored number of incidents, which increases with the severity.
+#: Severities by the number that incidents store, which increases with the severity.
 _SEVERITIES_BY_URGENCY = tuple(reversed(SEVERITIES))
 
 
@@ -42,7 +42,7 @@ _SEVERITIES_BY_URGENCY = tuple(reversed(SEVERITIES))
 class _AssignedItem:
     """An alert or an incident that was assigned to a user."""
 
-    #: Kind as it appears in URLs.
+    #: Kind of the item, as it appears in URLs.
     kind: str
     severity: str
     title: str
@@ -64,7 +64,7 @@ class _AssignedItem:
 
 
 def queue_assignment_mail(sign: MessageSettings, *, session: Session, now: datetime) -> int:
-    """Queue an email for each user with new assignments, and return their number.
+    """Queue an email for each user with new assignments, and return the number of emails.
 
     Assignments that were revoked in the meantime are left out, as are users who turned off updates.
     """
@@ -96,7 +96,7 @@ def queue_assignment_mail(sign: MessageSettings, *, session: Session, now: datet
 def _filter_visible(
     told: Mapping[int, Sequence[_AssignedItem]], *, session: Session, now: datetime
 ) -> Mapping[int, Sequence[_AssignedItem]]:
-    """Return the assignments that users may see: they still have access to an active project."""
+    """Return the assignments in active projects that their users can still access."""
     found: dict[int, Sequence[_AssignedItem]] = {}
     for user_id, some in told.items():
         projects = find_allowed_projects(
@@ -119,7 +119,7 @@ def _build_notice_check(user_id: int, told: Sequence[_AssignedItem]) -> Mapping[
 def requeue_visible_assignments(
     about: Mapping[str, Any], *, session: Session, now: datetime
 ) -> None:
-    """Queue another email with those assignments of a canceled one that may still be sent."""
+    """Queue a new email with those assignments in a canceled email that may still be sent."""
     if "assigned" not in about:
         return
     told = find_allowed_projects(about, session=session, now=now)

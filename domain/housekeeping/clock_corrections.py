@@ -1,12 +1,12 @@
-"""Corrects times that were stored by a clock that ran ahead, so that nothing waits for them.
+"""Corrects times that a fast clock stored in the future, so that nothing waits for them.
 
-A time is wrong if it is further ahead than allowed, or if its row was written in the future. It was
-stored by a host whose clock was wrong, or before the clock was set back. The waiting item becomes
-due now, so no other code has to distrust stored times.
+A time is wrong if it is further in the future than allowed, or if its row was written in the
+future. Such times are stored by hosts with a wrong clock, or before a clock is set back. The
+waiting item becomes due immediately, so no other code has to check stored times.
 
-The times of alerts are an exception, because no index would find them. They stay as they were
-received, and code that waits for them checks them (`domain/paging/silences/flapping.py`). Times
-that are only displayed are not corrected.
+Times of alerts are not corrected, because no index would find wrong times. Code that waits for
+times of alerts checks them (`domain/paging/silences/flapping.py`). Times that are only displayed
+are not corrected.
 """
 
 from collections.abc import Callable, Mapping
@@ -73,7 +73,7 @@ from models import (
     WebhookIncidentChange,
 )
 
-#: Time for which operators see a notice of a correction.
+#: Time for which a notice of a correction is shown to operators.
 _NOTICE_DURATION = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
 _NO_DELAY = timedelta(0)
@@ -96,16 +96,16 @@ def _build_corrected_column(
     written: InstrumentedAttribute[Any] | None = None,
     among: ColumnElement[bool] | None = None,
 ) -> CorrectedColumn:
-    """Return the gate of a column that can be at most `most` ahead.
+    """Return a corrected column whose times can be at most `most` in the future.
 
-    `written` is the column with the time at which the row was written. If that is in the future,
-    any future time of `column` is wrong.
+    `written` is the column with the time at which the row was written. If that time is in the
+    future, any future time in `column` is wrong.
     """
 
     def is_wrong(now: Moment) -> ColumnElement[bool]:
         latest = build_time_from_now(now, CLOCK_TOLERANCE)
         is_of_wrong_clock = false() if written is None else written > latest
-        # The first condition makes the database use the index of the column.
+        # The first condition makes the database use the index on the column.
         found = (
             column > latest,
             or_(column > build_time_from_now(now, CLOCK_TOLERANCE + most), is_of_wrong_clock),
@@ -144,7 +144,7 @@ def _build_heartbeat_values(now: datetime) -> Mapping[str, Any]:
     }
 
 
-#: Condition that a contact waits for a message that is delayed by a rule of its owner.
+#: Condition for contacts with a message that is delayed by a rule of their owner.
 _IS_DELAYED_BY_RULE = exists().where(
     PageMessage.contact_id == Contact.id,
     PageMessage.ended_at.is_(None),
@@ -165,8 +165,8 @@ def _is_logout_notice_wrong(now: Moment) -> ColumnElement[bool]:
     )
 
 
-#: Corrected columns. Escalations are not included, because they store the time of their last
-#: decision (`domain/paging/escalations/`).
+#: Columns with corrected times. Escalations are not included, because they store the time of their
+#: last decision (`domain/paging/escalations/`).
 CORRECTED_COLUMNS = (
     CorrectedColumn(
         name="heartbeats.due_ms",
@@ -219,7 +219,7 @@ _PAGES_COLUMN = "pages.due_at"
 
 
 def count_future_times(*, session: Session, now: datetime) -> Mapping[str, int]:
-    """Return the number of wrong times by table, leaving out tables without any."""
+    """Return the number of wrong times by table, leaving out tables without wrong times."""
     counts = session.execute(FUTURE_TIMES_QUERY, compute_parameters(now)).mappings().one()
     return {name: count for name, count in counts.items() if count}
 
@@ -295,12 +295,12 @@ FUTURE_TIMES_QUERY = select(
 
 
 def _correct_page_times(*, session: Session, now: datetime) -> None:
-    """Release pages that were queued in the future, unless quiet hours hold them back.
+    """Release pages with queue times in the future, unless quiet hours delay them.
 
     Pages that are withheld by a mute or an archived project are checked again.
     """
     ids = session.scalars(_select_held_recipients(now)).all()
-    # Lock recipients before pages, in the same order as batching.
+    # Lock recipients before pages, as batching does, to prevent deadlocks.
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.id.in_(ids))

@@ -1,7 +1,7 @@
 """Removes the data of deleted groups and projects in batches, so that locks are short.
 
-They are marked as deleted first (`domain/projects/deletion.py`). The next run continues an
-interrupted one.
+Groups and projects are marked as deleted first (`domain/projects/deletion.py`). If a run is
+interrupted, the next run continues.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,11 +40,11 @@ from models import (
     WebhookIncidentChange,
 )
 
-#: Maximum numbers of rows, and of alerts or incidents, that are removed together.
+#: Maximum numbers of rows, and of alerts or incidents, that are removed in one batch.
 _BATCH_SIZE, _ALERTS_PER_BATCH = 500, 100
-#: Time for which a project waits for an unavailable registry.
+#: Maximum time for which a deleted project waits for an unavailable registry.
 _MAX_REGISTRY_WAIT = timedelta(days=30)
-#: Function that removes the files of a project, from its id and its time of creation.
+#: Function that removes the files of a project, given its id and creation time.
 RemoveFilesFunction = Callable[[int, datetime], object]
 CommitBatchFunction = Callable[[], None]
 
@@ -58,8 +58,8 @@ def remove_deleted_namespaces(
 ) -> dict[str, int]:
     """Remove deleted projects and groups, and return their numbers; `between` commits a batch.
 
-    A project waits until its images are deleted in the container registry. Its data is needed for
-    that, and prevents others from accessing the images.
+    A project waits until its images are deleted in the container registry. The deletion requires
+    the project's data, which also prevents access to the images by others.
     """
     images = (
         select(RegistryRemoval.id)
@@ -81,7 +81,7 @@ def remove_deleted_namespaces(
 
 
 def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Session) -> int:
-    """Delete a row unless it is the newest, whose id SQLite would reuse.
+    """Delete a row unless it is the newest row of the table, whose id SQLite would reuse.
 
     Return the number of deleted rows.
     """
@@ -94,7 +94,7 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
 def _remove_namespace_contents(
     project_id: int, *, session: Session, between: CommitBatchFunction
 ) -> None:
-    """Remove rows of which a project may have thousands; the rest is deleted with its row."""
+    """Remove the project's rows from large tables; other rows are deleted with the project."""
     _remove_incidents(project_id, session=session, between=between)
     _remove_alerts(project_id, session=session, between=between)
     for keys, condition in _list_dependent_tables(project_id):
@@ -107,7 +107,7 @@ def _remove_namespace_contents(
 def _list_dependent_tables(
     project_id: int,
 ) -> tuple[tuple[Sequence[InstrumentedAttribute[Any]], ColumnElement[bool]], ...]:
-    """Return keys and conditions of tables, ordered so that referring rows are removed first."""
+    """Return keys and conditions of tables, ordered so that referencing rows are removed first."""
     releases = select(ProjectRelease.id).where(ProjectRelease.project_id == project_id)
     repositories = select(RegistryRepository.id).where(RegistryRepository.project_id == project_id)
     heartbeats = select(Heartbeat.id).where(Heartbeat.project_id == project_id)
@@ -177,7 +177,7 @@ def _remove_in_batches(
 
 
 def _remove_groups(session: Session, between: CommitBatchFunction) -> int:
-    """Delete empty deleted groups, innermost first; return their number."""
+    """Delete empty groups that are marked as deleted, innermost first; return their number."""
     below, removed = aliased(Group), 0
     is_empty = ~exists().where(Project.group_id == Group.id) & ~exists().where(
         below.parent_id == Group.id

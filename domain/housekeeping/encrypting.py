@@ -1,7 +1,7 @@
-"""Encrypts data that older releases stored in plain text, in the worker after an upgrade.
+"""Encrypts plaintext data of older releases in the background worker, after an upgrade.
 
 Migrations have no access to SECRET_KEY. Hosts of an older release cannot read encrypted data, so
-most of it is encrypted only after no such host is left.
+most data is encrypted only after all hosts are upgraded.
 """
 
 from collections.abc import Callable

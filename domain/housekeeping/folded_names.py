@@ -1,4 +1,4 @@
-"""Repairs case-folded names that were written by a former version or by the database."""
+"""Repairs case-folded names that were written by an earlier version or by the database."""
 
 from collections.abc import Callable
 
@@ -27,10 +27,10 @@ def fold_environment_names(*, session: Session) -> None:
 
 
 def refold_account_names(*, session: Session, between: Callable[[], None]) -> int:
-    """Fold the names of accounts again if they are wrong, and return the number of changes.
+    """Fold account names again if they were folded wrongly, and return the number of changes.
 
-    An email address that collides with an older account's is retried each time, because the older
-    one may change.
+    An email address that collides with the address of an older account is retried in each run,
+    because the older account's address may change.
     """
     texts = [text for text, _ in _ACCOUNT_NAME_COLUMNS]
     keys = [key for _, key in _ACCOUNT_NAME_COLUMNS]

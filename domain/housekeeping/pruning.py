@@ -71,41 +71,44 @@ from models import (
 )
 
 _BATCH_SIZE = 500
-#: Maximum number of deliveries that one transaction checks. In a large log, nearly all of them
+#: Maximum number of deliveries that one transaction checks. In a large log, nearly all deliveries
 #: belong to alerts and are kept.
 _MAX_CHECKED_DELIVERIES = 5_000
-#: Retention of dead tokens. Their reuse can be detected only while the row exists.
+#: Retention period of expired and revoked tokens. Reuse of a token can be detected only while its
+#: row exists.
 _DEAD_TOKEN_RETENTION = timedelta(days=30)
 #: Time for which a device that keeps polling is notified that its code has expired.
 _EXPIRED_DEVICE_RETENTION = timedelta(days=1)
-#: Retention of sent messages, by which duplicates are detected. It exceeds the earliest notice.
+#: Retention period of sent messages, which are used to detect duplicates. It is longer than the
+#: lead time of the earliest notice.
 _SENT_MAIL_RETENTION = timedelta(days=90)
-#: Retention of dead personal access tokens. They are few, and owners may want to look them up.
+#: Retention period of expired and revoked personal access tokens. Owners may want to look up these
+#: few tokens.
 _DEAD_PERSONAL_TOKEN_RETENTION = timedelta(days=365)
-#: Retention of clients that registered without a token and were never used.
+#: Retention period of clients that registered without a token and were never used.
 _IDLE_CLIENT_RETENTION = timedelta(days=30)
-#: Retention of outage times. Heartbeats and senders are evaluated soon after an outage.
+#: Retention period of outage times. Heartbeats and senders are evaluated soon after an outage.
 _OUTAGE_RETENTION = timedelta(days=31)
-#: Retention of past silences, so that users can look up why nobody was paged.
+#: Retention period of past silences, so that users can look up why nobody was paged.
 _PAST_SILENCE_RETENTION = timedelta(days=365)
-#: Retention of deleted tags and manifests. Delayed events of a push within this time cannot restore
-#: them.
+#: Retention period of deleted tags and manifests. Delayed events of a push within this time cannot
+#: restore them.
 _TOMBSTONE_RETENTION = timedelta(days=30)
 _MEMBERSHIPS_PER_BATCH = 200
 #: Interval at which the deliveries of alerts are checked again, because alerts may be removed.
 _FULL_CHECK_INTERVAL = timedelta(days=1)
-#: Names of tables in logs, where not all rows of a table are removed.
+#: Names used in logs for tables from which only some rows are removed.
 _LOGGED_TABLE_NAMES = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """The retention of the delivery log, of call counts and of the logs of heartbeats."""
+    """Retention periods of the delivery log, of call counts and of heartbeat logs."""
 
     keep_deliveries: int
     keep_for: timedelta
     keep_calls_for: timedelta = timedelta(days=90)
-    #: Number of pings that are kept for each heartbeat.
+    #: Number of pings stored for each heartbeat.
     keep_pings: int = 100
 
 
@@ -137,12 +140,12 @@ class CheckedDeliveries:
 
 
 class _ExpiredRows(NamedTuple):
-    """Rows of a table that are removed."""
+    """Expired rows of a table."""
 
     table: type[Base]
     condition: ColumnElement[bool]
-    #: Column for the order of large tables. With it, the database uses the index even without
-    #: statistics, instead of reading the whole table.
+    #: Column by which the rows of a large table are ordered. Ordering makes the database use the
+    #: column's index even without statistics, instead of scanning the whole table.
     by: InstrumentedAttribute[Any] | None = None
 
 
@@ -186,10 +189,10 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         _ExpiredRows(PersonalAccessToken, revoked < forgotten, revoked),
         _ExpiredRows(PersonalAccessToken, expired < forgotten, expired),
         _ExpiredRows(ApplicationSecret, ApplicationSecret.expires_at < now),
-        # Bots without a valid token.
+        # Bots are removed once they have no valid token.
         _ExpiredRows(Member, _is_idle_bot(now)),
         _ExpiredRows(Mail, Mail.created_at < now - _SENT_MAIL_RETENTION, Mail.created_at),
-        # Messages to people who may have no account and may not have requested one.
+        # The recipients of these messages may have no account, and may not have requested one.
         _ExpiredRows(
             Mail,
             Mail.key.startswith(SIGN_UP_MESSAGE_KEY_PREFIX)
@@ -215,7 +218,7 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         _ExpiredRows(IdempotentRequest, IdempotentRequest.claimed_at < now - RESPONSE_LIFETIME),
         _ExpiredRows(SeenProof, SeenProof.expires_at < now),
         _ExpiredRows(TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
-        # Unused clients without an owner. They can register again.
+        # Unused clients without an owner can register again.
         _ExpiredRows(
             Application,
             Application.registration_digest.is_not(None)
@@ -225,7 +228,8 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         ),
         # After this time, no token with its signature is accepted, not even as an id_token_hint.
         _ExpiredRows(SigningKey, SigningKey.retired_at < dead),
-        # The order matters: a tag is recognized as removed by its manifest or its repository.
+        # Tags are removed first, because their manifests and repositories show that they were
+        # deleted.
         _ExpiredRows(RegistryTag, _is_tag_expired(now)),
         _ExpiredRows(RegistryManifest, _is_manifest_expired(now)),
         _ExpiredRows(RegistryRepository, _is_repository_expired(now)),
@@ -234,14 +238,14 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         _ExpiredRows(
             MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCE_RETENTION
         ),
-        # The order matters: a shape is needed as long as calls refer to it.
+        # Call counts are removed first, because they reference shapes.
         _ExpiredRows(
             CallCount, CallCount.day < (now - retention.keep_calls_for).date(), CallCount.day
         ),
         _ExpiredRows(CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
         _ExpiredRows(UnreachableTime, UnreachableTime.ended_at < now - _OUTAGE_RETENTION),
         _ExpiredRows(WebServer, WebServer.seen_at < now - _OUTAGE_RETENTION),
-        # Rows from which past shifts are computed.
+        # Past shifts are computed from these rows.
         _ExpiredRows(OnCallOverride, OnCallOverride.ends_at < now - SCHEDULE_HISTORY_RETENTION),
         _ExpiredRows(OnCallEligibility, OnCallEligibility.until < now - SCHEDULE_HISTORY_RETENTION),
         _ExpiredRows(OnCallSwap, OnCallSwap.over_at < now - SCHEDULE_HISTORY_RETENTION),
@@ -326,7 +330,7 @@ def _remove_expired(expired: _ExpiredRows, session: Session, between: Callable[[
 
 
 def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) -> dict[str, int]:
-    """Remove dead tokens, and grants without any remaining token."""
+    """Remove expired and revoked tokens, and grants without any remaining token."""
     dead, token = now - _DEAD_TOKEN_RETENTION, AccessToken
     removed = {token.__tablename__: 0, Authorization.__tablename__: 0}
     for condition, by in (
@@ -361,7 +365,7 @@ def _prune_deliveries(
     now: datetime,
     between: Callable[[], None],
 ) -> int:
-    """Remove old deliveries, except the newest of each integration and those with alerts."""
+    """Remove old deliveries, except the newest of each integration and deliveries with alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     before = now - retention.keep_for
     is_old, newer = Delivery.received_at < before, _find_first_delivery_since(before, session)
@@ -391,9 +395,10 @@ def _prune_deliveries(
 
 
 def _find_first_delivery_since(moment: datetime, session: Session) -> int:
-    """Return the id of the first delivery since a time: ids and times increase together.
+    """Return the id of the first delivery since a time.
 
-    This is a binary search, because reading all deliveries would get slower with their number.
+    Ids and times increase together, so a binary search is possible. Reading all deliveries would
+    get slower with their number.
     """
     first = session.scalar(select(func.min(Delivery.id))) or 0
     end = (session.scalar(select(func.max(Delivery.id))) or 0) + 1
@@ -442,7 +447,8 @@ def _remove_deliveries_between(
     Only a few deliveries are checked at a time, so that transactions are short even if most
     deliveries are kept.
     """
-    # This order uses the index of both columns: few deliveries may lack an integration.
+    # This order makes the database use the index on both columns, even if few deliveries lack an
+    # integration.
     found = select(Delivery.id).where(among).order_by(Delivery.integration_id, Delivery.id)
     total, last = 0, begin - 1
     while True:

@@ -1,7 +1,7 @@
 """Progress of a secret key rotation, and re-encryption with the newest key.
 
 Ciphertexts can be re-encrypted immediately. A keyed hash can be renewed only when its credential is
-presented: long-lived credentials are rehashed then, and short-lived ones expire.
+presented. Long-lived credentials are rehashed then, and short-lived credentials expire.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from domain.core.database.rows import update_rows
 from domain.core.hosts import MAX_HOST_REPORT_AGE, HostReport, list_running_hosts
 from domain.core.keyring import Keyring, UndecipherableError
 
-#: Number of rows that are read together, because the outbox may be large.
+#: Number of rows read at a time, because the outbox may be large.
 _BATCH_SIZE = 1_000
 #: Encrypted columns by kind. Some of them may be empty.
 _ENCRYPTED_COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = {
@@ -87,7 +87,7 @@ def get_secret_key_rotation(
 
 
 def reencrypt_all_columns(keyring: Keyring, *, session: Session) -> dict[str, int]:
-    """Re-encrypt ciphertexts of older keys with the newest; return their numbers by kind."""
+    """Re-encrypt ciphertexts of older keys with the newest key; return their numbers by kind."""
     return {
         kind: _reencrypt_column(column, keyring, session)
         for kind, column in _ENCRYPTED_COLUMNS.items()
@@ -144,21 +144,21 @@ def _try_decrypt(keyring: Keyring, ciphertext: str) -> str | None:
 def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str, int]:
     """Count the hashes that may need an older key, by the age of their rows.
 
-    Rows may need one if they were written before all hosts used the newest key.
+    A row may need an older key if it was written before all hosts used the newest key.
     """
     older = select(func.max(models.SecretKeyUse.last_used_at)).where(
         models.SecretKeyUse.fingerprint != keyring.fingerprints[0]
     )
     last = session.scalar(older)
     if last is None:
-        return dict.fromkeys(_build_live_counts(now, now), 0)
-    # A host may have written for a while after its last report.
-    counts = _build_live_counts(last + MAX_HOST_REPORT_AGE, now)
+        return dict.fromkeys(_build_credential_counts(now, now), 0)
+    # A host may have continued to write for a while after its last report.
+    counts = _build_credential_counts(last + MAX_HOST_REPORT_AGE, now)
     return {kind: session.scalar(each) or 0 for kind, each in counts.items()}
 
 
-def _build_live_counts(moment: datetime, now: datetime) -> dict[str, Select[int]]:
-    """Return statements that count live credentials hashed before a time, by kind."""
+def _build_credential_counts(moment: datetime, now: datetime) -> dict[str, Select[int]]:
+    """Return statements that count valid credentials hashed before a time, by kind."""
     pair, personal, secret = (
         models.AccessToken,
         models.PersonalAccessToken,
@@ -202,7 +202,7 @@ def _build_live_counts(moment: datetime, now: datetime) -> dict[str, Select[int]
         "on_call_calendars": _build_count(
             func.coalesce(models.OnCallFeed.keyed_at, models.OnCallFeed.created_at) < moment
         ),
-        # Their time of creation is not stored.
+        # The creation time of previous keys is not stored.
         "previous_integration_keys": _build_count(models.Integration.previous_key_expires_at > now),
         "previous_heartbeat_urls": _build_count(models.Heartbeat.previous_key_expires_at > now),
     }

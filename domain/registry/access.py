@@ -1,7 +1,7 @@
-"""Permissions in the registry, from requested scopes, roles and scopes of access tokens.
+"""Permissions in the registry, derived from requested scopes, roles and token scopes.
 
-This implements "Token Scope Documentation" of Docker's registry. A request names resources and
-actions, and the token contains the allowed ones, if any.
+This module implements the "Token Scope Documentation" of Docker's registry. A request names
+resources and actions, and the token contains the allowed actions, if any.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class RequestedScope:
     actions: tuple[str, ...]
 
     def build_access_claim(self, actions: Iterable[str]) -> dict[str, object]:
-        """Return an entry of the claim `access` with the allowed actions."""
+        """Return an entry for the claim `access` with the allowed actions."""
         return {"type": self.resource_type, "name": self.name, "actions": sorted(actions)}
 
 
@@ -62,7 +62,7 @@ def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
 
 
 def _parse_scope(word: str) -> RequestedScope:
-    # The name may contain a colon in a host with a port.
+    # The name may contain a colon before the port of a host.
     kind, colon, rest = word.partition(":")
     name, last_colon, actions = rest.rpartition(":")
     if not (kind and colon and name and last_colon) or len(word) > _MAX_SCOPE_LENGTH:

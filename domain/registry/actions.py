@@ -37,7 +37,7 @@ from domain.registry.types import (
     TagRemovalBody,
 )
 
-#: Maximum time for the registry in seconds. It is shorter than the timeout of requests.
+#: Timeout of the registry in seconds, which is shorter than the timeout of requests.
 _REGISTRY_TIMEOUT_SECONDS = 15
 
 

@@ -26,10 +26,10 @@ from domain.registry.repositories import DIGEST_PATTERN, TAG_PATTERN
 from domain.registry.signing_keys import get_signer
 from domain.registry.tokens import TokenPolicy, sign_token
 
-#: Timeouts in seconds. A page waits for both, and the timeout of requests is half a minute.
+#: Timeouts in seconds. A web page may wait for both, and requests time out after half a minute.
 _TIMEOUT = Timeout(connect=3, read=7)
 _MAX_RESPONSE_BYTES = 1024 * 1024
-#: Maximum number of pages of tags, which is far more than a repository has.
+#: Maximum number of pages in a list of tags, which is far more than a repository has.
 _MAX_TAG_PAGES = 1_000
 _OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -76,7 +76,7 @@ class RegistryAddress:
 
 
 class RegistryClient:
-    """A client of one registry, which has to be closed."""
+    """A client of one registry, which must be closed after use."""
 
     def __init__(self, address: RegistryAddress) -> None:
         """Store the address; the first request connects."""
@@ -153,7 +153,8 @@ class RegistryClient:
         link = answer.headers.get("Link", "")
         target = link.partition("<")[2].partition(">")[0]
         following = urljoin(url, target) if target and "next" in link else None
-        # The registry may use a different host name. The token is only for the configured one.
+        # The registry may return a different host name. The token may be sent only to the
+        # configured host.
         is_here = following is not None and following.startswith(f"{self._address.url}/")
         return following if is_here else None
 
@@ -247,9 +248,9 @@ def _compute_digest(content: bytes) -> str:
 class RegistryPolicy:
     """The configuration of the registry and of its tokens."""
 
-    #: Host at the start of image names. None without a registry.
+    #: Host at the start of image names. None if no registry is configured.
     host: str | None
-    #: URL of the registry for requests of this service. Empty without a registry.
+    #: URL of the registry for requests of this service. Empty if no registry is configured.
     api_url: str
     tokens: TokenPolicy
     trusted_ca_file: Path | None = None
@@ -258,7 +259,7 @@ class RegistryPolicy:
 def open_registry(
     policy: RegistryPolicy, *, session: Session, keyring: Keyring, now: datetime
 ) -> RegistryClient:
-    """Return a client of the registry, which has to be closed.
+    """Return a client of the registry, which the caller must close.
 
     The transaction must allow writes, because the first call creates a key. Raise
     RegistryUnavailableError if no registry is configured.

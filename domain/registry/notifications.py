@@ -1,4 +1,4 @@
-"""Notifications of the registry: parsing of event envelopes, and storage of their events.
+"""Parses the event envelopes that the registry sends, and stores their events.
 
 The format is defined by Docker's registry ("Work with notifications"). The registry retries an
 event until it gets a 2xx response, and sends nothing else in the meantime. So irrelevant events are
@@ -35,13 +35,14 @@ from domain.registry.repositories import (
 )
 from models import RegistryManifest, RegistryRepository, RegistryTag
 
-#: Maximum size of a body in bytes. An event has less than 2 KiB, and the registry sends them one at
-#: a time.
+#: Maximum size of a body in bytes. An event has less than 2 KiB, and the registry sends events one
+#: at a time.
 MAX_BODY_BYTES = 1024 * 1024
 MAX_EVENTS = 200
 _MAX_MEDIA_TYPE_LENGTH = 255
 _MAX_SIZE = 2**63 - 1
-#: Media types of image manifests. The first reference is the configuration, the others are layers.
+#: Media types of image manifests. The first reference in a manifest is the configuration, and the
+#: others are layers.
 _IMAGE_MEDIA_TYPES = frozenset(
     {
         "application/vnd.docker.distribution.manifest.v2+json",
@@ -55,12 +56,12 @@ _MANIFEST_MEDIA_TYPES = _IMAGE_MEDIA_TYPES | {
     "application/vnd.oci.image.index.v1+json",
 }
 _FIELD_PATTERNS = {"digest": DIGEST_PATTERN, "tag": TAG_PATTERN}
-#: Results of events for metrics.
+#: Results of events, as shown in metrics.
 STORED, UNKNOWN_PROJECT = "stored", "unknown_project"
 
 
 class MissingNotificationSecretError(DomainError):
-    """The request lacks the secret of notifications."""
+    """The request lacks the notification secret."""
 
 
 class InvalidEnvelopeError(DomainError):
@@ -85,7 +86,7 @@ class RegistryEvent:
     change: RegistryChange
     repository: str
     moment: datetime
-    #: Digest. Empty if the event has none.
+    #: Digest of the content. Empty if the event contains no digest.
     digest: str = ""
     tag: str = ""
     media_type: str | None = None
@@ -137,7 +138,7 @@ def _parse_event(given: object) -> RegistryEvent | None:
 
 
 def _parse_time(value: object) -> datetime | None:
-    """Return a time of RFC 3339 with microseconds; the registry sends nanoseconds."""
+    """Parse a time in RFC 3339 format, and truncate the registry's nanoseconds to microseconds."""
     try:
         read = datetime.fromisoformat(value) if isinstance(value, str) else None
         return read.astimezone(UTC) if read is not None and read.tzinfo is not None else None
@@ -174,7 +175,7 @@ def _parse_deletion(event: Mapping[str, Any], target: Mapping[str, object]) -> R
 
 
 def _get_valid_text(target: Mapping[str, object], name: str) -> str | None:
-    """Return a text of the target, empty if it is missing, or None if it is malformed."""
+    """Return a string in the target: empty if it is missing, or None if it is malformed."""
     value = target.get(name) or ""
     if not isinstance(value, str):
         return None
@@ -224,7 +225,7 @@ def store_events(
 def _get_or_create_repository_id(
     event: RegistryEvent, session: Session, now: datetime
 ) -> int | None:
-    """Return the id of an event's repository, created if needed, or None without a project."""
+    """Return the id of an event's repository, creating it if needed, or None without a project."""
     project = find_repository_project(event.repository, session=session)
     if project is None:
         return None
@@ -232,8 +233,7 @@ def _get_or_create_repository_id(
     insert = insert_into(table, session=session).values(
         project_id=project.id, name=event.repository, created_at=now, pushed_at=event.moment
     )
-    # Remains of a removed project are reused, except for repositories that the worker still
-    # deletes.
+    # Repositories of a removed project are reused, unless the worker is still deleting them.
     is_waiting = belongs_to_deleted_project(event.repository, session=session)
     changes: dict[str, Any] = {"project_id": table.project_id if is_waiting else project.id}
     if event.change in _PUSH_CHANGES:
@@ -260,7 +260,7 @@ def _store_manifest(event: RegistryEvent, repository_id: int, session: Session) 
     insert = insert_into(table, session=session).values(
         repository_id=repository_id, digest=event.digest, **about
     )
-    # The content of a digest never changes, so known values are kept.
+    # The content with a digest never changes, so stored values stay correct.
     known = {
         name: func.coalesce(getattr(insert.excluded, name), getattr(table, name)) for name in about
     }
@@ -282,7 +282,7 @@ def _store_tag_removal(event: RegistryEvent, repository_id: int, session: Sessio
 
 
 def _store_deletion(event: RegistryEvent, repository_id: int, session: Session) -> None:
-    """Store the deletion of a digest; for a layer it has no effect."""
+    """Store the deletion of a manifest; the deletion of a layer has no effect."""
     key = {"repository_id": repository_id, "digest": event.digest}
     values = {"deleted_at": event.moment}
     _store_change_if_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
@@ -295,7 +295,7 @@ def _store_change_if_latest(
     moment: InstrumentedAttribute[datetime | None],
     session: Session,
 ) -> None:
-    """Store values in the row of a key, unless the row has a later time of the same kind."""
+    """Store values in the row with a key, unless the row has a later time of the same kind."""
     insert = insert_into(table, session=session).values(**key, **values)
     session.execute(
         insert.on_conflict_do_update(

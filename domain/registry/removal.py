@@ -1,7 +1,7 @@
-"""Removes tags and repositories, all or by a rule: first in the registry, then here.
+"""Removes tags and repositories, first from the registry and then from the database.
 
-Tags that the registry did not delete are still listed. Removals are dated by the registry's clock,
-like its notifications: everything pushed up to this time is removed.
+Tags that the registry did not delete are still listed. The time of a removal comes from the
+registry's clock, as in notifications. Everything pushed up to that time counts as removed.
 """
 
 import re
@@ -24,7 +24,7 @@ from models import RegistryManifest, RegistryRemoval, RegistryRepository, Regist
 #: Tag that no rule removes, as clients of the API expect.
 _PROTECTED_TAG = "latest"
 MAX_REGEX_LENGTH = 255
-#: Memory limit of regular expressions in bytes. RE2 takes linear time in any case.
+#: Memory limit of regular expressions in bytes. RE2 always takes linear time.
 _MAX_REGEX_MEMORY_BYTES = 1_000_000
 _AGE_PATTERN = re.compile(r"(\d{1,6})\s*(h|hours?|d|days?|w|weeks?|months?)")
 _HOURS_PER_UNIT = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
@@ -38,7 +38,7 @@ _MAX_WAITING_REMOVALS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalRule:
-    """A rule that selects tags by name, except for tags to keep, new tags and young tags."""
+    """A rule that selects tags by name and age, except for tags to keep and the newest tags."""
 
     delete: str
     keep: str = ""
@@ -80,7 +80,7 @@ class RemovalRule:
 
 
 def parse_stored_rule(stored: dict[str, str | int]) -> RemovalRule:
-    """Return a rule from its stored form."""
+    """Parse the stored form of a rule."""
     return RemovalRule(
         delete=str(stored["delete"]),
         keep=str(stored["keep"]),
@@ -90,9 +90,9 @@ def parse_stored_rule(stored: dict[str, str | int]) -> RemovalRule:
 
 
 def parse_age(text: str) -> timedelta:
-    """Return the duration of a text such as `1h`, `7d`, `2 weeks` or `1month` (30 days).
+    """Parse an age such as `1h`, `7d`, `2 weeks` or `1month` (30 days).
 
-    Raise InvalidError if it is malformed.
+    Raise InvalidError if the age is malformed.
     """
     found = _AGE_PATTERN.fullmatch(text.strip().lower())
     if found is None:
@@ -127,7 +127,7 @@ class ClaimedRemoval:
 
 @dataclass(frozen=True, kw_only=True)
 class TagRemoval:
-    """A tag and how it is removed in the registry."""
+    """A tag, and the way it is removed from the registry."""
 
     tag: TagView
     #: True if other tags refer to the image, so that it is kept.
@@ -136,16 +136,16 @@ class TagRemoval:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalPace:
-    """The pace of a long removal."""
+    """Callbacks that limit the duration of a long removal and of its transactions."""
 
-    #: Function that returns False when time is up.
+    #: Function that returns False when the time is up.
     goes_on: Callable[[], bool]
     #: Callback that commits before a request to the registry, which may be slow.
     between: Callable[[], None]
 
 
 def plan_tag_removal(repository: RepositoryView, tag: TagView, *, session: Session) -> TagRemoval:
-    """Return how a tag is removed."""
+    """Plan the removal of a tag."""
     return _plan_removals([tag], list_all_tags(repository, session=session))[0]
 
 
@@ -158,7 +158,7 @@ def _plan_removals(removed: Iterable[TagView], existing: Iterable[TagView]) -> l
 def remove_tag_in_registry(
     repository: RepositoryView, removal: TagRemoval, *, client: RegistryClient
 ) -> None:
-    """Remove a tag in the registry, if it exists.
+    """Remove a tag from the registry, if it exists.
 
     Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
     """
@@ -166,7 +166,7 @@ def remove_tag_in_registry(
     present = client.find_digest(repository.path, tag.name)
     if present is None:
         return
-    # The tag was pushed again since then, so other tags may refer to its image.
+    # If the tag was pushed again in the meantime, other tags may refer to its image.
     if removal.is_shared or present != tag.digest:
         client.remove_tag(repository.path, tag.name)
     else:
@@ -189,7 +189,7 @@ def store_tag_removal(repository: RepositoryView, tag: TagView, *, session: Sess
 def queue_removal(
     repository: RepositoryView, rule: RemovalRule | None, *, session: Session, now: datetime
 ) -> None:
-    """Queue the removal of tags, or without a rule of the whole repository, for the worker.
+    """Queue the removal of tags, or of the whole repository if there is no rule.
 
     Raise InvalidError if too many removals of this repository are waiting.
     """
@@ -237,7 +237,7 @@ def claim_removal(*, session: Session, now: datetime) -> ClaimedRemoval | None:
 def store_removal_failure(
     removal: ClaimedRemoval, reason: str, *, session: Session, now: datetime
 ) -> None:
-    """Store the reason of a failed removal, and schedule the next attempt."""
+    """Store the reason for a failed removal, and schedule the next attempt."""
     pause = min(_FIRST_RETRY_DELAY * 2 ** min(removal.failures, 10), MAX_RETRY_DELAY)
     session.execute(
         update_rows(RegistryRemoval)
@@ -298,7 +298,7 @@ def remove_repository(
         select(RegistryManifest.digest).where(RegistryManifest.repository_id == repository.id)
     ).all()
     pace.between()
-    # Include tags from before the registry sent notifications.
+    # Include tags that were pushed before the registry sent notifications.
     tagged = (client.find_digest(repository.path, tag) for tag in client.tags(repository.path))
     for digest in dict.fromkeys([*(each for each in tagged if each), *known]):
         if not pace.goes_on():

@@ -1,4 +1,4 @@
-"""Repositories and tags of the registry, as reported by its notifications.
+"""Repositories and tags in the registry, as reported by its notifications.
 
 The name of a repository is its project's full path in lower case, or starts with this path and a
 slash.
@@ -44,7 +44,7 @@ def is_repository_name(name: str) -> bool:
 
 
 def find_root_name(project_path: str) -> str | None:
-    """Return the repository with a project's path, or None if registries do not accept the name."""
+    """Return the repository name that equals a project's path, or None if registries reject it."""
     name = project_path.lower()
     return name if is_repository_name(name) else None
 
@@ -52,7 +52,8 @@ def find_root_name(project_path: str) -> str | None:
 def belongs_to_deleted_project(name: str, *, session: Session) -> bool:
     """Return whether a repository is waiting to be removed with its project.
 
-    Until then, it is not accessible: a new project with the same path must not get its images.
+    Until it is removed, the repository is not accessible. A new project with the same path must not
+    get its images.
     """
     found = (
         select(RegistryRepository.id)
@@ -65,9 +66,9 @@ def belongs_to_deleted_project(name: str, *, session: Session) -> bool:
 def find_repository_project(name: str, *, session: Session) -> Project | None:
     """Return the project to which a repository belongs, or None.
 
-    Images keep their names when a project moves, so former paths of projects count as well.
-    Projects do not contain groups or projects. If a current and a former path match, the longer one
-    is used.
+    Images keep their names when a project's path changes, so previous paths also match. Projects do
+    not contain groups or projects. If a current path and a previous path match, the longer path is
+    used.
     """
     if not is_repository_name(name):
         return None
@@ -109,14 +110,14 @@ class RepositoryView:
     tags_count: int
     #: True if the worker is going to delete the repository.
     is_going: bool = False
-    #: Reason why the worker could not delete the repository or its tags yet.
+    #: Reason why the worker has not been able to delete the repository or its tags.
     failure: str | None = None
 
     @property
     def name(self) -> str:
         """Return the part of the name below the project's path, or an empty string.
 
-        Return the full name if it starts with a former path of the project.
+        Return the full name if it starts with a previous path of the project.
         """
         root = self.project_path.lower()
         if self.path != root and not self.path.startswith(f"{root}/"):
@@ -133,7 +134,7 @@ class TagView:
     path: str
     digest: str
     pushed_at: datetime
-    #: Size in bytes. None if it is not known.
+    #: Size of the image in bytes. None if it is unknown.
     total_size: int | None = None
     config_digest: str | None = None
 
@@ -155,7 +156,7 @@ class TagView:
 
 @dataclass(frozen=True, kw_only=True)
 class TagPage:
-    """A page of tags by name, and whether more tags follow."""
+    """A page of tags, ordered by name, and whether more tags follow."""
 
     tags: tuple[TagView, ...]
     has_more: bool
@@ -165,8 +166,8 @@ def _is_repository_present() -> ColumnElement[bool]:
     return or_(_REPOSITORY.removed_at.is_(None), _REPOSITORY.pushed_at > _REPOSITORY.removed_at)
 
 
-def _is_tag_live() -> ColumnElement[bool]:
-    """Return the condition for live tags, joined with their repositories and manifests."""
+def _is_tag_present() -> ColumnElement[bool]:
+    """Return the condition for existing tags, joined with their repositories and manifests."""
     return and_(
         _TAG.digest.is_not(None),
         or_(_TAG.removed_at.is_(None), _TAG.pushed_at > _TAG.removed_at),
@@ -181,14 +182,14 @@ def _join_tables(statement: Select[*tuple[object, ...]]) -> Select[*tuple[object
         statement.select_from(_TAG)
         .join(_REPOSITORY, _REPOSITORY.id == _TAG.repository_id)
         .outerjoin(_MANIFEST, of_tag)
-        .where(_is_tag_live())
+        .where(_is_tag_present())
     )
 
 
 def list_repositories(
     project_ids: Sequence[int], *, offset: int, limit: int, session: Session
 ) -> tuple[tuple[RepositoryView, ...], int]:
-    """Return a page of the repositories of projects by id, and their total number."""
+    """Return a page of the projects' repositories, ordered by id, and the total number."""
     wanted = and_(_REPOSITORY.project_id.in_(project_ids), _is_repository_present())
     total = session.scalar(select(func.count()).select_from(_REPOSITORY).where(wanted)) or 0
     rows = session.execute(
@@ -243,7 +244,7 @@ def find_project_ids_below(group_path: str, *, session: Session) -> tuple[int, .
 def get_repository(
     repository_id: int, *, session: Session, project_id: int | None = None
 ) -> RepositoryView:
-    """Return a repository, optionally only of a certain project.
+    """Return a repository, optionally restricted to one project.
 
     Raise NotFoundError if there is none with this id.
     """
@@ -258,7 +259,7 @@ def get_repository(
 
 
 def get_repository_to_remove(repository_id: int, *, session: Session) -> RepositoryView:
-    """Return a repository, including one of a deleted project.
+    """Return a repository, even if its project was deleted.
 
     Raise NotFoundError if there is none with this id.
     """
@@ -315,14 +316,14 @@ def _select_tags(repository: RepositoryView) -> Select[*tuple[object, ...]]:
 
 
 def list_all_tags(repository: RepositoryView, *, session: Session) -> tuple[TagView, ...]:
-    """Return all tags of a repository by name."""
+    """Return all tags of a repository, ordered by name."""
     return _build_tag_views(_select_tags(repository), repository, session)
 
 
 def list_tags_with_offset(
     repository: RepositoryView, *, offset: int, limit: int, session: Session
 ) -> tuple[TagView, ...]:
-    """Return a page of the tags of a repository by name, with an offset."""
+    """Return a page of a repository's tags, ordered by name and starting at an offset."""
     return _build_tag_views(
         _select_tags(repository).offset(offset).limit(limit), repository, session
     )
@@ -331,7 +332,7 @@ def list_tags_with_offset(
 def list_tags_after(
     repository: RepositoryView, name: str, *, limit: int, session: Session
 ) -> TagPage:
-    """Return the tags after a name, or the first ones.
+    """Return the tags after a name, or the first tags.
 
     Raise QueryError for a name that no tag can have.
     """

@@ -2,14 +2,14 @@
 
 Registries read trusted certificates when they start. So a new key is not used until operators have
 had time to install the new bundle in every registry. The bundle contains the current key, keys that
-are not used yet, and the former key until its last token has expired.
+are not used yet, and the previous key until its last token has expired.
 
 The registry's `rootcertbundle` contains self-signed certificates. A token refers to its key in two
 ways, either of which is sufficient:
 
 - `x5c` is the certificate itself (RFC 7515 section 4.1.6).
-- `kid` is the fingerprint of libtrust. Registries before version 3 compute it for each certificate
-  of the bundle.
+- `kid` is the libtrust fingerprint of the key. Registries before version 3 compute it for each
+  certificate in the bundle.
 """
 
 import base64
@@ -37,8 +37,8 @@ from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.types.base import get_column_values
 from models import RegistryKey
 
-#: Expiry time that stands for no expiry (RFC 5280 section 4.1.2.5). Operators end keys by rotating
-#: them. A registry that rejected an expired certificate would reject every token.
+#: Expiry time that means no expiry (RFC 5280 section 4.1.2.5). Operators replace keys by rotation.
+#: With an expired certificate, a registry could reject every token.
 _NO_EXPIRY = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 #: Tolerance for registries whose clock is slow.
 _CLOCK_SKEW = timedelta(days=1)
@@ -49,7 +49,7 @@ _KID_GROUP_LENGTH = 4
 def build_self_signed_certificate(
     key: EllipticCurvePrivateKey, *, now: datetime
 ) -> x509.Certificate:
-    """Return a self-signed certificate for a key that never expires."""
+    """Return a self-signed certificate that never expires."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Gatebell registry tokens")])
     return (
         x509.CertificateBuilder()
@@ -76,10 +76,11 @@ def compute_libtrust_kid(certificate: x509.Certificate) -> str:
 
 SIGNING_ALGORITHM = "ES256"
 _CURVE = "P-256"
-#: Default time before a new key signs.
+#: Default time before a new key is used to sign tokens.
 DEFAULT_NOTICE_PERIOD = timedelta(hours=24)
 MAX_NOTICE_PERIOD = timedelta(days=90)
-#: Retention of former keys. It exceeds the lifetime of tokens and the minute that registries add.
+#: Retention period of previous keys. It exceeds the lifetime of tokens plus the minute that
+#: registries add.
 FORMER_KEY_RETENTION = timedelta(days=1)
 
 
@@ -93,7 +94,7 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenSigner:
-    """The key that currently signs, with its identifiers for the header of a token."""
+    """The current signing key, with its identifiers for token headers."""
 
     key: ECKey
     kid: str
@@ -102,7 +103,7 @@ class TokenSigner:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyStatus:
-    """A key of the bundle, for pages and commands."""
+    """A key in the bundle, as shown on web pages and by commands."""
 
     kid: str
     certificate: str
@@ -112,9 +113,9 @@ class KeyStatus:
 
 
 def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSigner:
-    """Return the key that currently signs.
+    """Return the current signing key.
 
-    The first call creates it, for which the transaction must allow writes.
+    The first call creates the key, so the transaction must allow writes.
     """
     found = _find_signer(session, keyring, now)
     if found is not None:
@@ -129,12 +130,12 @@ def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSig
 
 
 def has_signer(*, session: Session, keyring: Keyring, now: datetime) -> bool:
-    """Return whether there is a key that currently signs."""
+    """Return whether there is a current signing key."""
     return _find_signer(session, keyring, now) is not None
 
 
 def list_keys(*, session: Session, keyring: Keyring, now: datetime) -> tuple[KeyStatus, ...]:
-    """Return the keys of the bundle, newest first."""
+    """Return the keys in the bundle, newest first."""
     signing = _find_signer(session, keyring, now)
     kid = signing.kid if signing else ""
     rows = session.scalars(_select_newest_first())
@@ -156,13 +157,13 @@ def rotate_signing_key(
         message = f"The notice period must be 0 to {most:,} hours."
         raise InvalidError(message, field="notice")
     AdvisoryLock.REGISTRY_KEYS.take(session)
-    # The newest of the waiting keys replaces the others: an unused key needs no trust.
+    # A new key replaces other keys that have not been used yet, because no tokens depend on them.
     session.execute(delete(RegistryKey).where(RegistryKey.signs_from > now))
     return _store_new_key(now + notice, session=session, keyring=keyring, now=now).kid
 
 
 def delete_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> int:
-    """Delete the keys before the current one from the bundle; return their number."""
+    """Delete all keys that are older than the current key, and return their number."""
     AdvisoryLock.REGISTRY_KEYS.take(session)
     signing = _find_signer(session, keyring, now)
     if signing is None:
@@ -194,7 +195,7 @@ def _decrypt_signer(ciphertext: str, certificate: str, keyring: Keyring) -> Toke
     return TokenSigner(
         key=ECKey.import_key(json.loads(keyring.decrypt(ciphertext))),
         kid=compute_libtrust_kid(parsed),
-        # A chain of one certificate: base64, not base64url, of its DER encoding.
+        # The chain has one certificate, in base64 (not base64url) of its DER encoding.
         x5c=[base64.b64encode(parsed.public_bytes(Encoding.DER)).decode()],
     )
 
@@ -214,7 +215,7 @@ def _store_new_key(
         signs_from=signs_from,
     )
     session.add(row)
-    session.flush()  # The key can then be found in the same transaction.
+    session.flush()  # Make the key visible in the same transaction.
     return row
 
 

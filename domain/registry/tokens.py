@@ -14,17 +14,17 @@ from domain.registry.signing_keys import SIGNING_ALGORITHM, TokenSigner
 REGISTRY_SERVICE = "container_registry"
 #: Placeholder for the secret on pages of users who may not see it.
 SECRET_PLACEHOLDER = "NOTIFICATION SECRET, SHOWN TO ADMINISTRATORS ONLY"  # noqa: S105
-#: Placeholder for the host without a connected registry.
+#: Placeholder for the host if no registry is connected.
 HOST_PLACEHOLDER = "registry.example.org"
-#: Path of the certificates in the directory where Debian's package has its configuration.
+#: Path of the certificates, in the configuration directory of Debian's package.
 CERTIFICATE_BUNDLE_FILE = "/etc/docker/registry/gatebell.pem"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPolicy:
-    """The properties that all tokens for the registry share."""
+    """Properties shared by all registry tokens."""
 
-    #: Issuer: the BASE_URL, which the registry's configuration contains.
+    #: Issuer of the tokens, which is BASE_URL, as in the registry's configuration.
     issuer: str
     lifetime: timedelta
 
@@ -38,7 +38,7 @@ class RegistryToken:
     issued_at: datetime
 
     def convert_to_json_value(self) -> dict[str, str | int]:
-        """Return the object of the token specification, which has two fields for the token."""
+        """Return the response of the token specification, in which two fields contain the token."""
         return {
             "token": self.clear,
             "access_token": self.clear,
@@ -56,7 +56,7 @@ def sign_token(
     policy: TokenPolicy,
     now: datetime,
 ) -> RegistryToken:
-    """Return a token with the claim `access`; `subject` is a user name, or empty for anonymous."""
+    """Return a token with the claim `access`; `subject` is a user name, or empty if anonymous."""
     lifetime = int(policy.lifetime.total_seconds())
     issued = int(now.timestamp())
     claims: dict[str, object] = {
@@ -77,7 +77,7 @@ def sign_token(
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryConfiguration:
-    """The settings of this installation that a registry's configuration needs."""
+    """Settings of this installation that a registry's configuration contains."""
 
     base_url: str
     notification_secret: str = field(default=SECRET_PLACEHOLDER, repr=False)

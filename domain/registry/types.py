@@ -31,7 +31,7 @@ _Regex = Annotated[Text, Field(max_length=MAX_REGEX_LENGTH)]
 
 
 class RepositoryListQuery(OffsetQuery, GitLabQuery):
-    """The query of a list of repositories, with optional details."""
+    """Query parameters for a list of repositories."""
 
     tags: bool = Field(default=False, description="True to include the tags of each repository.")
     tags_count: bool = Field(
@@ -42,7 +42,7 @@ class RepositoryListQuery(OffsetQuery, GitLabQuery):
 
 
 class RepositoryQuery(GitLabQuery):
-    """The query of a repository, with optional details."""
+    """Query parameters for a repository."""
 
     tags: bool = Field(default=False, description="True to include the tags of the repository.")
     tags_count: bool = Field(
@@ -52,7 +52,7 @@ class RepositoryQuery(GitLabQuery):
 
 
 class TagListQuery(OffsetQuery, GitLabQuery):
-    """The query of a list of tags by name.
+    """Query parameters for a list of tags, ordered by name.
 
     From release 18.0, only the Link header contains the position of the next page.
     """
@@ -128,7 +128,7 @@ class RegistryTag(RegistryTagName):
 
 
 class NewRegistryKey(Body):
-    """A new signing key, and how it replaces the current key."""
+    """A new signing key, and the way it replaces the current key."""
 
     notice_hours: int = Field(
         default=_count_hours(DEFAULT_NOTICE_PERIOD),
@@ -138,7 +138,7 @@ class NewRegistryKey(Body):
         "every registry.",
     )
     forget_former: bool = Field(
-        default=False, description="True to withdraw all former keys immediately."
+        default=False, description="True to withdraw all previous keys immediately."
     )
 
 

@@ -83,7 +83,7 @@ def _format_lines(report: Report) -> Iterator[str]:
         yield from ("", f"{report.earlier_pages:,} earlier {pages_are} not listed.")
     yield from _format_section(
         "Response times",
-        ("Severity", "Alerts", "Acknowledged", "Median", "90 %", "Resolved", "Median", "90 %"),
+        ("Severity", "Alerts", "Acknowledged", "Median", "90%", "Resolved", "Median", "90%"),
         (
             (
                 *(each.severity or "all", each.alerts, each.acknowledged),

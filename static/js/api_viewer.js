@@ -21,7 +21,7 @@ const parts = ({ React }) => ({
       const show = (name) => React.createElement(getComponent(name, true), { key: name });
       const status = specSelectors.loadingStatus();
       const isLoaded = status === "success";
-      const shown = isLoaded ? ["AuthorizeBtnContainer", "FilterContainer", "operations"] : [];
+      const shown = isLoaded ? ["AuthorizeBtnContainer", "operations"] : [];
       return React.createElement(
         "div",
         { className: "swagger-ui" },
@@ -57,8 +57,7 @@ SwaggerUIBundle({
   domNode: place,
   plugins: [parts],
   layout: "PageLayout",
-  docExpansion: "none",
-  filter: true,
+  docExpansion: "list",
   oauth2RedirectUrl: place.dataset.callback,
   // It would ask a server elsewhere.
   validatorUrl: null,

@@ -115,13 +115,22 @@ const UNITS = [
   [3600, "hour"], [60, "minute"], [1, "second"],
 ];
 
+const amount = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+
+// Remaining times are rounded up, in the largest unit that fits twice.
+function remainingTime(seconds) {
+  if (seconds <= 60) return amount(Math.ceil(seconds), "second");
+  const whole = Math.ceil(seconds / 60) * 60;
+  const [size, word] = UNITS.find(([unit]) => whole >= 2 * unit);
+  return amount((size <= 86400 ? Math.ceil : Math.round)(whole / size), word);
+}
+
 function relative(seconds) {
   const length = Math.abs(seconds);
   if (length < 10) return seconds < -1 ? "in a moment" : "just now";
+  if (seconds < 0) return `in ${remainingTime(length)}`;
   const [size, word] = UNITS.find(([unit]) => length >= unit);
-  const number = Math.floor(length / size);
-  const words = `${number} ${word}${number === 1 ? "" : "s"}`;
-  return seconds > 0 ? `${words} ago` : `in ${words}`;
+  return `${amount(Math.floor(length / size), word)} ago`;
 }
 
 // The visitor's clock may be wrong: only what it says since the page was made counts.

@@ -56,7 +56,7 @@ function answerOf(credential, more) {
 
 // What the browser's own errors mean here.
 const TROUBLE = {
-  NotAllowedError: "The request was cancelled or timed out.",
+  NotAllowedError: "The request was canceled or timed out.",
   InvalidStateError: "This authenticator already has a passkey for your account.",
   SecurityError: "This browser does not accept passkeys at this URL.",
 };

@@ -50,7 +50,7 @@ _EVERYWHERE = (
     _words("telephones?", "phone"),
     _words(
         "neighbours?|neighbouring|behaviours?|colours?|favours?|honours?|labelled|"
-        "organis\\w+|recognis\\w+|authoris\\w+|normalis\\w+|synchronis\\w+|initialis\\w+",
+        "cancell(?:ed|ing)|organis\\w+|recognis\\w+|authoris\\w+|normalis\\w+|synchronis\\w+|initialis\\w+",
         "American spelling",
     ),
     _words(

@@ -70,6 +70,28 @@ def test_endpoints_for_programs_are_described_or_left_out_with_a_reason(app: Fla
     assert stale == []
 
 
+def test_the_description_of_a_tag_contains_what_its_operations_refer_to(
+    url: str, document: dict[str, Any]
+) -> None:
+    for tag in [each["name"] for each in document["tags"]]:
+        answer = requests.get(url, params={"tag": tag}, timeout=60)
+        assert len(answer.content) < 250_000
+        part = answer.json()
+        for kind in ("paths", "webhooks"):
+            assert part[kind] == {
+                path: found
+                for path, methods in document[kind].items()
+                if (found := {k: v for k, v in methods.items() if tag in v["tags"]})
+            }
+        for kind, name in re.findall(r'"#/components/(\w+)/([^"]+)"', answer.text):
+            assert part["components"][kind][name] == document["components"][kind][name]
+    unknown = requests.get(url, params={"tag": "Nothing"}, timeout=60)
+    assert (unknown.status_code, unknown.json()["message"]) == (
+        404,
+        "404 Not Found: No operation has this tag.",
+    )
+
+
 @pytest.mark.long
 def test_the_description_is_valid(document: dict[str, Any]) -> None:
     # Loading it takes seconds, and each process of xdist imports all test files.

@@ -186,7 +186,9 @@ def _is_known(span: str, where: str) -> bool:
     if found := _QUALIFIED.fullmatch(span):
         return span in _words() or _is_qualified(found[1], found[2])
     if found := _IDENTIFIER.fullmatch(span):
-        return found[1] in _words() or found[1] in FOREIGN_NAMES
+        # Fields of log lines about audit events have this prefix.
+        names = {found[1], found[1].removeprefix("audit_")}
+        return not names.isdisjoint(_words() | FOREIGN_NAMES)
     return True
 
 

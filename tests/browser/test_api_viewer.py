@@ -14,9 +14,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 def open_operation(page: Page, gatebell: LiveGatebell, tag: str, path: str) -> None:
     page.goto(f"{gatebell.url}/help/api")
-    page.get_by_role("button", name=f"Expand operation {tag}").or_(
-        page.locator(f'.opblock-tag[data-tag="{tag}"]')
-    ).first.click()
+    page.get_by_role("link", name=tag, exact=True).click()
     page.get_by_role("button", name=path).first.click()
     expect(page.get_by_role("button", name="Try it out")).to_be_visible()
 
@@ -82,10 +80,25 @@ def test_without_scripts_the_page_lists_every_operation(
 ) -> None:
     document = live_sqlite.http().get(f"{live_sqlite.url}/api/openapi.json").json()
     plain_page.goto(f"{live_sqlite.url}/help/api")
-    listed = plain_page.locator("#api-viewer li code").all_inner_texts()
+    listed = plain_page.locator("section li code").all_inner_texts()
     described = [
         f"{method.upper()} {path}" for path, each in document["paths"].items() for method in each
     ]
     assert sorted(listed) == sorted(described)
     plain_page.get_by_role("link", name="openapi.json").click()
     assert plain_page.url == f"{live_sqlite.url}/api/openapi.json"
+    plain_page.goto(f"{live_sqlite.url}/help/api/alerts")
+    of_topic = plain_page.locator("#api-viewer li code").all_inner_texts()
+    assert "GET /api/v4/projects/{id}/alert_management_alerts" in of_topic
+    assert set(of_topic) < set(listed)
+
+
+def test_the_page_of_a_topic_loads_only_its_operations(
+    live_sqlite: LiveGatebell, page: Page
+) -> None:
+    with page.expect_response("**/api/openapi.json*") as loaded:
+        page.goto(f"{live_sqlite.url}/help/api/alerts")
+    expect(page.locator(".opblock").first).to_be_visible(timeout=5_000)
+    operations = [each for path in loaded.value.json()["paths"].values() for each in path.values()]
+    assert {each["tags"][0] for each in operations} == {"Alerts"}
+    expect(page.locator(".opblock")).to_have_count(len(operations))

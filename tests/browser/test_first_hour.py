@@ -94,7 +94,7 @@ def test_a_maintainer_connects_a_project_with_the_keyboard(
 
     page.goto(f"{gatebell.url}/{path}/-/settings/integrations")
     press(page, page.get_by_role("link", name="Add the first integration"))
-    expect(page.get_by_label("Payload of your monitoring tool")).to_be_focused()
+    expect(page.get_by_label("Payload from your monitoring tool")).to_be_focused()
     page.keyboard.insert_text('{"title": "Disk full", "severity": "high"}')
     press(page, page.get_by_role("button", name="Recognize payload"))
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
@@ -111,7 +111,7 @@ def test_a_maintainer_connects_a_project_with_the_keyboard(
     press(page, page.locator(".secret-box > summary").first)
     expect(key).to_be_visible()
 
-    # The key was seen, so it is reset, after the confirmation was cancelled once.
+    # The key was seen, so it is reset, after the confirmation was canceled once.
     seen, reset = key.text_content() or "", page.locator("summary").filter(has_text="Reset key")
     press(page, reset)
     page.keyboard.press("Tab")

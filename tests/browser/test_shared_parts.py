@@ -67,9 +67,28 @@ def test_the_script_formats_times_as_the_server_does(
     expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
     assert told == []
     now = datetime.now(UTC)
-    lengths = (-90_000, -150, -6, 3, 150, 4_000, 90_000, 3_000_000, 70_000_000)
+    lengths = (
+        -70_000_000,
+        -5_000_000,
+        -90_000,
+        -7_190,
+        -150,
+        -40,
+        -6,
+        3,
+        150,
+        4_000,
+        90_000,
+        3_000_000,
+        70_000_000,
+    )
     words = {length: relative_time(now - timedelta(seconds=length), now) for length in lengths}
     assert (words[-6], words[3]) == ("in a moment", "just now")
+    assert (words[-7_190], words[-150], words[-40]) == (
+        "in 2 hours",
+        "in 3 minutes",
+        "in 40 seconds",
+    )
     for length, said in words.items():
         page.evaluate(_ADD_TIME, length)
         expect(page.locator(f"#added-{length}")).to_have_text(said)

@@ -10,7 +10,7 @@ from flask import Flask
 from app import create_app
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.access.roles import Role
-from web.api.description.views import list_described_views
+from web.api.description.views import get_tag, list_described_views
 from web.settings.reader import parse_settings
 
 _INTRODUCTION = """\
@@ -62,7 +62,7 @@ def _has_role(permission: Permission) -> bool:
 
 def _tables(summaries: Mapping[str, str]) -> Iterator[str]:
     for subject, names in groupby(sorted(summaries), key=lambda name: name.partition(".")[0]):
-        yield f"\n## {subject.replace('_', ' ').capitalize()}\n\n"
+        yield f"\n## {get_tag(subject)}\n\n"
         yield f"| action | {' | '.join(role.label for role in Role)} | custom permission |\n"
         yield f"|---|{'---|' * len(Role)}---|\n"
         for name in names:

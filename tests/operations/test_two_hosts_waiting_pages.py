@@ -2,7 +2,7 @@
 
 Pages wait for a retry, for a notification rule, or for the end of quiet hours. Meanwhile users lose
 their access, and projects are silenced, archived and transferred. The test counts sent and
-cancelled messages.
+canceled messages.
 """
 
 from collections import Counter
@@ -181,8 +181,8 @@ def test_waiting_pages_on_two_hosts_are_cancelled_and_counted(pair: Pair) -> Non
     may_be = kept | {f"retry-{what}@accounts.example" for what in ("kept", "transferred")}
     assert set(sent) <= may_be
     assert max(sent.values()) == 1
-    cancelled = _cancelled(world)
-    assert cancelled == {
+    canceled = _cancelled(world)
+    assert canceled == {
         **{f"retry-{what}": 2 for what in forbidden},
         **{f"rule-{what}": 1 for what in forbidden},
         "room": 1,
@@ -202,7 +202,7 @@ def test_waiting_pages_on_two_hosts_are_cancelled_and_counted(pair: Pair) -> Non
 
 
 def _cancelled(world: World) -> dict[str, int]:
-    """Count cancelled messages by user or channel."""
+    """Count canceled messages by user or channel."""
     with world.shop.session() as session:
         names = session.scalars(
             select(func.coalesce(User.username, "room"))

@@ -29,7 +29,9 @@ def former(settings: Settings, postgres: Postgres, tmp_path: Path) -> FormerData
 def effects(app: Flask) -> tuple[int, dict[str, str]]:
     done = app.test_cli_runner().invoke(args=["upgrade-check"])
     assert done.stdout, done.stderr
-    listed = json.loads(done.stdout)["effects"]
+    found = json.loads(done.stdout)
+    assert found.keys() == {"migration", "effects"}
+    listed = found["effects"]
     return done.exit_code, {each["subject"]: each["message"] for each in listed}
 
 

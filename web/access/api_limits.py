@@ -1,9 +1,9 @@
 """Rate limits of common endpoints for users, projects and groups, each with its own setting.
 
 An operation of the API declares its family in its decorator: `@operation(…,
-limit=RateLimitFamily.PROJECTS)`. It is counted once its caller is known: by user, or by IP address
-without a token. The limit of all API requests (API_RATE_LIMIT) applies in addition. The headers
-report whichever limit is closer to being exceeded.
+limit=RateLimitFamily.PROJECTS)`. A request is counted once its caller is known: by user, or by IP
+address if there is no token. The limit of all API requests (API_RATE_LIMIT) applies in addition.
+The headers report the limit that is closer to being exceeded.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,19 +21,19 @@ from web.settings.reader import Settings
 class RateLimitFamily(Enum):
     """Family of operations that are counted together."""
 
-    #: Families for lists of users, and for single users.
+    #: Operations on lists of users, and on single users.
     USERS = "users"
     USER = "user"
-    #: Families for lists of projects, and for single projects.
+    #: Operations on lists of projects, and on single projects.
     PROJECTS = "projects"
     PROJECT = "project"
-    #: Families for lists of groups, for single groups, and for the projects of a group.
+    #: Operations on lists of groups, on single groups, and on the projects of a group.
     GROUPS = "groups"
     GROUP = "group"
     GROUP_PROJECTS = "group_projects"
-    #: Family for members of a project or group.
+    #: Operations on the members of projects and groups.
     MEMBERS = "members"
-    #: Family for texts that are submitted to the release checker, including its page.
+    #: Checks of requests with the release checker, including its web page.
     RELEASE_CHECKS = "release_checks"
 
 
@@ -50,7 +50,7 @@ _RATE_SETTINGS: Mapping[RateLimitFamily, RateSetting] = {
     RateLimitFamily.MEMBERS: lambda each: each.members_api_rate_limit,
     RateLimitFamily.RELEASE_CHECKS: lambda each: each.release_check_rate_limit,
 }
-#: Settings of families that differ for callers without a token.
+#: Rate settings for callers without a token, for families where they differ.
 _ANONYMOUS_RATE_SETTINGS: Mapping[RateLimitFamily, RateSetting] = {
     RateLimitFamily.PROJECTS: lambda each: each.anonymous_projects_api_rate_limit,
 }

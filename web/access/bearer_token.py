@@ -1,4 +1,4 @@
-"""Tokens in requests (RFC 6750 section 2), and proofs of the keys that they are bound to."""
+"""Tokens in requests (RFC 6750 section 2), and proofs of the keys to which tokens are bound."""
 
 from datetime import datetime
 from enum import Enum
@@ -15,9 +15,10 @@ from web.services import services, settings
 
 
 def check_key_proof(found: Bearer, token: str, *, now: datetime) -> None:
-    """Raise MissingKeyProofError for a missing, invalid or unexpected proof of the token's key.
+    """Check the proof of the key to which a token is bound.
 
-    A proof is required if the token is bound to a key, and not allowed otherwise.
+    A proof is required if the token is bound to a key, and not allowed otherwise. Raise
+    MissingKeyProofError for a missing, invalid or unexpected proof.
     """
     scheme = request.environ.get(_AUTHORIZATION_KEY, "")[:5].lower()
     is_with_proof = scheme == "dpop "
@@ -55,7 +56,7 @@ class TokenLocation(Enum):
 
 
 _AUTHORIZATION_KEY = "HTTP_AUTHORIZATION"
-#: Query parameters with a token, which links never repeat.
+#: Query parameters that contain tokens. Generated links omit them.
 TOKEN_QUERY_PARAMETERS = ("access_token", "private_token")
 _FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
 OAUTH_TOKEN_LOCATIONS = (TokenLocation.HEADER, TokenLocation.QUERY)
@@ -69,7 +70,7 @@ API_TOKEN_LOCATIONS = (
 
 
 class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
-    """Error for different tokens in a request: invalid_request with the challenge of section 3."""
+    """Error for different tokens in a request: invalid_request with a challenge (section 3)."""
 
     def get_headers(self) -> list[tuple[str, str]]:
         """Return the headers of the response."""
@@ -102,5 +103,7 @@ def find_presented_token(*locations: TokenLocation) -> str | None:
     if not given:
         return None
     if len(given) > 1 and len(set(given)) > 1:
-        raise AmbiguousTokenError("The request has two different access tokens. Send only one.")
+        raise AmbiguousTokenError(
+            "The request contains two different access tokens. Send only one token."
+        )
     return given[0]

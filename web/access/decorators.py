@@ -1,6 +1,6 @@
 """Decorators that declare who may call a view.
 
-Every view has exactly one of them (`web/http/endpoints.py`).
+Every view has exactly one of these decorators (`web/http/endpoints.py`).
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
 
 @login_manager.user_loader  # type: ignore[untyped-decorator]
 def load_current_user(token: str) -> CurrentUser | None:
-    """Return the user of a live sign-in token, or None."""
+    """Return the user of a valid sign-in token, or None."""
     if g.get("asks_no_database"):
         return None
     found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
@@ -108,12 +108,12 @@ authenticates_client = AccessDecorator(access="an OAuth client")
 authenticates_integration = AccessDecorator(access="a sender with an integration key")
 #: Decorator of heartbeat views, whose URL itself is the secret.
 authenticates_heartbeat_url = AccessDecorator(access="a job that knows the URL of its heartbeat")
-#: Decorator of views that compare the secret of the registry's configuration.
+#: Decorator of views that check the secret in the registry's configuration.
 checks_registry_secret = AccessDecorator(access="the container registry, with its secret")
 
 
 def redirect_to_sign_in() -> ResponseReturnValue:
-    """Redirect to the sign-in page, which returns to this page afterwards."""
+    """Redirect to the sign-in page, which redirects back to the current page afterwards."""
     return redirect(url_for("sessions.sign_in", next=shorten_address(current_path())))
 
 
@@ -150,7 +150,7 @@ def _redirect_old_sign_ins(view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _build_administrator_guard(*proven: str) -> Guard:
-    """Return the guard for administrators; the methods in `proven` require a recent sign-in."""
+    """Return the guard for administrators; HTTP methods in `proven` require a recent sign-in."""
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -173,8 +173,8 @@ administrator_required = AccessDecorator(
     access="an administrator, for changes freshly signed in",
     guard=_build_administrator_guard("POST"),
 )
-#: Decorator like `administrator_required` that requires a recent sign-in for reading as well. It
-#: protects data that is exported.
+#: Decorator like `administrator_required` that also requires a recent sign-in for reading. It
+#: protects views that export data.
 recent_administrator_required = AccessDecorator(
     access="an administrator, freshly signed in",
     guard=_build_administrator_guard("POST", "GET", "HEAD"),
@@ -186,7 +186,7 @@ def _is_change_with_old_sign_in() -> bool:
     return request.method == "POST" and current_user.is_admin and not has_recent_sign_in()
 
 
-#: Decorator of views for signed-in users; others are redirected to the sign-in page.
+#: Decorator of views for signed-in users. Other users are redirected to the sign-in page.
 sign_in_required = AccessDecorator(
     access="a signed-in user", guard=lambda view: _redirect_old_sign_ins(_require_sign_in(view))
 )
@@ -215,15 +215,15 @@ def _require_recent_sign_in(view: Callable[..., Any]) -> Callable[..., Any]:
     return _require_sign_in(guarded)
 
 
-#: Decorator like `sign_in_required` that requires a recent sign-in of every user. The view changes
-#: the credentials of the account.
+#: Decorator like `sign_in_required` that requires every user to have signed in recently. The view
+#: changes the credentials of the account.
 recent_sign_in_required = AccessDecorator(
     access="a signed-in user, freshly", guard=_require_recent_sign_in
 )
 
 
 def _redirect_to_new_sign_in() -> ResponseReturnValue:
-    """Redirect to a new sign-in, which returns to the account or page of the change."""
+    """Redirect to a new sign-in, which redirects back to the page or account of the change."""
     flash("Sign in again to confirm your identity, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
     begin = find_nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
@@ -235,8 +235,8 @@ def project_role_required(
 ) -> AccessDecorator:
     """Require a role, or a custom role with an ability.
 
-    The view gets the project as `project` instead of `project_path`. Disabled features of a project
-    have no pages. An archived project accepts a POST only in views with `in_archived`.
+    The view receives the project as `project` instead of `project_path`. Pages of disabled features
+    return 404. An archived project accepts a POST only in views with `in_archived`.
     """
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -257,7 +257,7 @@ def project_role_required(
     return AccessDecorator(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
-#: Groups of operations whose changes affect who has access.
+#: Groups of operations with changes that affect access rights.
 _ACCESS_GRANTING_RESOURCES = frozenset(
     {"former_paths", "invitations", "members", "resource_tokens"}
 )
@@ -267,12 +267,12 @@ _SHARING_ACTIONS = frozenset({"projects.share", "projects.unshare"})
 def permission_required(name: str, *, to_post: str = "") -> AccessDecorator:
     """Require the permission of an action (`domain/access/permissions.py`).
 
-    `to_post` names another action for POST. The view gets the project as `project` instead of
-    `project_path`, or the group as `group` instead of `group_path`. It gets either as `holder` if
-    it has a parameter with this name.
+    `to_post` names another action for POST. The view receives the project as `project` instead of
+    `project_path`, or the group as `group` instead of `group_path`. If the view has a parameter
+    `holder`, it receives the project or group as `holder`.
 
     Administrators count as owners of everything. They need a recent sign-in for changes that are
-    reserved for owners, and for changes of members and access tokens.
+    reserved for owners, and for changes to members and access tokens.
     """
     permission, posting = get_permission(name), get_permission(to_post or name)
     room = name.partition(".")[0]
@@ -336,7 +336,7 @@ def authenticate_bearer(accepted: tuple[str, ...]) -> Bearer:
 
 
 def find_bearer(*accepted: str) -> Bearer | None:
-    """Return the bearer of a request, or None without a token.
+    """Return the bearer of a request, or None if the request has no token.
 
     Raise the matching error if the token is invalid.
     """
@@ -359,7 +359,7 @@ def _count_anonymous_request() -> None:
 
 
 def _store_api_caller() -> None:
-    """Store the bearer or the error in `g`, since the request is counted before either is used."""
+    """Store the bearer or the error in `g`, because the request is counted before they are used."""
     try:
         found = _get_api_bearer(now())
     except (ProtocolError, InvalidTokenError) as refusal:

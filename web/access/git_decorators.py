@@ -1,4 +1,4 @@
-"""Decorators of views for Git, which accept a token as Basic password or as bearer token."""
+"""Decorators of views for Git, which accept a token as the Basic password or as a bearer token."""
 
 import logging
 from collections.abc import Callable
@@ -59,14 +59,12 @@ def _require_git_access(view: Callable[..., Any]) -> Callable[..., Any]:
 git_access_required = AccessDecorator(
     access="a Git client with a token, or anybody who reads a public project",
     guard=_require_git_access,
-    refinement={
-        "is_heavy": False
-    },  # a transfer is forwarded in chunks and needs little computation
+    refinement={"is_heavy": False},  # transfers are forwarded in chunks and need little computation
 )
 
 
 def _parse_service(name: str | None) -> GitService:
-    """Return the service; missing or unknown services require the permission to read."""
+    """Parse a service; missing and unknown services require only read permission."""
     return GitService.RECEIVE_PACK if name == GitService.RECEIVE_PACK else GitService.UPLOAD_PACK
 
 
@@ -108,7 +106,8 @@ def _build_push_check(project: ProjectView) -> AnswerFunction:
     """Return a function that checks whether the sender may still push at a later time.
 
     The objects of a push may take hours to arrive. As in other requests, the token's expiry is
-    checked as of the start. All other conditions are checked as of the call.
+    checked at the start of the request. All other conditions are checked when the function is
+    called.
     """
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     token, began_at = _find_git_token() or "", now()
@@ -131,7 +130,10 @@ def _build_push_check(project: ProjectView) -> AnswerFunction:
 
 
 def _recheck_push_access(project: ProjectView, token: str, began_at: datetime) -> None:
-    """Raise DomainError or InvalidTokenError unless the sender may still push."""
+    """Check that the sender may still push.
+
+    Raise DomainError or InvalidTokenError if not.
+    """
     own = services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=began_at)
     check_can_still_push(project, _build_sender(found), session=db.session())
@@ -147,7 +149,7 @@ def _check_scope(found: Bearer, service: GitService) -> None:
 
 
 def _find_bearer() -> Bearer | None:
-    """Return the bearer, or None without valid credentials.
+    """Return the bearer, or None if there are no valid credentials.
 
     The reason for a rejection is stored in `g`.
     """
@@ -161,7 +163,7 @@ def _find_bearer() -> Bearer | None:
     except InvalidTokenError as error:
         g.git_refusal = f"{error} Use a valid access token as the password."
     except OAuth2Error as error:
-        # Git cannot prove a key (RFC 9449).
+        # Git cannot send DPoP proofs (RFC 9449).
         advice = "Git does not support this. Use a personal access token."
         g.git_refusal = f"{error.description} {advice}"
     else:
@@ -170,7 +172,7 @@ def _find_bearer() -> Bearer | None:
 
 
 def _find_git_token() -> str | None:
-    """Return the token of the request, or None; an unreadable header counts as a wrong token."""
+    """Return the token of the request, or None; an unreadable header counts as an invalid token."""
     if not request.headers.get("Authorization"):
         return None
     token = find_presented_token(TokenLocation.HEADER)

@@ -1,8 +1,8 @@
-"""Rate limits: their purposes, the requests that they count, and their headers.
+"""Rate limits for requests, and their response headers.
 
 Flask-Limiter counts the requests. The API is limited by user, a few OAuth endpoints by IP address,
-receivers by integration and, if configured, pages by user. A disabled limit counts nothing and adds
-no headers.
+and receivers by integration. Web pages can be limited by user. A disabled limit counts nothing and
+adds no headers.
 """
 
 from collections.abc import Callable
@@ -25,25 +25,26 @@ from web.settings.reader import Settings
 View = TypeVar("View", bound=Callable[..., Any])
 
 _KEY_PREFIX = "gatebell"
-#: Value of `g.counted` if the library keeps the counts; otherwise it holds the limits.
+#: Value of `g.counted` if the library stores the counts. Otherwise, `g.counted` contains the
+#: limits.
 _COUNTED_BY_LIBRARY = "by the library"
 
 
 class RateLimit:
-    """Limit that counts requests and rejects requests above its rates with 429.
+    """Limit that counts requests, and responds with 429 above its rates.
 
-    It can be called, or used as the decorator of a view. Flask-Limiter's own decorator counts in a
-    shared store, or in memory while the store is unavailable. Counts on this host need no fallback
-    and use the library's storage directly. The library's decorator takes about a third of the time
-    of a token check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
+    A limit can be called, or used as the decorator of a view. Flask-Limiter's own decorator counts
+    in a shared store, or in memory while the store is unavailable. Counts on this host need no
+    fallback, so they use the library's storage directly. The library's decorator takes about a
+    third of the time of a token check (docs/adr/0033-count-rate-limits-with-flask-limiter.md).
     """
 
     def __init__(
         self, rates: Callable[[Settings], str], scope: str, key: Callable[[], str]
     ) -> None:
-        """Count by key, together for all views of a scope.
+        """Count requests by key, in one count for all views with the same scope.
 
-        `rates` returns a setting, which is empty for no limit.
+        `rates` returns the value of a setting. An empty value means no limit.
         """
         self._rates, self._scope, self._key = rates, scope, key
 
@@ -92,7 +93,7 @@ class RateLimit:
 
 
 def _store_rate_statuses(counted: "list[_RateStatus]") -> None:
-    """Store limits for the headers, after limits of another `RateLimit` for this request."""
+    """Store limits for the headers, after the limits that other `RateLimit` objects have stored."""
     before = g.get("counted")
     if before is None:
         after_this_request(_add_rate_limit_headers)
@@ -107,9 +108,9 @@ limit_oauth_by_address = RateLimit(attrgetter("oauth_rate_limit"), "oauth", get_
 limit_registrations_by_address = RateLimit(
     attrgetter("client_registration_rate_limit"), "registrations", get_client_address
 )
-#: Limit by user of the API, or by IP address without a valid token.
+#: Limit for the API, by user, or by IP address if there is no valid token.
 limit_api_by_user = RateLimit(attrgetter("api_rate_limit"), "api", get_limited_caller)
-#: Limit by user of Git, or by IP address without a valid token.
+#: Limit for Git, by user, or by IP address if there is no valid token.
 limit_git_by_user = RateLimit(attrgetter("git_rate_limit"), "git", get_limited_caller)
 #: Limit by integration, for which the caller sets `g.integration_id`.
 limit_alerts_by_integration = RateLimit(
@@ -136,19 +137,19 @@ def build_limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
             settings_at_start.ratelimit_storage_uri, settings_at_start.trusted_ca_file
         ),
         "RATELIMIT_KEY_PREFIX": _KEY_PREFIX,
-        # All rates of a limit are counted, even after the first exceeded rate.
+        # Count all rates of a limit, even after one of them is exceeded.
         "RATELIMIT_FAIL_ON_FIRST_BREACH": False,
-        # The library checks this limit before a view is called, only for pages.
+        # The library checks this limit before it calls the view of a web page.
         "RATELIMIT_APPLICATION": lambda: settings().page_rate_limit,
     }
 
 
 def start_limiter(app: Flask) -> Callable[[], Any]:
-    """Start Flask-Limiter, and return its check before the view, which is only for pages.
+    """Start Flask-Limiter, and return its check for web pages, which runs before the view.
 
     All other limits are checked when a decorated function is called. A check without limits costs a
-    tenth of a token check. The library's later hooks only serve its own headers and counts that
-    depend on the response, and we use neither.
+    tenth of a token check. The library's other hooks are not used: they add its own headers and
+    count responses.
     """
     limiter.init_app(app)
     check_application_limits = app.before_request_funcs[None].pop()
@@ -158,7 +159,7 @@ def start_limiter(app: Flask) -> Callable[[], Any]:
 
 
 def store_visitor_for_limit() -> None:
-    """Store the user who opens a page.
+    """Store the user who opens a web page.
 
     The database is queried here, because the library treats every error during its checks as an
     error of the store.
@@ -185,7 +186,7 @@ class _RateStatus(NamedTuple):
 
 
 def _add_rate_limit_headers(response: Response) -> Response:
-    """Add the headers of the rate that a client must observe first.
+    """Add the headers of the rate that is closest to being exceeded.
 
     The library's own headers lack RateLimit-Observed and add Retry-After to every response. They
     show the shortest rate even if a longer rate is nearly exceeded.
@@ -215,6 +216,6 @@ def _read_library_statuses() -> list[_RateStatus]:
             most, observed = each.limit.amount, each.limiter.storage.get(each.key)
             ends = ceil(each.limiter.storage.get_expiry(each.key))
             found.append(_RateStatus(each.breached, most, observed, max(0, most - observed), ends))
-    except Exception:  # noqa: BLE001 - each store has errors of its own, and was there a moment ago
+    except Exception:  # noqa: BLE001 - each store raises its own errors
         return []
     return found

@@ -1,7 +1,7 @@
-"""Return addresses inside other URLs: a long address is stored and replaced by a handle.
+"""Return URLs inside other URLs: a long URL is stored and replaced by a handle.
 
-The sign-in page, the second factor, identity providers and the session carry the address of the
-requested page. Inside another URL, a long address would exceed the limits of a request.
+The sign-in page, the second factor, identity providers and the session carry the URL of the
+requested page. Inside another URL, a long URL would exceed the limits of a request.
 """
 
 from flask import request, url_for
@@ -17,15 +17,15 @@ from web.extensions import db
 from web.http.transactions import allow_writes, can_session_write, defer_transaction
 from web.services import now, services
 
-#: Maximum length of an address in characters. Quoted inside another URL, it may become three times
-#: as long. The session cookie also has room for it.
+#: Maximum length of a nested URL in characters. Percent-encoding may make it three times as long. A
+#: URL of this length also fits into the session cookie.
 _MAX_NESTED_LENGTH = 1_500
 #: Parameter of /oauth/authorize with the handle of the actual parameters.
 STORED_REQUEST_PARAMETER = "kept"
 
 
 class AddressTooLongError(DomainError):
-    """Error for an address that is too long to be stored."""
+    """Error for a URL that is too long to be stored."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -35,10 +35,10 @@ class AddressTooLongError(DomainError):
 
 
 def shorten_address(path: str) -> str:
-    """Return an address that leads to `path` and fits into another URL.
+    """Return a URL that redirects to `path` and fits into another URL.
 
     Raise AddressTooLongError if the path is too long to be stored. Raise TooManyAttemptsError if a
-    network stores too many addresses.
+    network stores too many URLs.
     """
     if len(path) <= _MAX_NESTED_LENGTH:
         return path
@@ -46,20 +46,20 @@ def shorten_address(path: str) -> str:
         raise AddressTooLongError
     handle = _store_address(path)
     if path.partition("?")[0] == url_for("authorize.consent"):
-        # It may be too long for any URL, so no redirect can lead there.
+        # The path may be too long for any URL, so it cannot be the target of a redirect.
         return url_for("authorize.consent", kept=handle)
     return url_for("sessions.go_on", handle=handle)
 
 
 def find_stored_address(handle: str) -> str | None:
-    """Return the address that is stored under a handle, or None if it has expired."""
+    """Return the URL that is stored under a handle, or None if it has expired."""
     return find_return_url(handle, session=db.session(), keyring=services().keyring, now=now())
 
 
 def _store_address(path: str) -> str:
     if can_session_write():
         return _insert_address(path, db.session())
-    # The request only reads, and may have begun to, so the row is written in a separate session.
+    # The request's own transaction may be read-only, so the row is written in a separate session.
     handles: list[str] = []
 
     def write(session: Session) -> None:

@@ -12,24 +12,24 @@ from web.settings.policies.accounts import second_factor_rule
 
 
 def find_due_factor_requirement() -> SecondFactorRequirement | None:
-    """Return the requirement for which the signed-in user must set up a second factor now."""
+    """Return the requirement by which the user must set up a second factor now."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins <= now() else None
 
 
 def second_factor_to_come() -> SecondFactorRequirement | None:
-    """Return a later requirement for which the signed-in user will need a second factor."""
+    """Return the requirement by which the user must set up a second factor later."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins > now() else None
 
 
 def _find_unmet_requirement() -> SecondFactorRequirement | None:
-    """Return the earliest requirement of a second factor that the signed-in user does not meet."""
+    """Return the earliest second-factor requirement that the signed-in user does not meet."""
     if g.get("asks_no_database") or not current_user.is_authenticated:
         return None
     if current_user.methods == PROVIDER_FACTOR_METHODS:
-        return None  # the provider has required a second factor
-    # The result is kept for the request, which may be the page that sets up a factor.
+        return None  # the identity provider has already required a second factor
+    # Cache the result for this request, which may itself set up a second factor.
     if "unmet_requirement" not in g:
         g.unmet_requirement = _query_unmet_requirement()
     found: SecondFactorRequirement | None = g.unmet_requirement

@@ -1,4 +1,4 @@
-"""State of this host: free disk space, the store of rate limits, and ignored variables."""
+"""State of this host: free disk space, the rate limit store, and ignored variables."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def list_host_metrics(settings: Settings) -> Iterator[Gauge]:
     if not settings.counts_on_host:
         yield Gauge(
             "gatebell_rate_limit_store_up",
-            "Whether the shared store of rate limits responds.",
+            "Whether the shared rate limit store responds.",
             int(is_store_responding(limiter.storage)),
         )
     yield Gauge(
@@ -31,10 +31,10 @@ def list_host_metrics(settings: Settings) -> Iterator[Gauge]:
 
 
 def is_store_responding(storage: Storage) -> bool:
-    """Return whether the store of rate limits responds."""
+    """Return whether the rate limit store responds."""
     try:
         return bool(storage.check())
-    except Exception:  # noqa: BLE001 - each client has errors of its own
+    except Exception:  # noqa: BLE001 - each client raises its own errors
         return False
 
 

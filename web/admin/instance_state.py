@@ -49,7 +49,7 @@ class InstanceState:
     tier: str
     base_url: str
     database: str
-    #: Readiness problem in a few words, or None.
+    #: Short description of the readiness problem, or None.
     missing: str | None
     worker_seen_at: datetime | None
     is_worker_alive: bool
@@ -58,7 +58,7 @@ class InstanceState:
     risks: tuple[SecurityWarning, ...]
     #: Tokens that administer the instance without the required scope.
     former_tokens: tuple[FormerToken, ...]
-    #: Destinations of the audit log that have accepted nothing for a day.
+    #: Audit log destinations that have accepted no events for a day.
     failing_streams: tuple[AuditStream, ...]
     backup: BackupState
     is_backup_overdue: bool
@@ -133,9 +133,10 @@ def _find_last_run(job: str) -> datetime | None:
 
 
 def list_outage_safe_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
-    """Return metrics that are also available while the database is unavailable.
+    """Return metrics that do not need the database.
 
-    Alerting rules must keep working in that case. `problem` is the readiness problem.
+    Alerting rules must keep working while the database is unavailable. `problem` is the readiness
+    problem.
     """
     return (
         Gauge(
@@ -198,7 +199,7 @@ def _read_or_log_failure(subject: str, read: Callable[[], ReadResult]) -> ReadRe
 
 
 def list_audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
-    """Return the states of the audit log's destinations, or none if they are unknown."""
+    """Return the states of the audit log's destinations, or an empty list if they are unknown."""
     moment = now()
     found = _read_or_log_failure(
         "audit streams",

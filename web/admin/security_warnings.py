@@ -21,7 +21,7 @@ _MIN_PASSWORD_LENGTH = 12
 
 @dataclass(frozen=True, kw_only=True)
 class SecurityWarning:
-    """Setting with an insecure value."""
+    """A setting with an insecure value."""
 
     setting: str
     words: str
@@ -43,7 +43,7 @@ def _is_on_loopback(url: str) -> bool:
 
 
 def _is_database_unverified(settings: Settings) -> bool:
-    """Return whether the connection to a remote database may be read or redirected."""
+    """Return whether others may read or redirect the connection to a remote database."""
     url = make_url(settings.database_url)
     is_elsewhere = not all(
         _is_on_loopback(_build_host_url(each)) for each in list_database_hosts(url)
@@ -139,7 +139,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
 
 
 def list_security_warnings(settings: Settings) -> Iterator[SecurityWarning]:
-    """Yield the risks of the settings in force, highest risk first."""
+    """Yield the security risks of the current settings, highest risk first."""
     for setting, is_risky, words in _RISKS:
         if is_risky(settings):
             yield SecurityWarning(setting=setting, words=words)

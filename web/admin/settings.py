@@ -34,10 +34,10 @@ from web.settings.reader import (
 from web.settings.sections import list_sections
 from web.settings.stored import read_current_settings
 
-#: Feature flags, which the page shows in their own group.
+#: Names of feature flags, which the settings page shows in their own group.
 _FEATURE_FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
 _FEATURE_FLAGS_TITLE = "Feature flags"
-#: Usual spelling of words in names.
+#: Spellings of words from setting names in titles.
 _SPELLINGS = {
     "api": "API", "ca": "CA", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID",
     "json": "JSON", "min": "minimum", "oauth": "OAuth", "oauth2": "OAuth",
@@ -53,7 +53,7 @@ _TOKEN_EXPIRY_SETTINGS = frozenset({"release", "personal_access_token_lifetime_d
 
 
 class ValueSource(Enum):
-    """Source of the value in force. The enum's value is its name for users."""
+    """Source of the current value. The enum's value is displayed to users."""
 
     DEFAULT = "Default"
     ENVIRONMENT = "Environment"
@@ -62,16 +62,16 @@ class ValueSource(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class SettingView:
-    """Setting for display."""
+    """A setting, as displayed to administrators."""
 
     name: str
     title: str
     doc: str
     #: Description of the allowed values.
     allowed: str
-    #: Description of the value in force. For a secret, it only shows whether it is set.
+    #: Description of the current value. For a secret, it shows only whether the secret is set.
     words: str
-    #: Value in force as text, or an empty text for a secret.
+    #: Current value as text, or an empty string for a secret.
     text: str
     #: Description of the value that applies without a stored value.
     words_without_change: str
@@ -102,9 +102,9 @@ class SettingView:
         return self.source is ValueSource.CHANGED_HERE
 
     def read(self, text: str) -> Any:
-        """Parse a text as a value of the setting.
+        """Parse a value of the setting.
 
-        Raise ValueError with a sentence if it is invalid.
+        Raise ValueError with a message for users if it is invalid.
         """
         if not text and not self.may_be_empty:
             raise ValueError(f"Enter {self.allowed}.")
@@ -117,7 +117,7 @@ class SettingView:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionView:
-    """Section of settings."""
+    """A section of the settings page."""
 
     key: str
     title: str
@@ -217,7 +217,7 @@ def format_setting_title(name: str) -> str:
 
 
 def _format_visible_part(value: Any, known: SettingMetadata) -> str:
-    """Return the visible part of a secret setting, which may be empty."""
+    """Return the part of a secret setting that may be displayed, or an empty string."""
     return known.kind.shown(value) if known.kind.shown else ""
 
 
@@ -249,7 +249,7 @@ def _format_quantity(value: int, unit: str) -> str:
 
 
 def get_settings_in_transaction(*, session: Session) -> Settings:
-    """Return the settings as this transaction sees them; processes apply them within a second."""
+    """Return the settings stored in this transaction; processes apply them within a second."""
     return read_current_settings(services().live_settings.environment, session=session)
 
 
@@ -296,8 +296,8 @@ def _record_and_apply_change(
 ) -> None:
     """Record a change with its values, and update stored data that depends on it.
 
-    Settings that can change at runtime are never secret. The worker updates the rest if there is
-    much data.
+    Settings that can change at runtime are never secret. If much data depends on a setting, the
+    worker updates the rest of the data.
     """
     details = {"old": before, "new": after, **more}
     work.record(EventKind.SETTING_CHANGED, subject=name, details=details)
@@ -307,9 +307,9 @@ def _record_and_apply_change(
 
 
 def store_changed_settings(work: UnitOfWork, texts: Mapping[str, str]) -> None:
-    """Store the given values that differ from the values in force.
+    """Store the given values, except values that equal the current values.
 
-    Raise InvalidParametersError, which names every setting with an invalid value.
+    Raise InvalidParametersError with the names of all settings that have invalid values.
     """
     current = get_settings_in_transaction(session=work.session)
     values = parse_changes(texts)
@@ -321,7 +321,7 @@ def store_changed_settings(work: UnitOfWork, texts: Mapping[str, str]) -> None:
 def parse_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
     """Parse new values and return them by name.
 
-    Raise InvalidParametersError, which names every setting with an invalid value.
+    Raise InvalidParametersError with the names of all settings that have invalid values.
     """
     values: dict[str, Any] = {}
     problems: list[InvalidValue] = []

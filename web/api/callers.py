@@ -18,7 +18,7 @@ from web.api.parameters import is_json_request, parse_json_object
 from web.services import services
 
 SUDO_HEADER = "Sudo"
-#: Name of the query or body parameter that holds the id or name of the user to act as.
+#: Name of the query or body parameter with the ID or name of the user to act as.
 _SUDO_PARAMETER = "sudo"
 #: Query parameters that identify the caller and are not parameters of the operation.
 CALLER_PARAMETERS = frozenset({*TOKEN_QUERY_PARAMETERS, _SUDO_PARAMETER, f"{_SUDO_PARAMETER}[]"})
@@ -28,7 +28,7 @@ _READ_METHODS = frozenset({"GET", "HEAD"})
 def find_acting_bearer(bearer: Bearer | None, named: Sequence[Any]) -> Bearer | None:
     """Return the bearer as `get_acting_bearer` does, or None for an anonymous request.
 
-    Raise InvalidTokenError for a request that names a user without a token.
+    Raise InvalidTokenError if a request without a token names a user.
     """
     if bearer is not None:
         return get_acting_bearer(bearer, named)
@@ -40,8 +40,8 @@ def find_acting_bearer(bearer: Bearer | None, named: Sequence[Any]) -> Bearer | 
 def get_acting_bearer(bearer: Bearer, named: Sequence[Any]) -> Bearer:
     """Return the bearer that the request acts as, which is another user if the request names one.
 
-    `named` holds the values from all places of the request. The request is carried out as the named
-    user or not at all.
+    `named` contains the values from all parts of the request. The request either acts as the named
+    user or fails.
 
     Raise InsufficientScopeError or ForbiddenError if the token does not permit this. Raise
     InvalidError or NotFoundError if the values do not identify one user.
@@ -56,14 +56,14 @@ def get_acting_bearer(bearer: Bearer, named: Sequence[Any]) -> Bearer:
 
 
 def _get_single_user(named: Sequence[Any]) -> str:
-    """Return the single user that the request names, possibly more than once.
+    """Return the only user that the request names, even if it is named more than once.
 
     Raise InvalidError if several users are named.
     """
     words = {str(each).strip() if type(each) in {str, int} else "" for each in named}
     if len(words) > 1 or "" in words:
         raise InvalidError(
-            "`sudo` must be the id or the name of a single user.", field=_SUDO_PARAMETER
+            "`sudo` must be the ID or the name of a single user.", field=_SUDO_PARAMETER
         )
     return words.pop()
 
@@ -104,7 +104,7 @@ def get_fast_operation_caller(permission: Permission) -> Bearer:
 def get_caller(permission: Permission, named: Sequence[Any]) -> Bearer | None:
     """Return the bearer of a request, or None if the operation permits requests without a token.
 
-    `named` holds the users to act as. Raise the matching error if the token is not sufficient.
+    `named` contains the users to act as. Raise the matching error if the token is not sufficient.
     """
     scopes = permission.scopes
     if permission.is_open:

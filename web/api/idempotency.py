@@ -1,4 +1,4 @@
-"""Support for Idempotency-Key, with which a repeated POST runs only once."""
+"""Support for the Idempotency-Key header: a repeated POST request runs only once."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,7 +38,7 @@ def run_idempotently(bearer: Bearer | None, act: Callable[[], Response]) -> Resp
         return act()
     wanted = _build_keyed_request(key, bearer)
     stored = claim_request(wanted, session=db.session(), keyring=services().keyring, now=now())
-    # Other requests see the claim immediately, and no lock is held during the request.
+    # Other requests can read the claim immediately, and no lock is held during the request.
     release_locks(db.session())
     if stored is not None:
         return _build_replayed_response(stored)
@@ -58,7 +58,7 @@ def _build_keyed_request(key: str, bearer: Bearer) -> KeyedRequest:
 
 
 def _serialize_request() -> str:
-    """Return the content of the request without its token, which may have been renewed since."""
+    """Return the content of the request, without the token, because it may have been rotated."""
     query = [
         pair for pair in request.args.items(multi=True) if pair[0] not in TOKEN_QUERY_PARAMETERS
     ]
@@ -85,7 +85,7 @@ def _run_and_store_response(wanted: KeyedRequest, act: Callable[[], Response]) -
             store_response(wanted, kept, session=session, keyring=services().keyring)
     except Exception:
         session.rollback()
-        with suppress(SQLAlchemyError):  # the first error is the relevant one
+        with suppress(SQLAlchemyError):  # the first error is more relevant
             release_request(wanted, session=session)
             release_locks(session)
         raise

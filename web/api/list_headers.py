@@ -1,4 +1,4 @@
-"""Headers of lists for pagination (RFC 8288) and ignored parameters."""
+"""Headers of list responses: pagination (RFC 8288) and ignored parameters."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
@@ -13,10 +13,10 @@ from web.services import settings
 def build_offset_headers(
     number: int, size: int, *, total: int, keyset_from: str | None = None
 ) -> Mapping[str, str]:
-    """Return the headers of a numbered page of a list with `total` items.
+    """Return the headers for a numbered page in a list with `total` items.
 
-    `keyset_from` is the cursor after this page, for lists whose numbered pages a release removes.
-    Links then lead to keyset pages, which remain.
+    `keyset_from` is the cursor after this page, for lists that lose numbered pages in a release.
+    With this cursor, links use keyset pagination, which remains available.
     """
     pages = -(-total // size)
     after = number + 1 if number < pages else None
@@ -53,7 +53,7 @@ def build_cursor_headers(next_cursor: str | None, **changed: str) -> Mapping[str
 def _build_link(relation: str, **changed: str | int) -> str:
     """Return a link to this list with some parameters replaced.
 
-    The link omits the token of the request, since links appear in logs.
+    The link omits the token in the request, because links appear in logs.
     """
     # A keyset page has no number.
     left_out = {*TOKEN_QUERY_PARAMETERS, *changed, *(("page",) if "cursor" in changed else ())}
@@ -63,7 +63,7 @@ def _build_link(relation: str, **changed: str | int) -> str:
 
 
 IGNORED_PARAMETERS_HEADER = "Gatebell-Ignored-Parameters"
-#: Maximum number and length of names in the header. Further names and characters are cut.
+#: Maximum number and length of names in the header. Additional names and characters are omitted.
 _MAX_NAMES = 20
 _MAX_NAME_LENGTH = 50
 
@@ -73,6 +73,6 @@ def add_ignored_parameters_header(names: Sequence[str]) -> None:
     shown = ", ".join(quote(name[:_MAX_NAME_LENGTH], safe="[]") for name in names[:_MAX_NAMES])
 
     @after_this_request
-    def _say(response: Response) -> Response:
+    def _add_header(response: Response) -> Response:
         response.headers[IGNORED_PARAMETERS_HEADER] = shown
         return response

@@ -1,4 +1,4 @@
-"""Decorators and routes for operations of the API.
+"""Decorators and routes for API operations.
 
     silences.bind_usual_actions(actions, "/<int:silence_id>")
 
@@ -11,8 +11,8 @@ A view without an action declares them in its decorator:
 
 The decorator checks the token, the scope and the role according to the table of permissions
 (`domain/access/permissions.py`). It parses the parameters by their schema and serializes the
-result. A view receives the values that its parameters name. They are `bearer`, `viewer`, `project`,
-`group` (or `holder` for either), `query`, `body`, and the variables of its URL.
+result. A view receives the values for the names of its parameters. The available names are
+`bearer`, `viewer`, `project`, `group` (or `holder` for either), `query`, `body`, and URL variables.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -81,9 +81,9 @@ from web.services import now
 ResultType = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
 _READ_METHODS = frozenset({"GET", "HEAD"})
-_DONE = Done(True)  # noqa: FBT003 - what clients wait for
-#: Usual operations of a resource by their verb in the table of permissions. Each has a method and a
-#: flag, which is true for URLs of a single resource.
+_DONE = Done(True)  # noqa: FBT003 - the value that clients expect
+#: Usual operations on a resource, by their verb in the table of permissions. Each operation has a
+#: method, and a flag that is true for URLs of a single resource.
 _USUAL_OPERATIONS = {
     "index": ("GET", False),
     "show": ("GET", True),
@@ -106,27 +106,27 @@ class OperationSpec(NamedTuple):
     returns: ResultType | None
     is_list: bool
     status: int
-    #: Rate limit in addition to the limit of all requests.
+    #: Rate limit in addition to the limit for all requests.
     limit: RateLimitFamily | None
     #: Function that reads the parameters of a body.
     reader: Callable[[], dict[str, Any]] = read_all_parameters
 
     @property
     def is_repeatable(self) -> bool:
-        """Return whether a POST can be repeated with the same Idempotency-Key."""
+        """True if a POST request can be repeated with the same Idempotency-Key."""
         # With another reader, repeated requests cannot be recognized by their content.
         return self.reader is read_all_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation(AccessDecorator):
-    """Decorator of a view of the API, with the data for its description."""
+    """Decorator for an API view, with the data for the view's OpenAPI description."""
 
     arguments: OperationSpec
 
     # The guard turns the result of the view into a response.
     def __call__(self, view: Callable[..., Any]) -> Callable[..., Response]:  # type: ignore[override]
-        """Decorate a view, which returns a resource, `ListPage`, None or a response."""
+        """Decorate a view that returns a resource, a `ListPage`, None or a response."""
         return cast("Callable[..., Response]", super().__call__(view))
 
     def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
@@ -144,7 +144,7 @@ def operation(
     status: int = HTTPStatus.OK,
     limit: RateLimitFamily | None = None,
 ) -> Operation:
-    """Return the decorator of the operation with this name in the table of permissions.
+    """Return the decorator for the operation with the given name in the table of permissions.
 
     `returns` may be a union, for example if administrators see more than other users. A `query`
     with page numbers or cursors makes the operation a list, whose view returns `ListPage`.
@@ -167,7 +167,7 @@ def operation(
 
 
 class ResourceBlueprint(Blueprint):
-    """URLs of a kind of resource, bound to actions of the domain.
+    """A blueprint that binds the URLs of a kind of resource to actions of the domain.
 
         prefix = "/projects/<path:reference>/silences"
         silences = ResourceBlueprint("silences", __name__, url_prefix=prefix)
@@ -190,7 +190,7 @@ class ResourceBlueprint(Blueprint):
                 method, is_of_one = missing.pop(each.verb)
                 self.bind(method, one if is_of_one else "", each)
 
-    def bind(  # noqa: PLR0913 - what operations differ in
+    def bind(  # noqa: PLR0913 - the differences between operations
         self,
         method: str,
         rule: str,
@@ -205,9 +205,9 @@ class ResourceBlueprint(Blueprint):
         """Bind an action to a method and a URL.
 
         By default, the status is 201 for POST, 204 for DELETE, and 200 for other methods. The
-        response is the result of the action, unless `returns` names another. Set `writes` for a GET
-        that stores data, such as an audit event. `around` holds decorators of the resulting view,
-        innermost first.
+        response is the result of the action, unless `returns` is set. Set `writes` for a GET
+        request that stores data, such as an audit event. `around` contains decorators for the
+        resulting view, innermost first.
         """
         if status is None:
             status = _USUAL_STATUSES.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
@@ -235,7 +235,7 @@ def _build_view(
     act: Action[Any, Any], model: str, returns: ResultType | None
 ) -> Callable[..., Any]:
     """Return a view that runs an action with the parsed parameters."""
-    # The decorator passes values by name, and has its own name for the model.
+    # The decorator passes values by name, and uses its own name for the model.
     names = [model if each.name == act.input_name else each.name for each in act.parameters]
 
     def view(**given: Any) -> Any:
@@ -252,10 +252,10 @@ def _build_view(
 
 
 def fast_operation(name: str, *, returns: type[Resource]) -> Operation:
-    """Return the decorator of an operation that is called thousands of times per second.
+    """Return the decorator for an operation that is called thousands of times per second.
 
     The view takes only the bearer and returns a dictionary, which is serialized unchanged.
-    `returns` only documents it. Parameters of the request are ignored.
+    `returns` only documents the dictionary. Request parameters are ignored.
     """
     permission = PERMISSIONS[name]
     arguments = OperationSpec(
@@ -340,7 +340,7 @@ def _authorize_request(arguments: OperationSpec, variables: dict[str, Any]) -> d
 def _find_target(
     permission: Permission, variables: dict[str, Any], viewer: Viewer
 ) -> Mapping[str, ProjectOrGroup]:
-    """Return the project or group of the URL, keyed by the name of the view's parameter.
+    """Return the project or group in the URL, by the name of the view's parameter.
 
     Raise NotFoundError if the viewer cannot see it.
     """
@@ -357,7 +357,7 @@ def _find_target(
 
 
 def _get_given_parameters(arguments: OperationSpec) -> Mapping[str, Any]:
-    """Return the given parameters, with numbers written the way they are parsed."""
+    """Return the request parameters, with numbers in their parsed format."""
     given = read_given_parameters()
     return given if arguments.query is None else normalize_numbers(arguments.query, given)
 
@@ -365,7 +365,7 @@ def _get_given_parameters(arguments: OperationSpec) -> Mapping[str, Any]:
 def _read_parameters(
     arguments: OperationSpec, given: dict[str, Any], gate: ReleaseGate | None
 ) -> Collection[str]:
-    """Add the parsed query or body to `given` and return the names of the sent parameters."""
+    """Add the parsed query or body to `given`, and return the names of the request parameters."""
     if arguments.body is not None:
         sent = gate.parameters() if gate else arguments.reader()
         given["body"] = validate_body(arguments.body, sent)
@@ -382,7 +382,7 @@ def _read_parameters(
 
 
 def _find_empty_result(query: Query | None) -> ListPage[Any] | None:
-    """Return an empty list if the query cannot match anything in Gatebell, and otherwise None."""
+    """Return an empty list if the query cannot match anything in Gatebell, or None."""
     if not (isinstance(query, GitLabQuery) and query.matches_nothing):
         return None
     has_numbers = isinstance(query, OffsetQuery) and query.pagination != "keyset"
@@ -429,13 +429,13 @@ def _build_page_headers(found: ListPage[Any], query: Query | None) -> Mapping[st
     if isinstance(query, OffsetQuery) and found.total is not None:
         cursor = found.next_cursor
         return build_offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
-    # A list that supports both kinds of pages may have chosen keyset pages on its own.
+    # Lists that support both kinds of pagination may use keyset pagination by default.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
     return build_cursor_headers(found.next_cursor, **kind)
 
 
 def _add_etag(response: Response, content: bytes) -> None:
-    """Add an ETag to a response, and make it 304 if the client has it (RFC 9110 section 13)."""
+    """Add an ETag to a response. Return 304 if the client sent the same ETag (RFC 9110, 13)."""
     digest = blake2b(content, digest_size=_ETAG_BYTES).hexdigest()
     response.headers["ETag"] = f'W/"{digest}"'
     if "HTTP_IF_NONE_MATCH" in request.environ:

@@ -1,4 +1,4 @@
-"""Reads the parameters of API requests for validation by schemas."""
+"""Reads API request parameters, which schemas validate."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def is_json_request() -> bool:
 
 
 def read_given_parameters() -> dict[str, Any]:
-    """Return the parameters of a request: only the query for reading methods."""
+    """Return the parameters of a request. For GET and HEAD, only the query is read."""
     return (
         collect_parameter_pairs(request.args)
         if request.method in _READ_METHODS
@@ -40,7 +40,7 @@ def read_given_parameters() -> dict[str, Any]:
 
 
 def collect_parameter_pairs(given: MultiDict[str, str]) -> dict[str, Any]:
-    """Return pairs as a mapping, with a list for each name such as `scopes[]`."""
+    """Return pairs as a mapping. Names with brackets, such as `scopes[]`, have lists as values."""
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
         for name, values in given.lists()
@@ -48,7 +48,7 @@ def collect_parameter_pairs(given: MultiDict[str, str]) -> dict[str, Any]:
 
 
 def parse_json_object(content: bytes) -> dict[str, Any]:
-    """Return the object in a JSON text, or an empty one for an empty text.
+    """Return the object in a JSON text, or an empty object for an empty text.
 
     Raise InvalidError if the text is not a JSON object.
     """

@@ -20,10 +20,10 @@ from web.http.extensions import get_client_address
 from web.http.request_bodies import read_limited_body
 from web.services import settings
 
-#: Maximum number of texts that one process holds at the same time.
+#: Maximum number of texts that a process checks at the same time.
 _MAX_CONCURRENT_CHECKS = 6
 _RETRY_AFTER_SECONDS = 5
-#: Limit of processor time for one text, in seconds.
+#: Maximum processor time for a text, in seconds.
 _CHECK_SECONDS = 2.0
 _MAX_FORM_PARTS = 20
 _FORM_MEDIA_TYPES = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
@@ -35,10 +35,10 @@ _MAX_CHECKS_PER_ADDRESS = 1
 
 
 def read_submitted_check() -> dict[str, Any]:
-    """Return `name`, `content` and `release` of the body, which is JSON or a form with `file`.
+    """Return `name`, `content` and `release` from a JSON body, or from a form with `file`.
 
-    Raise BodyTooLargeError if the body exceeds the limit. Files stay in memory, whereas forms of
-    pages may be written to a temporary file.
+    Raise BodyTooLargeError if the body exceeds the limit. Files are kept in memory. Files in page
+    forms may be written to temporary files.
     """
     received = read_limited_body(settings().release_check_limit_bytes)
     received.check()
@@ -67,7 +67,7 @@ def _parse_form(content: bytes) -> dict[str, Any]:
 
 
 class _AnonymousCheckSlots:
-    """Counter of the active checks of anonymous callers by IP address."""
+    """Counter of active checks by anonymous callers, by IP address."""
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
@@ -95,7 +95,7 @@ class _AnonymousCheckSlots:
         finally:
             with self._lock:
                 self._held[address] -= 1
-                self._held += Counter()  # drops addresses without a check
+                self._held += Counter()  # removes addresses without a check
 
 
 _anonymous_slots = _AnonymousCheckSlots()

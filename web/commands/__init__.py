@@ -8,9 +8,9 @@ from flask import Flask
 
 from web.commands.program import LazyCommandGroup
 
-#: Location of each command in this package, or the actions that it is made from, and its short
-#: help. Commands are imported when they are used. Web processes, help and completion do not wait
-#: for them.
+#: Location of each command in this package, or the actions from which it is generated, with its
+#: short help. Commands are imported only when they are used, so that web processes, help and
+#: completion start fast.
 _COMMANDS = {
     "alert-routes": (
         "domain.paging.escalations.actions",
@@ -51,7 +51,7 @@ _COMMANDS = {
         "Show or change the settings of flap detection.",
     ),
     "groups": ("namespaces:groups", "Manage groups."),
-    "handover-notes": (
+    "handoff-notes": (
         "domain.reports.actions:on_call_handover_notes",
         "Manage the handoff notes of on-call schedules.",
     ),
@@ -121,14 +121,17 @@ _COMMANDS = {
     "version": ("program:version_command", "Print the version and the commit."),
     "webhooks": ("domain.delivery.webhooks.actions", "Manage webhooks."),
 }
+#: Current names of renamed commands, by their deprecated names.
+_FORMER_NAMES = {"handover-notes": "handoff-notes"}
 
 gatebell = LazyCommandGroup(
     name="gatebell",
     help="Operate a Gatebell installation. Commands use the settings of the environment.",
     places=_COMMANDS,
+    former_names=_FORMER_NAMES,
 )
 
 
 def register_commands(app: Flask) -> None:
-    """Use our commands as the commands of the app, for `flask --app app` and for tests."""
+    """Register our commands with the app, for `flask --app app` and for tests."""
     app.cli = gatebell

@@ -1,4 +1,4 @@
-"""Application of the command line, with the database and the services but without views."""
+"""The Flask application for commands, with the database and the services but without views."""
 
 from flask import Flask
 

@@ -11,7 +11,7 @@ from web.commands.output import print_result
 from web.extensions import db
 from web.services import now, services, settings
 
-#: Maximum number of faults that are printed. A log that was wiped has a fault for each event.
+#: Maximum number of printed faults. A log that was wiped has a fault for each event.
 _MAX_SHOWN_FAULTS = 100
 
 audit = AppGroup("audit", help="Verify the audit log.")
@@ -60,7 +60,7 @@ def verify_command(*, head: SealHead | None) -> None:
 
 
 def _open_snapshot_session() -> Session:
-    """Return a session with a single snapshot that blocks no writer."""
+    """Return a session that reads a single snapshot and does not block writers."""
     options = (
         {"begin_mode": "DEFERRED"}
         if settings().uses_sqlite

@@ -1,4 +1,4 @@
-"""Commands for users' contacts and for the rules by which users are paged."""
+"""Commands for users' contacts and notification rules."""
 
 from flask.cli import AppGroup
 

@@ -1,8 +1,8 @@
 """Commands generated from actions, such as `gatebell silences create PROJECT --for 2h`.
 
-Arguments are the path of the project or group and the variables of the URL; a user's id becomes the
-user's name. Fields of the body or query become options, or arguments where their types declare it.
-Commands run in this process as the operator and print the API's response.
+The arguments of a command are the path of the project or group and the variables of the URL, with a
+user name in place of a user's id. Fields of the body or query become options, or arguments where
+their types declare it. Commands run in this process as the operator and print the API's response.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,11 +45,12 @@ from web.http.work import unit_of_work
 _MAX_LISTED = 1_000
 _PAGE_SIZE = 100
 _DEFAULT_OPTION = Option("")
-#: Suffix of the name of a flag that sends null.
+#: Suffix of parameter names of flags that send null.
 _NULL_SUFFIX = "__null"
 #: Name of the URL variable that holds a user's id.
 _USER_VARIABLE = "user_id"
-#: Pagination parameters that commands omit, since they print several pages together.
+#: Pagination parameters that commands do not offer, because a command prints several pages
+#: together.
 _PAGINATION_PARAMETERS = (
     PagedQuery.model_fields.keys() - {"order_by", "sort"} | KeysetQuery.model_fields.keys()
 )
@@ -59,8 +60,8 @@ def build_command_group(name: str, places: str, help_text: str) -> click.Group:
     """Return a group of commands, with a command for each action of the given modules.
 
     An action belongs to the group if its name in the table of permissions starts with the group's
-    name, such as `silences.`. A place may give another prefix, as in
-    `domain.paging.on_call.actions:on_call_schedules`. Commas separate places.
+    name, such as `silences.`. A location may specify another prefix, as in
+    `domain.paging.on_call.actions:on_call_schedules`. Commas separate locations.
     """
     group = AppGroup(name, help=help_text)
     for place in places.split(","):
@@ -75,10 +76,11 @@ def build_command_group(name: str, places: str, help_text: str) -> click.Group:
 def build_command(
     act: Action[Any, Any], *, is_for_user: bool = False, user_option: str = "", key: str = ""
 ) -> click.Command:
-    """Return the command of an action, which takes a login first if it is for a user.
+    """Return the command for an action.
 
-    With `user_option`, this required option holds the login instead. `key` is the name of a list in
-    the output, if it differs from the action's prefix.
+    The first argument is a user name if the action is for a user. With `user_option`, the user name
+    is a required option instead. `key` is the name of a list in the output, if it differs from the
+    action's prefix.
     """
 
     @run_in_transaction
@@ -134,7 +136,7 @@ def _list_params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
 
 
 def _list_page_options(takes: type[BaseModel]) -> Iterator[click.Option]:
-    """Yield the option for further entries of a list."""
+    """Yield the option that selects further entries of a list."""
     if issubclass(takes, KeysetQuery):
         yield click.Option(
             ["--cursor"], help="Value of next_cursor in the previous output, for the next entries."
@@ -163,7 +165,7 @@ def _build_variable_argument(name: str, kind: type, *, is_last: bool) -> click.A
 def _list_field_params(name: str, field: FieldInfo, *, words: str) -> Iterator[click.Parameter]:
     """Yield the argument of a field, or its option and the flag that sends null instead.
 
-    `words` replace the description of the field, if they are not empty.
+    If `words` is not empty, it replaces the description of the field.
     """
     for each in field.metadata:
         if isinstance(each, Argument):
@@ -189,7 +191,7 @@ def _build_option(name: str, field: FieldInfo, said: Option, *, words: str) -> c
     word = said.words or (f"--{dashed}/--no-{dashed}" if is_flag else f"--{dashed}")
     is_many = schema.get("type") == "array"
     is_required = field.is_required() and not said.null
-    # Omitted flags would be false, and a default would satisfy a required option.
+    # Without this default, omitted flags would be false. A default would satisfy a required option.
     usual: dict[str, Any] = {} if is_required else {"default": None}
     return click.Option(
         [name, word, *([said.former] if said.former else [])],
@@ -214,7 +216,7 @@ def _build_option_help(field: FieldInfo, words: str, *, is_many: bool) -> str | 
 
 
 def _get_field_schema(field: FieldInfo) -> dict[str, Any]:
-    """Return the JSON schema of a field without null, and the widest of several choices."""
+    """Return the JSON schema of a field without null. If there are choices, return the widest."""
     hint: Any = field.annotation
     if field.metadata:
         hint = Annotated[hint, *field.metadata]
@@ -222,7 +224,7 @@ def _get_field_schema(field: FieldInfo) -> dict[str, Any]:
     known = schema.get("$defs", {})
     choices = [_resolve_reference(each, known) for each in schema.get("anyOf", [schema])]
     choices = [each for each in choices if each.get("type") != "null"]
-    # Fields that accept a number or a text, such as durations, accept a text here.
+    # Fields that accept a number or a string, such as durations, are strings in commands.
     wide = [each for each in choices if each.get("type") == "array"]
     texts = [each for each in choices if each.get("type") == "string"]
     return (wide or texts or choices)[0]
@@ -234,7 +236,7 @@ def _resolve_reference(schema: dict[str, Any], known: Mapping[str, Any]) -> dict
 
 
 def _get_param_type(schema: Mapping[str, Any]) -> click.ParamType[Any]:
-    """Return the type for click's validation and completion; the action validates the rest."""
+    """Return the type for click's validation and completion; actions validate the rest."""
     if "enum" in schema:
         return click.Choice(schema["enum"])
     if schema.get("type") == "integer" and not schema.keys() & {"minimum", "maximum"}:
@@ -266,10 +268,10 @@ def _run_action(
 
 
 def _collect_sent_fields(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields given by options and flags.
+    """Return the fields that options and flags set.
 
-    Raise UsageError if a value and its flag are both given. Raise it as well if neither is given
-    for a required field.
+    Raise UsageError if both a value and the flag for null are given, or neither for a required
+    field.
     """
     sent = {name: value for name, value in given.items() if value not in (None, ())}
     for name, field in (act.input_type.model_fields if act.input_type else {}).items():
@@ -311,7 +313,7 @@ def _collect_list_items(
 
 
 def _build_first_page_request(query: type[Query], page: int) -> dict[str, Any] | None:
-    """Return the parameters for the first part of a command's page of 1,000 entries."""
+    """Return the parameters of the first API request for a command's page of 1,000 entries."""
     first = (page - 1) * _MAX_LISTED // _PAGE_SIZE + 1
     return {"per_page": _PAGE_SIZE, **({"page": first} if issubclass(query, OffsetQuery) else {})}
 

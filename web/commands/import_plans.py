@@ -51,7 +51,7 @@ from web.services import now, settings
 from web.settings.policies.accounts import password_rules
 
 _Created = TypeVar("_Created")
-#: Cost of hashing the passwords of a simulation, which are never used.
+#: Cost of hashing passwords in a simulation. The passwords are never used.
 _SIMULATION_HASH_COST = HashCost(memory_kib=64, passes=1)
 #: Names of the lists in a report, by kind of object.
 _REPORT_LIST_NAMES = {
@@ -60,7 +60,7 @@ _REPORT_LIST_NAMES = {
     "policy": "policies",
     "integration": "integrations",
 }
-#: Report fields that only a real import sets.
+#: Report fields that only a real import sets, not a simulation.
 _SECRET_FIELDS = ("password", "key", "url")
 #: Ids of schedules by their keys in the export.
 _ScheduleIds = dict[str, int]
@@ -70,14 +70,14 @@ class _ImportOutcome(StrEnum):
     """Result of importing an object."""
 
     CREATED = "created"
-    #: Result for an object that already existed and is unchanged.
+    #: The object already existed and is unchanged.
     EXISTS = "exists"
     LEFT_OUT = "left out"
 
 
 @dataclass(kw_only=True)
 class _ReportEntry:
-    """Object of an export and its result."""
+    """An object in an export, with the result of its import."""
 
     kind: str
     name: str
@@ -118,7 +118,7 @@ def _build_report(
 
 @dataclass(frozen=True, kw_only=True)
 class _ImportTargets:
-    """Projects and groups of teams, and defaults for all other objects."""
+    """Target projects and groups of teams, with defaults for all other objects."""
 
     #: Names of the export's teams by key.
     teams: Mapping[str, str]
@@ -133,7 +133,8 @@ class _ImportTargets:
     ) -> tuple[_ReportEntry, ProjectOrGroup] | tuple[_ReportEntry, None]:
         """Return an entry for a team's object and its project or group.
 
-        `team` is the key of the team. Without a project or group, the entry holds the reason.
+        `team` is the key of the team. If the team has no project or group, the entry contains the
+        reason.
         """
         holder = self.by_team.get(self.teams.get(team or "", "").lower(), self.otherwise)
         if holder is not None:
@@ -152,7 +153,7 @@ class _ImportTargets:
 
 
 def _create_or_note_error(entry: _ReportEntry, make: Callable[[], _Created]) -> _Created | None:
-    """Return the created object, or None with the reason in the entry."""
+    """Create an object and return it, or add the error to the entry and return None."""
     try:
         with db.session().begin_nested():
             made = make()
@@ -205,13 +206,13 @@ def _import_integration(
 
 @dataclass(frozen=True, kw_only=True)
 class UserOptions:
-    """Permitted actions for missing users and members."""
+    """Options for missing users and members."""
 
     #: `True` to create accounts and make them members.
     creates_users: bool = False
     #: `True` to make existing accounts members.
     adds_members: bool = False
-    #: `True` if everything is rolled back in the end.
+    #: `True` if all changes are rolled back at the end.
     is_trial: bool = False
 
 
@@ -265,7 +266,7 @@ class _UserAccounts:
         if self.options.is_trial:
             rules = replace(rules, cost=_SIMULATION_HASH_COST)
         else:
-            release_locks(session)  # hashing a password takes a while
+            release_locks(session)  # hashing a password is slow
         try:
             made = add_account(unit_of_work(), new, rules)
         except (DomainError, ValueError) as error:
@@ -280,7 +281,7 @@ class _UserAccounts:
     def find_reachable(
         self, keys: Sequence[str], holder: ProjectOrGroup, notes: list[str]
     ) -> list[UserView]:
-        """Return the users who can be on call and paged here, and note who cannot."""
+        """Return the users who can be on call and paged here, and note which users cannot."""
         found = []
         for key in keys:
             account = self._accounts.get(key)
@@ -522,7 +523,7 @@ def apply_plan(
 
 
 def simulate_plan(plan: ImportPlan, *, options: UserOptions, **places: Any) -> dict[str, Any]:
-    """Return the report of `apply_plan` without keeping any changes."""
+    """Return the report of `apply_plan`, and roll all changes back."""
     savepoint = db.session().begin_nested()
     try:
         report = apply_plan(plan, options=replace(options, is_trial=True), **places)

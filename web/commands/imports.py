@@ -1,4 +1,4 @@
-"""Commands that import the exports of other on-call tools."""
+"""Commands that import data from other on-call tools."""
 
 from collections.abc import Callable
 from pathlib import Path

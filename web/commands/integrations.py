@@ -24,7 +24,7 @@ from web.http.work import unit_of_work
 from web.services import now, parser_settings
 
 #: Maximum number of bytes read. It exceeds the limit of a sample, so that large samples are
-#: rejected and not cut.
+#: rejected and not truncated.
 _MAX_FILE_BYTES = 1024 * 1024
 integrations = build_command_group(
     "integrations", f"{actions.__name__}:alert_integrations", "Manage alert integrations."
@@ -120,7 +120,7 @@ def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[st
 def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Process the rejected deliveries of a period again, with the current mapping.
+    """Reprocess the rejected deliveries of a period with the current mapping.
 
     Each delivery is stored at most once.
     """

@@ -27,7 +27,7 @@ mail = AppGroup("mail", help="Test email, and show the state of the email queue.
 def test_command(*, address: str) -> dict[str, Any]:
     """Send a test email to ADDRESS."""
     settings = get_settings_in_transaction(session=db.session())
-    # No lock is held while the server responds.
+    # Hold no lock while waiting for the mail server.
     db.session.rollback()
     if not settings.mail_url:
         raise InvalidError("`MAIL_URL` is not set, so no email is sent.")
@@ -61,7 +61,7 @@ def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
     """
     settings = get_settings_in_transaction(session=db.session())
     recipients = list(addresses) or list_administrator_addresses(session=db.session())
-    # No lock is held while the server responds.
+    # Hold no lock while waiting for the mail server.
     db.session.rollback()
     if not settings.mail_url:
         raise InvalidError("`MAIL_URL` is not set, so no email is sent.")

@@ -25,7 +25,9 @@ projects.add_command(build_command(shares.share_project))
 projects.add_command(build_command(shares.unshare_project))
 _OWNER_OPTION = click.option("--owner", help="User who becomes the owner.")
 _YES_OPTION = click.option(
-    "--yes", is_flag=True, help="Confirm the deletion. Without it, only the contents are listed."
+    "--yes",
+    is_flag=True,
+    help="Confirm the deletion. Without this option, only the contents are listed.",
 )
 
 
@@ -126,7 +128,7 @@ projects.add_command(
 
 
 def _add_former_path_commands(commands: click.Group, word: str) -> None:
-    @commands.command("former-paths", help=f"List the former paths of the {word} PATH.")
+    @commands.command("former-paths", help=f"List the previous paths of the {word} PATH.")
     @click.argument("path")
     @run_in_transaction
     def list_them(*, path: str) -> Mapping[str, Any]:
@@ -136,7 +138,7 @@ def _add_former_path_commands(commands: click.Group, word: str) -> None:
 
     @commands.command(
         "release-path",
-        help=f"Release the former path FORMER of the {word} PATH, so that it can be used again.",
+        help=f"Release the previous path FORMER of the {word} PATH, so that it can be used again.",
     )
     @click.argument("path")
     @click.argument("former")
@@ -174,7 +176,7 @@ def _get_project_or_group(path: str, word: str) -> ProjectOrGroup:
 
 
 def _create_work_for_owner(owner: str | None) -> UnitOfWork:
-    """Return a unit of work in which a user owns what the operator creates."""
+    """Return a unit of work in which a user becomes the owner of created objects."""
     return unit_of_work() if owner is None else create_work_for_user(owner)
 
 

@@ -1,11 +1,11 @@
-"""Help texts of commands whose actions are described for the user who owns the objects.
+"""Help texts of commands for actions that are described from the owner's point of view.
 
-The actions' own texts are also the descriptions of the API, where they speak of the caller.
+The texts of the actions are also the descriptions of the API, where they refer to the caller.
 """
 
 from collections.abc import Mapping
 
-#: Help texts by the action's name in the table of permissions, and by the name of a field after it.
+#: Help texts by name of the action in the table of permissions, optionally followed by a field.
 TEXTS: Mapping[str, str] = {
     "alerts.snooze.tomorrow": "Snooze until 9:00 of the next day in UTC.",
     "contact_rules.summary": (
@@ -19,17 +19,17 @@ TEXTS: Mapping[str, str] = {
     "own_on_call.cover": "Let another user cover the shifts of a user, in one schedule or in all.",
     "own_on_call.cover.user": "User who covers the shifts.",
     "own_on_call.cover.schedules": "Id of a schedule. The default is all schedules of the user.",
-    "own_on_call.end_calendar": "Revoke the address of the on-call calendar of a user.",
+    "own_on_call.end_calendar": "Revoke the URL of a user's on-call calendar.",
     "own_on_call.preview_cover": "Preview which shifts of a user another user would cover.",
     "own_on_call.preview_cover.user": "User who would cover the shifts.",
     "own_on_call.renew_calendar": (
-        "Create a secret address of the on-call calendar of a user, and revoke the former address."
+        "Create a secret URL for a user's on-call calendar, and revoke the previous URL."
     ),
     "own_on_call.show": (
         "Show the shifts of a user, and the open alerts and incidents that paged the user."
     ),
     "own_on_call.show_calendar": (
-        "Show when the address of a user's on-call calendar was created and last read."
+        "Show when the URL of a user's on-call calendar was created and last read."
     ),
     "personal_access_tokens.create_own": (
         "Create a personal access token for a user. It is shown only once."
@@ -43,5 +43,5 @@ TEXTS: Mapping[str, str] = {
 
 
 def get_help_text(action: str, field: str = "") -> str:
-    """Return the help text of an action or of one of its fields, or an empty text."""
+    """Return the help text of an action or of one of its fields, or an empty string."""
     return TEXTS.get(f"{action}.{field}" if field else action, "")

@@ -9,7 +9,7 @@ import click
 
 _FORMAT_META_KEY, _OUTPUT_PARAMETER = "gatebell.output", "gatebell_output"
 _OUTPUT_FORMATS = ("json", "table")
-#: Unicode categories of control characters and direction marks, which affect a terminal.
+#: Unicode categories of control characters and direction marks, which can affect a terminal.
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _COLUMN_GAP = "  "
 
@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 def add_output_option(command: click.Command) -> None:
     """Add the option --output to a command and all its subcommands.
 
-    Commands with two names get it once.
+    A command with two names gets the option only once.
     """
     if any(each.name == _OUTPUT_PARAMETER for each in command.params):
         return
@@ -31,7 +31,7 @@ def add_output_option(command: click.Command) -> None:
 
 def _build_output_option() -> click.Option:
     return click.Option(
-        # A unique name, because commands may have a parameter named output.
+        # The name is unique, because commands may have their own parameter named output.
         ["--output", _OUTPUT_PARAMETER],
         type=click.Choice(_OUTPUT_FORMATS),
         help="Output format. The default is json.",
@@ -54,7 +54,7 @@ def print_result(answer: Mapping[str, Any]) -> None:
 
 
 def format_table_lines(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Return an object as lines, with lists of objects as tables after all other values."""
+    """Format an object as lines, with lists of objects as tables after all other values."""
     tables = {name: value for name, value in answer.items() if _is_list_of_rows(value)}
     rest = [{"name": name, "value": answer[name]} for name in answer if name not in tables]
     if rest:
@@ -89,7 +89,7 @@ def _align_columns(lines: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _format_cell(value: object) -> str:
-    """Return a value in one line, without characters that affect a terminal."""
+    """Format a value in one line, without characters that affect a terminal."""
     return "".join(map(_escape_character, _format_value(value)))
 
 
@@ -110,7 +110,7 @@ def _escape_character(character: str) -> str:
 
 
 def _measure_width(text: str) -> int:
-    """Return the number of columns of a text: wide characters take two, combining ones none."""
+    """Return the width in columns: 2 for wide characters, 0 for combining characters."""
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
         for each in text

@@ -1,4 +1,4 @@
-"""Program `gatebell`, which loads its commands and reports errors as JSON."""
+"""The program `gatebell`, which loads its commands and prints errors as JSON."""
 
 import json
 import sys
@@ -34,17 +34,24 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 class LazyCommandGroup(AppGroup):
-    """Command group whose commands are imported when they are used."""
+    """A command group that imports its commands when they are used."""
 
-    def __init__(self, *, places: Mapping[str, tuple[str, str]], **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        places: Mapping[str, tuple[str, str]],
+        former_names: Mapping[str, str],
+        **options: Any,
+    ) -> None:
         """Store the place (`module:name`) and the short help of each command.
 
         For a command generated from actions, the place is a module of the domain, or several
         modules separated by commas. It may also give the prefix of the actions' names
-        (`module:room`).
+        (`module:room`). Former names of commands still work, but are not listed.
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places
+        self._former_names = former_names
         version = click.Option(
             ["--version"],
             is_flag=True,
@@ -62,7 +69,8 @@ class LazyCommandGroup(AppGroup):
         return sorted(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command, or return None if there is none with this name."""
+        """Import a command, or return None if there is no command with this name."""
+        cmd_name = self._former_names.get(cmd_name, cmd_name)
         if cmd_name in self._places and cmd_name not in self.commands:
             with suspend_garbage_collection():
                 command = _import_command(cmd_name, *self._places[cmd_name])
@@ -84,7 +92,7 @@ class LazyCommandGroup(AppGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, or suggest similar names for a wrong one."""
+        """Find a command, or suggest similar names if the name is wrong."""
         try:
             return super().resolve_command(ctx, args)
         except NoSuchCommand as error:
@@ -130,7 +138,7 @@ def _describe_error(error: Exception) -> dict[str, str] | None:
         return {"error": error.format_message()}
     if isinstance(error, click.Abort):
         return {"error": "Aborted."}
-    from web.commands.transaction import describe_known_error  # noqa: PLC0415 - what it imports is slow
+    from web.commands.transaction import describe_known_error  # noqa: PLC0415 - its imports are slow
 
     sentence = describe_known_error(error)
     return None if sentence is None else {"error": sentence}

@@ -9,7 +9,7 @@ import click
 
 from web.commands import gatebell
 
-#: Commands by topic, in the order of the page.
+#: Commands by topic, in the order of the reference.
 TOPICS = {
     "Users, groups and projects": ("users", "groups", "projects", "members", "member-roles"),
     "Applications and tokens": ("applications", "tokens", "keys", "identity-providers"),
@@ -18,7 +18,7 @@ TOPICS = {
         *("incident-documents", "webhooks"),
     ),
     "On call and paging": (
-        *("schedules", "on-call", "handover-notes", "reports", "escalations", "alert-routes"),
+        *("schedules", "on-call", "handoff-notes", "reports", "escalations", "alert-routes"),
         *("silences", "maintenance-windows", "flap-settings", "contacts", "contact-rules"),
         *("channels", "import"),
     ),
@@ -60,7 +60,7 @@ its arguments, options and defaults. It is generated from the commands by `make 
 - zsh: add `eval "$(gatebell completion zsh)"` to `~/.zshrc` after `compinit`.
 - fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
 """
-#: Output of commands that do not print one resource or one list of the API.
+#: Output of commands that print neither a single resource nor a list of the API.
 OUTPUT_DESCRIPTIONS = {
     "users create": "the user, and `password` if it was generated",
     "users list": "`users`, and `next`: the value of `--before` for the next page",
@@ -80,7 +80,9 @@ OUTPUT_DESCRIPTIONS = {
         "`tool`, `type`, `mapping`, `rules`, the `alert` that the message would open, "
         "`questions`, and how `repeat` and `recovery` would be processed"
     ),
-    "deliveries replay": "the new deliveries in `replayed`, and `still_refused`",
+    "deliveries replay": (
+        "the new deliveries in `replayed`, and rejected deliveries in `still_refused`"
+    ),
     "heartbeats reset-url": "`id`, `url`, and how long the old URL is accepted",
     "webhooks create": "the webhook with its `secret`",
     "webhooks rotate": "the webhook with its new `secret`",
@@ -112,7 +114,7 @@ OUTPUT_DESCRIPTIONS = {
     "repositories backup": "`written`, `empty`",
     "repositories restore": "`restored`, `kept`, `missing`",
     "repositories remove-orphans": "`removed`",
-    "upgrade-check": "`effects`; the exit status is 1 if there are any",
+    "upgrade-check": "`migration`, `effects`; the exit status is 1 if there are any",
     "prune": "the number of removed rows of each kind",
     "audit verify": "`intact`, `events`, `unsealed`, `seals`, `head`, and `faults`, if any",
     "registry configuration": "`configuration`, `bundle`",
@@ -210,7 +212,7 @@ def _find_default(option: click.Option, context: click.Context) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Return a text as a table cell in one line."""
+    """Format a text as a table cell in one line."""
     line = " ".join(text.split())
     return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 

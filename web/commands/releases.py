@@ -34,7 +34,7 @@ releases = AppGroup("releases", help="Check which API calls a release breaks.")
 _BREAKS_STATUS, _UNREADABLE_STATUS = 1, 2
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _STDIN = "-"
-#: Folders that contain third-party code or no programs.
+#: Names of directories that contain third-party code or no source code.
 _SKIPPED_FOLDERS = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
 
 
@@ -95,14 +95,14 @@ def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
 
 
 def _format_summary(files: int, breaks: int, release: Release) -> str:
-    """Return a summary for users, who see no other output if nothing breaks."""
+    """Return a summary, which is the only output if nothing breaks."""
     read = f"{files} file{'' if files == 1 else 's'} read"
     found = f"{breaks} finding{'' if breaks == 1 else 's'}" if breaks else "nothing breaks"
     return f"{read}: {found} up to release {release}."
 
 
 def _list_files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the names of files, and whether the caller named them directly."""
+    """Yield file names, each with whether the caller named the file directly."""
     for name in names:
         if name == _STDIN or not Path(name).is_dir():
             yield name, True
@@ -133,7 +133,7 @@ def _get_type_name(name: str) -> str:
 def _read_content(name: str) -> bytes:
     """Return the content of a file.
 
-    Raise OSError if it cannot be read, and UnreadableContentError if it is too large.
+    Raise OSError if the file cannot be read, and UnreadableContentError if it is too large.
     """
     if name == _STDIN:
         content = sys.stdin.buffer.read(_MAX_FILE_BYTES + 1)

@@ -41,7 +41,7 @@ def list_command() -> dict[str, Any]:
 @repositories.command("check")
 @run_in_transaction
 def check_command() -> dict[str, Any]:
-    """Check every object of every repository, and list directories that belong to no project."""
+    """Check every object in every repository, and list directories that belong to no project."""
     own, kept = _list_repositories()
     there = [each for each in kept if each.exists]
     faults = {each.project_path: maintenance.find_repository_problem(own, each) for each in there}

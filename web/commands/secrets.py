@@ -36,7 +36,7 @@ def status_command() -> dict[str, Any]:
 @secrets.command("reencrypt")
 @run_in_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Re-encrypt the data of older keys with SECRET_KEY. Every host must have this key."""
+    """Re-encrypt data of older keys with SECRET_KEY. Every host must have this key."""
     session, keyring = db.session(), services().keyring
     seen = get_secret_key_rotation(keyring, session=session, now=now())
     if ignorant := seen.list_hosts_without_key(keyring.fingerprints[0]):

@@ -99,7 +99,7 @@ def _list_views() -> Iterator[tuple[str, SettingView]]:
 def _format_setting(section: str, view: SettingView) -> dict[str, Any]:
     return {
         "name": view.name,
-        # For a secret, the output only shows whether it is set.
+        # For a secret, the output shows only whether it is set.
         "value": view.text or view.words.lower() if view.is_secret else view.text,
         "origin": _ORIGINS[view.source],
         "changeable": view.is_live,
@@ -119,7 +119,7 @@ def _confirm_release_change(name: str, release: str, *, is_agreed: bool) -> dict
     found = rehearse_change(
         release, get_settings_in_transaction(session=session), session=session, now=now()
     )
-    # No lock is held while the prompt waits.
+    # Hold no lock while the prompt waits.
     session.rollback()
     if found is None:
         return {}

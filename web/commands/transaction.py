@@ -30,7 +30,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def run_in_transaction(command: Command) -> Command:
     """Run a command in a transaction and print its result, or print the error and exit with 1.
 
-    With a wrong secret key nothing is done, since no host could read the result.
+    With a wrong secret key, the command does nothing, because no host could decrypt its results.
     """
 
     @wraps(command)
@@ -51,7 +51,8 @@ def _exit_with_error(sentence: str) -> NoReturn:
 def _register_key() -> None:
     try:
         register_key_use(services().keyring, session=db.session(), now=now())
-        # The work may take long while other hosts register keys, so this is committed first.
+        # Commit the key first: the command may take long, and other hosts may register keys
+        # meanwhile.
         db.session.commit()
     except DBAPIError as error:
         raise InvalidError(describe_known_error(error) or "") from error
@@ -78,17 +79,17 @@ def run_without_key_check(command: Command) -> Command:
 
 
 def get_project_at(path: str) -> ProjectView:
-    """Return the project at a path or former path.
+    """Return the project with a current or previous path.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such project.
     """
     return resolve_project(path, COMMAND_LINE_VIEWER, session=db.session())
 
 
 def get_project_or_group_at(path: str) -> ProjectOrGroup:
-    """Return the project or group at a path or former path.
+    """Return the project or group with a current or previous path.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such project or group.
     """
     with suppress(NotFoundError):
         return get_project_at(path)

@@ -29,7 +29,7 @@ from web.settings.reader import Settings, SettingsError, list_ignored_variables,
 
 
 class UpgradeEffect(NamedTuple):
-    """Object that no longer works, or needs a change, after the upgrade."""
+    """An object that no longer works, or must be changed, after the upgrade."""
 
     subject: str
     message: str
@@ -51,7 +51,7 @@ def upgrade_check() -> None:
     with convert_database_errors(), db.engine.connect() as connection:
         found = [*_find_schema_problem(connection)] or [*_list_effects(connection, settings)]
     listed = [each._asdict() for each in found]
-    print_result({"release": get_newest_known_revision(), "effects": listed})
+    print_result({"migration": get_newest_known_revision(), "effects": listed})
     sys.exit(1 if listed else 0)
 
 
@@ -143,9 +143,9 @@ def _read_names(connection: Connection, name: str, wanted: str) -> Mapping[Any, 
 
 
 def _read_rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
-    """Return rows with the given columns, as far as they exist.
+    """Return rows with the given columns, leaving out columns that do not exist.
 
-    The table may be missing in an earlier release, and then there are no rows.
+    If the table does not exist in an earlier release, return no rows.
     """
     found = inspect(connection)
     if not found.has_table(name):

@@ -24,7 +24,7 @@ from web.services import settings
 users = AppGroup("users", help="Manage user accounts.")
 #: Maximum page size of a list.
 _MAX_LISTED = 1_000
-#: Fields that make tables too wide.
+#: Fields that are omitted because they would make tables too wide.
 _OMITTED_FIELDS = {"avatar_url", "public_email", "web_url"}
 
 for each in (

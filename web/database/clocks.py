@@ -1,7 +1,7 @@
 """Difference between this host's clock and the database's clock, which all hosts share.
 
-A host validates values that another host issued, such as codes and DPoP proofs. If their clocks
-differ too much, hosts reject each other's values.
+A host validates values that another host issued, such as codes and nonces. If their clocks differ
+too much, hosts reject each other's values.
 """
 
 import logging
@@ -12,13 +12,13 @@ from sqlalchemy import Connection, text
 from domain.core.clock import Clock, system_clock
 
 _log = logging.getLogger("gatebell.clock")
-#: Tolerated difference in milliseconds. It is harmless and could be due to a slow response.
+#: Tolerated difference in milliseconds, which is harmless and may be caused by a slow response.
 _MAX_DIFFERENCE_MS = 2_000
 _CLOCK_QUERY = text("SELECT clock_timestamp()")
 
 
 def measure_clock_lead_ms(connection: Connection, *, clock: Clock = system_clock) -> int | None:
-    """Return by how many milliseconds this host is ahead of the database.
+    """Return the number of milliseconds by which this host is ahead of the database.
 
     Return None on SQLite, which uses this host's clock.
     """
@@ -32,12 +32,12 @@ def measure_clock_lead_ms(connection: Connection, *, clock: Clock = system_clock
 
 
 def is_clock_lead_harmful(lead_ms: int | None) -> bool:
-    """Return whether the difference is harmful."""
+    """Return whether a clock difference is harmful."""
     return lead_ms is not None and abs(lead_ms) > _MAX_DIFFERENCE_MS
 
 
 def describe_clock_lead(lead_ms: int) -> str:
-    """Return a sentence about the difference."""
+    """Return a sentence that describes a clock difference."""
     where = "ahead of" if lead_ms > 0 else "behind"
     return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's clock."
 

@@ -22,28 +22,28 @@ _MAX_TRIES = 5
 
 
 class _WaitingRequest:
-    """Waiting request for a connection."""
+    """A request that waits for a connection."""
 
     def __init__(self) -> None:
         self.is_served = Event()
-        #: Connection that was handed over, or None for a connection that is yet to be opened.
+        #: Connection that was handed over, or None for a connection that still has to be opened.
         self.kept: SqlalchemyStatements | None = None
 
 
 class _FreeConnections:
     """Free connections and the requests that wait for them in order of arrival.
 
-    Borrowers take a connection from `free`, which needs no lock, or else wait.
+    Requests take a connection from `free`, which needs no lock. If there is none, they wait.
     """
 
     def __init__(self, *, size: int, patience: float) -> None:
-        """Create `size` slots, for which others wait up to `patience` seconds."""
+        """Create `size` slots; requests wait up to `patience` seconds for a free slot."""
         self._patience = patience
-        #: Free connections, last used first to be reused. None stands for a connection that is yet
-        #: to be opened.
+        #: Free connections. The connection that was used last is reused first. None stands for a
+        #: connection that still has to be opened.
         self.free: list[SqlalchemyStatements | None] = [None] * size
         self.waiters: deque[_WaitingRequest] = deque()
-        #: Lock of the waiting requests and of the threads that serve them.
+        #: Lock for the queue of waiting requests, held while a thread serves them.
         self._lock = Lock()
 
     def close_last_used(self) -> None:
@@ -63,9 +63,9 @@ class _FreeConnections:
             self._return_connection(None)
 
     def wait(self) -> SqlalchemyStatements | None:
-        """Return a connection that another thread gives back.
+        """Return a connection that another thread releases.
 
-        Raise PoolTimeoutError if none is given back in time.
+        Raise PoolTimeoutError if no connection is released in time.
         """
         waiter = _WaitingRequest()
         with self._lock:
@@ -123,8 +123,8 @@ class AutocommitPool:
         """Create a pool of up to `size` connections; wait up to `patience` seconds for a free one.
 
         The engine comes from `web.database.engine.open_autocommit_engine`. If `held` returns a
-        connection, reads use that connection. Otherwise requests could hold all connections of a
-        pooler and wait for each other.
+        connection, reads use that connection. Without `held`, requests could occupy all connections
+        of a pooler and wait for each other.
         """
         self._engine = engine
         #: Name of the dialect, `postgresql` or `sqlite`.
@@ -133,7 +133,7 @@ class AutocommitPool:
         self._writing = self._reading = _FreeConnections(size=size, patience=patience)
         if self.dialect_name == "sqlite":
             # In SQLite, readers do not wait for writers. They must not wait for the writers'
-            # connections either, since the holder of the write lock reads settings as well.
+            # connections either, because the transaction with the write lock also reads settings.
             self._reading = _FreeConnections(size=size, patience=patience)
         #: Connection of the current transaction.
         self._own = local()
@@ -144,7 +144,7 @@ class AutocommitPool:
     def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """Run a read and return its first row, or None.
 
-        It is retried as in `look_up`.
+        The read is retried as in `look_up`.
         """
         found = self.look_up(statement, parameters)
         return found[0] if found else None
@@ -163,7 +163,7 @@ class AutocommitPool:
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Sequence[Row]:
-        """Run a statement without a retry, since a lost statement may have taken effect."""
+        """Run a statement without a retry, because it may have taken effect before an error."""
         own: SqlalchemyStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
@@ -211,7 +211,7 @@ class AutocommitPool:
     def _run_on_connection(
         self, work: Callable[[SqlalchemyStatements], Outcome], *, is_read: bool
     ) -> Outcome:
-        """Call a function with a free or new connection, which is discarded if it breaks."""
+        """Call a function with a connection, and discard the connection if it breaks."""
         shelf = self._reading if is_read else self._writing
         try:
             kept = shelf.free.pop()
@@ -223,7 +223,7 @@ class AutocommitPool:
             kept = kept or self._open()
             if is_read or self.dialect_name != "sqlite":
                 return work(kept)
-            # The statement waits for locks and the disk in C code.
+            # The driver waits for locks and the disk in C code.
             driver = kept.connection.connection.driver_connection
             stop = driver.interrupt if driver else None
             return self._executor.run_interruptibly(partial(work, kept), stop=stop)
@@ -235,7 +235,7 @@ class AutocommitPool:
             raise
         finally:
             shelf.free.append(kept)
-            # Waiting requests register before they check for a free connection the last time.
+            # Waiting requests register before their last check for a free connection.
             if shelf.waiters:
                 shelf.serve()
 
@@ -244,10 +244,10 @@ class AutocommitPool:
 
     def _discard_if_broken(self, kept: SqlalchemyStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):
-            _discard_connection(kept)  # perhaps in the middle of a statement
+            _discard_connection(kept)  # a statement may still be running
         elif is_connection_lost(error) or is_read_only(error):
             _discard_connection(kept)
-            self.close()  # connections of the same age are broken, too
+            self.close()  # connections opened before the failure are broken too
 
 
 def _get_connection_wrapper(engine: Engine) -> Callable[[Connection], SqlalchemyStatements]:
@@ -265,7 +265,7 @@ def _roll_back_or_discard(kept: SqlalchemyStatements, error: BaseException) -> N
         return  # the connection can no longer be used
     try:
         kept.connection.exec_driver_sql("ROLLBACK")
-    except Exception:  # noqa: BLE001 - whatever it was, this connection is not used again
+    except Exception:  # noqa: BLE001 - after any error, this connection is not reused
         _discard_connection(kept)
 
 

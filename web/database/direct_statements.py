@@ -1,4 +1,4 @@
-"""Frequent statements that bypass SQLAlchemy and run directly on the Postgres driver.
+"""Runs frequent statements directly on the Postgres driver, without SQLAlchemy.
 
 SQLAlchemy's overhead per execution is about as large as Flask's overhead for a whole request. See
 ADR 27 and ADR 69.
@@ -20,12 +20,12 @@ from web.database.prepared_statements import PreparedStatements
 
 
 class StatementCache:
-    """Cache of compiled statements."""
+    """A cache of compiled statements."""
 
     def __init__(self, engine: Engine) -> None:
         """Use the dialect of this engine."""
-        # With native placeholders ($1), psycopg need not parse its own, and it does not cache long
-        # statements.
+        # With native placeholders ($1), psycopg does not have to parse statements. It does not
+        # cache the parsed form of long statements.
         options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
         self._dialect = type(engine.dialect)(**options)
         #: Compiled statements, or None for statements that only SQLAlchemy can run.
@@ -40,7 +40,7 @@ class StatementCache:
 
     def _compiled(self, statement: Executable) -> CompiledStatement | None:
         if isinstance(statement, Insert) and not _has_explicit_columns(statement):
-            return None  # its columns depend on the values
+            return None  # the columns depend on the values
         compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
         return (
             CompiledStatement(compiled, statement) if _is_independent_of_values(compiled) else None
@@ -48,7 +48,7 @@ class StatementCache:
 
 
 class PsycopgStatements(SqlalchemyStatements):
-    """Connection that runs compiled statements on psycopg."""
+    """A connection that runs compiled statements on psycopg."""
 
     def __init__(self, connection: Connection, compiled: StatementCache) -> None:
         """Use this connection and this cache."""
@@ -100,4 +100,4 @@ def _is_independent_of_values(compiled: SQLCompiler) -> bool:
 
 
 def _has_explicit_columns(statement: Insert) -> bool:
-    return statement.select is not None or bool(statement._values)  # noqa: SLF001 - nothing says it
+    return statement.select is not None or bool(statement._values)  # noqa: SLF001 - there is no public attribute

@@ -1,7 +1,7 @@
-"""Execution of frequent statements.
+"""Executes frequent statements.
 
-SQLAlchemy compiles them, and also executes them on SQLite. `direct_statements.py` passes them to
-the Postgres driver.
+SQLAlchemy compiles the statements, and also executes them on SQLite. `direct_statements.py` passes
+them to the Postgres driver.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
 class SqlalchemyStatements:
-    """Connection that runs statements through SQLAlchemy."""
+    """A connection that runs statements through SQLAlchemy."""
 
     def __init__(self, connection: Connection) -> None:
         """Use this connection."""
@@ -29,9 +29,9 @@ class SqlalchemyStatements:
 
 
 class RepeatedQuery:
-    """Query that runs several times a second, compiled once and with its own connection.
+    """A query that runs several times a second, compiled once and with its own connection.
 
-    SQLAlchemy's overhead per execution would be most of its cost.
+    With SQLAlchemy, most of the query's cost would be overhead.
     """
 
     def __init__(self, statement: Select[*tuple[Any, ...]], engine: Engine) -> None:
@@ -43,7 +43,7 @@ class RepeatedQuery:
         self._direct = CompiledStatement(statement.compile(dialect=dialect), statement)
         self._engine = engine
         self._connection: Connection | None = None
-        #: Connection of the driver, on which the query runs.
+        #: Connection of the driver on which the query runs.
         self._driver: Any = None
         self._last_write: Row | None = None
 
@@ -62,7 +62,7 @@ class RepeatedQuery:
         """
         if not self._is_sqlite:
             return True
-        # The number is different after each commit of another connection (sqlite.org/pragma).
+        # The number changes after each commit by another connection (sqlite.org/pragma).
         former, self._last_write = self._last_write, self._run("PRAGMA data_version", ())
         return former != self._last_write
 
@@ -87,15 +87,15 @@ class RepeatedQuery:
 
 
 class CompiledStatement:
-    """Compiled statement."""
+    """A statement that SQLAlchemy has compiled."""
 
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
         """Prepare a statement that SQLAlchemy has compiled."""
         self.sql = str(compiled)
-        #: SQL as bytes, as libpq takes it.
+        #: SQL in the form that libpq expects.
         self.text = self.sql.encode()
         dialect = compiled.dialect
-        # Repeated names share one value.
+        # Repeated parameter names share one value.
         binds = {name: bind for bind, name in compiled.bind_names.items()}
         #: Literal values of the statement.
         self._given = {
@@ -112,7 +112,7 @@ class CompiledStatement:
         self._results = [
             each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
         ]
-        #: Function that makes a row of the values that psycopg read.
+        #: Function that builds a row from the values that psycopg has read.
         self.make_row: Callable[[Sequence[Any]], Row] = (
             self._convert_row if any(self._results) else tuple
         )

@@ -20,15 +20,15 @@ from web.database.sqlite import KEPT_WAL_BYTES, DeadlineSqliteConnection
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
-#: Number of seconds after its last use in which a connection is not pinged.
+#: Maximum number of idle seconds after which a connection is reused without a ping.
 _UNPINGED_SECONDS = 1.0
-#: Severities of errors with which Postgres ends the session.
+#: Severities of errors after which Postgres ends the session.
 _SESSION_ENDING_SEVERITIES = frozenset({"FATAL", "PANIC"})
-#: Names of the UTC time zone in Postgres. Times are read as Postgres sends them.
+#: Names of the UTC time zone in Postgres. Timestamps are read without conversion.
 UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
 #: Thread pool for SQLite in web processes.
 _sqlite_executor = ThreadExecutor(threads=512)
-#: Engines of `share_engine` by settings.
+#: Engines shared by `share_engine`, by settings.
 _shared_engines: dict[Settings, Engine] = {}
 
 
@@ -48,18 +48,17 @@ def count_pool_timeout() -> None:
 
 def _find_metrics() -> Any:
     # `gunicorn.conf.py` uses the database before the directory of the metrics is set, which the
-    # library reads on import. Metrics are therefore only counted if something else has imported the
-    # module.
+    # library reads on import. Metrics are therefore counted only if another module has imported it.
     return sys.modules.get("web.metrics")
 
 
 class CountedPool(QueuePool):
-    """SQLAlchemy's pool with metrics."""
+    """SQLAlchemy's connection pool, with metrics."""
 
     def connect(self) -> PoolProxiedConnection:
         """Return a connection.
 
-        Raise SQLAlchemy's TimeoutError if none was given back in time.
+        Raise SQLAlchemy's TimeoutError if no connection becomes free in time.
         """
         try:
             taken = super().connect()
@@ -97,7 +96,7 @@ def _build_connection_options(settings: Settings, **parameters: str) -> dict[str
 
 
 def uses_transaction_pooler(settings: Settings) -> bool:
-    """Return whether a pooler may give the Postgres connection away after each transaction."""
+    """Return whether a pooler may reassign the Postgres connection after each transaction."""
     return settings.database_pooler == "transaction" and not settings.uses_sqlite
 
 
@@ -110,7 +109,7 @@ def build_connection_arguments(settings: Settings, **parameters: str) -> dict[st
     arguments: dict[str, Any] = {
         "connect_timeout": settings.database_connect_timeout_seconds,
         "application_name": "gatebell",
-        # These options detect a vanished host before senders time out.
+        # These options detect an unreachable host before senders time out.
         "keepalives_idle": 10,
         "tcp_user_timeout": settings.database_connect_timeout_seconds * 1000,
     }
@@ -134,7 +133,7 @@ def prepare_engine(
     """
     if engine.dialect.name == "sqlite":
         limit = settings.database_statement_timeout_ms / 1000
-        # Frequent statements use the executor for a whole transaction instead.
+        # Engines for frequent statements use the executor once for each transaction instead.
         executor = None if engine.get_execution_options().get("is_hot") else _sqlite_executor
         event.listen(engine, "do_connect", _create_sqlite_file)
         event.listen(engine, "connect", partial(_configure_sqlite, limit=limit, executor=executor))
@@ -150,7 +149,7 @@ def prepare_engine(
 def is_session_ending(error: BaseException) -> bool:
     """Return whether Postgres reported that it ends the session.
 
-    The driver may only notice the end with the next statement.
+    The driver may not notice the end until the next statement.
     """
     said = getattr(error, "diag", None)
     return getattr(said, "severity_nonlocalized", None) in _SESSION_ENDING_SEVERITIES
@@ -191,8 +190,9 @@ def _check_session(connection: Any, _record: Any) -> None:
 def _ping_idle_connections(engine: Engine) -> None:
     """Replace a connection that was lost while idle.
 
-    A connection that was used recently is not pinged, since a ping costs more than most statements.
-    If it was just lost, one request fails, and the pool replaces all connections of its age.
+    A connection that was used recently is not pinged, because a ping costs more than most
+    statements. If such a connection was lost, one request fails. The pool then replaces all
+    connections that were opened before the failure.
     """
 
     def rest(_connection: Any, record: ConnectionPoolEntry) -> None:
@@ -213,7 +213,7 @@ def _ping_idle_connections(engine: Engine) -> None:
 def _create_sqlite_file(
     _dialect: Any, _record: Any, arguments: list[Any], _options: dict[str, Any]
 ) -> None:
-    # SQLite would create the file with the umask; its WAL files inherit its mode.
+    # SQLite would create the file with the mode from the umask. The WAL files inherit the mode.
     make_private_file(Path(arguments[0]))
 
 
@@ -225,7 +225,7 @@ def _configure_sqlite(
     executor: ThreadExecutor | None,
 ) -> None:
     connection.limit, connection.executor = limit, executor
-    # The driver must not begin transactions itself, since it would do so too late.
+    # The driver must not begin transactions itself, because it would begin them too late.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
@@ -258,7 +258,7 @@ def open_engine(settings: Settings) -> Engine:
 
 @contextmanager
 def use_engine(settings: Settings) -> Iterator[Engine]:
-    """Provide the engine that this process shares, or an engine that is closed afterwards."""
+    """Yield the engine that this process shares, or an engine that is closed afterwards."""
     if settings in _shared_engines:
         yield _shared_engines[settings]
         return
@@ -271,7 +271,7 @@ def use_engine(settings: Settings) -> Iterator[Engine]:
 
 @contextmanager
 def share_engine(settings: Settings, *, connections: int) -> Iterator[None]:
-    """Let all threads share one engine, since connecting takes a while.
+    """Let all threads share one engine, because connecting is slow.
 
     The engine has up to `connections` connections.
     """
@@ -285,8 +285,9 @@ def share_engine(settings: Settings, *, connections: int) -> Iterator[None]:
 
 def open_autocommit_engine(settings: Settings) -> Engine:
     """Open an engine without a pool for `web.database.connections`."""
-    # Its statements find rows by their keys for any values. Before a large table is analyzed,
-    # Postgres would plan each execution again, which takes longer than the execution.
+    # The statements of this engine find rows by key, so one plan is good for all values. Before a
+    # large table is analyzed, Postgres would otherwise plan each execution, which takes longer than
+    # the execution.
     options = _build_connection_options(settings, plan_cache_mode="force_generic_plan")
     engine = create_engine(settings.database_url, poolclass=NullPool, **options).execution_options(
         isolation_level="AUTOCOMMIT", is_hot=True

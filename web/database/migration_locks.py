@@ -1,8 +1,8 @@
-"""Locks of migrations, which are short during traffic and retried until they succeed.
+"""Lets migrations wait only briefly for locks, and retries them until they succeed.
 
 While a migration waits for a table, all later requests for that table wait behind it. If one of
-these requests holds a lock that the migration needs next, there is a deadlock. Postgres resolves it
-after a second (its setting deadlock_timeout), possibly by cancelling the request. A migration
+these requests holds a lock that the migration needs next, there is a deadlock. Postgres resolves
+the deadlock after a second (deadlock_timeout), possibly by canceling the request. A migration
 therefore gives up earlier, lets other transactions pass, and retries.
 """
 
@@ -24,21 +24,22 @@ from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
-#: Timeout for the first lock of a transaction, which cannot be part of a deadlock. It exceeds the
-#: time for which a vacuum keeps its lock while others wait (deadlock_timeout). Requests wait longer
-#: for a connection (DATABASE_CONNECT_TIMEOUT_SECONDS).
+#: Timeout in milliseconds for the first lock of a transaction, which cannot be part of a deadlock.
+#: It exceeds the time for which a vacuum keeps its lock while others wait (deadlock_timeout). It is
+#: shorter than the time that requests wait for a connection (DATABASE_CONNECT_TIMEOUT_SECONDS).
 _FIRST_LOCK_TIMEOUT_MS = 1_200
-#: Timeout for all further locks together.
+#: Timeout in milliseconds for all further locks together.
 _FURTHER_LOCKS_TIMEOUT_MS = 800
-#: Pauses between attempts, in which other transactions may pass. They grow with each attempt.
+#: Length of the first pause between attempts, in which other transactions can run, and of the
+#: longest pause. Pauses grow with each attempt.
 _FIRST_PAUSE_SECONDS = 2.0
 _MAX_PAUSE_SECONDS = 10.0
-#: Seconds after which a migration that could not begin fails.
+#: Seconds after which a migration fails if it cannot get its locks.
 _BLOCKED_TIMEOUT_SECONDS = 600
-#: Age in seconds from which a transaction causes a warning.
+#: Age in seconds above which a transaction causes a warning.
 _LONG_TRANSACTION_SECONDS = 5
 _POLL_SECONDS = 0.5
-#: Pattern of statements that wait for all older transactions, but let requests pass meanwhile.
+#: Pattern for statements that wait for all older transactions without blocking requests.
 _CONCURRENT_STATEMENT = re.compile(r"\bCONCURRENTLY\b")
 _READ_STATEMENT = re.compile(r"\s*(SELECT|SHOW|SET)\b", re.IGNORECASE)
 
@@ -59,7 +60,7 @@ class _LockTimeouts:
     """Lock timeouts for the statements of a Postgres connection."""
 
     def __init__(self, engine: Engine) -> None:
-        """Limit the connections of this engine, which are used one at a time."""
+        """Set lock timeouts on the connections of an engine, which are used one at a time."""
         self._locks_since: float | None = None
         event.listen(engine, "begin", self._begin)
         event.listen(engine, "before_cursor_execute", self._limit)
@@ -91,7 +92,8 @@ def run_with_lock_retries(
 ) -> None:
     """Run migrations on a connection, and retry until they get their locks.
 
-    Committed migrations are kept. Raise MigrationBlockedError if none succeeds for ten minutes.
+    Committed migrations are kept. Raise MigrationBlockedError if no migration succeeds for ten
+    minutes.
     """
     if engine.dialect.name == "postgresql":
         _LockTimeouts(engine)
@@ -118,7 +120,7 @@ class _AttemptPauses:
         """Pause before the next attempt.
 
         The time limit starts again whenever a migration completes. Raise MigrationBlockedError when
-        it is exceeded.
+        the limit is exceeded.
         """
         if reached != self._reached:
             self._reached, self._since = reached, monotonic()
@@ -180,7 +182,7 @@ def _warn_of_long_transactions(engine: Engine) -> None:
 
 @contextmanager
 def hold_migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
-    """Hold a lock that lets one program migrate at a time, while others wait."""
+    """Hold a lock that lets only one process migrate at a time; other processes wait."""
     if settings.uses_sqlite:
         path = settings.instance_path / "migrate.lock"
         make_private_file(path)
@@ -188,15 +190,15 @@ def hold_migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
         return
-    # The lock is held without a transaction, whose snapshot would delay concurrent index builds of
-    # the program that holds the lock.
+    # The lock is held outside of a transaction. The snapshot of a transaction would delay
+    # concurrent index builds by the process that holds the lock.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         lock = {"key": AdvisoryLock.MIGRATIONS.value}
         is_told = False
         while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), lock):
             if not is_told:
                 _log.warning(
-                    "Migration was already started by another program; this program waits.",
+                    "Another process is already running the migration; waiting until it finishes.",
                     extra={"event": "migration.already_running"},
                 )
             is_told = True

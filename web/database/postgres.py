@@ -1,12 +1,13 @@
 """Postgres connections for greenlets, with a deadline for every statement.
 
-A frozen Postgres does not enforce its own `statement_timeout`, so the web server does. If a
-statement takes long, a probe on a separate connection checks whether Postgres responds at all. If
-it does not, all statements fail immediately until it does.
+A frozen Postgres server does not enforce its own `statement_timeout`, so the web server does. If a
+statement takes long, a probe on a separate connection checks whether Postgres responds. If it does
+not respond, all statements fail immediately until it responds again.
 
-Behind a transaction pooler, the statement and the probe may have to wait for a connection. Both
-therefore get the time that a request may wait for one. Nothing is cancelled there. The pooler ends
-the session of a disconnected client, and Postgres ends the statement (`web.database.sessions`).
+Behind a transaction pooler, the statement and the probe may have to wait for a connection. Their
+timeouts therefore include the time that a request may wait for a connection. Behind a pooler,
+statements are not canceled. The pooler ends the session of a disconnected client, and Postgres ends
+the statement (`web.database.sessions`).
 """
 
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple, Never, TypeVar
 import psycopg
 from gevent import Timeout, get_hub, getcurrent, sleep, spawn
 from gevent.lock import Semaphore
-from gevent.socket import timeout as HasWaited  # noqa: N812 - its own name says nothing
+from gevent.socket import timeout as HasWaited  # noqa: N812 - more descriptive than its own name
 from gevent.socket import wait_readwrite
 from psycopg import Connection, Error, OperationalError
 from psycopg.abc import PQGen
@@ -28,28 +29,28 @@ from sqlalchemy import Engine, event
 
 Value = TypeVar("Value")
 
-#: Seconds between two checks of a Postgres that does not respond.
+#: Seconds between two checks of an unresponsive Postgres server.
 _PROBE_PAUSE_SECONDS = 0.3
 #: Seconds in addition to `statement_timeout` before a statement is abandoned.
 _TIMEOUT_MARGIN_SECONDS = 2.0
 
 _FROZEN_MESSAGE = "Postgres does not answer."
 _TIMEOUT_MESSAGE = "Postgres took too long for a statement."
-#: Number of the read event in gevent's loop.
+#: Number of the read event in gevent's event loop.
 _READ_EVENT = 1
 
 
 class ProbeTimeouts(NamedTuple):
-    """Times to wait, in seconds."""
+    """Timeouts of the probe, in seconds."""
 
-    #: Time that a statement may take before the probe is used.
+    #: Time after which a running statement is checked with the probe.
     for_statement: float = 0.3
-    #: Time limit of the probe, which is tried twice.
+    #: Timeout of the probe, which is tried twice.
     for_probe: float = 0.35
 
 
 class PostgresProbe:
-    """Probe that checks whether Postgres responds, one per process."""
+    """A probe that checks whether Postgres responds. Each process has one probe."""
 
     def __init__(self, patience: ProbeTimeouts, *, may_cancel: bool) -> None:
         """Create a probe without a connection.
@@ -72,7 +73,8 @@ class PostgresProbe:
         began = monotonic()
         with self._asking:
             if self._asked_at < began:
-                # At the first attempt, this process itself may have been too busy.
+                # Probe twice, because this process itself may have been too busy at the first
+                # attempt.
                 is_there = self._ask("SELECT 1") or self._ask("SELECT 1")
                 self._asked_at = monotonic()
                 if not is_there and not self.is_known_unresponsive:
@@ -81,7 +83,7 @@ class PostgresProbe:
         return not self.is_known_unresponsive
 
     def _wait_until_responding(self) -> None:
-        """Probe until Postgres responds, so that requests need not try."""
+        """Probe until Postgres responds, so that requests do not have to."""
         while self.is_known_unresponsive:
             sleep(_PROBE_PAUSE_SECONDS)
             self.is_responding()
@@ -114,15 +116,15 @@ class PostgresProbe:
 
 
 class DeadlineConnection(Connection[Any]):
-    """Connection that abandons a statement at its deadline or if Postgres is frozen.
+    """A connection that abandons a statement at its deadline or if Postgres is frozen.
 
     The connection is then closed in the middle of the statement, and SQLAlchemy treats it as lost.
     """
 
     _probe: PostgresProbe | None = None
     _limit = float("inf")
-    #: Hub that waits for this connection, and its watchers. They are created once, since that costs
-    #: as much as waiting.
+    #: gevent hub that waits for this connection, and its watchers. They are created once, because
+    #: creating them costs as much as waiting.
     _hub: Any = None
     _readable: Any
     _patience: Any
@@ -132,7 +134,7 @@ class DeadlineConnection(Connection[Any]):
         self._probe, self._limit = probe, limit
 
     def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
-        """Run psycopg's generator, and wait for the socket when it requires that."""
+        """Run psycopg's generator, and wait for the socket when the generator requests it."""
         if timeout is not None or self._probe is None:
             return super().wait(gen, interval, timeout)
         if self._probe.is_known_unresponsive:
@@ -164,7 +166,7 @@ class DeadlineConnection(Connection[Any]):
             return value
 
     def _wait_for_socket(self, state: Wait, seconds: float) -> None:
-        """Wait for the socket, and raise HasWaited after the given time."""
+        """Wait for the socket; raise HasWaited after the timeout."""
         if state is not Wait.R:
             wait_readwrite(self.fileno(), seconds)
             return
@@ -173,8 +175,8 @@ class DeadlineConnection(Connection[Any]):
             self._hub = hub
             self._readable = hub.loop.io(self.fileno(), _READ_EVENT)
             self._patience = hub.loop.timer(seconds, seconds)
-        # After `start`, which gevent's Timeout uses, the timer would continue with its remaining
-        # time.
+        # `again` restarts the timer. After `start`, which gevent's Timeout uses, the timer would
+        # continue with its remaining time.
         self._patience.again(getcurrent().throw, HasWaited)
         try:
             hub.wait(self._readable)
@@ -193,7 +195,7 @@ class DeadlineConnection(Connection[Any]):
 
 
 class DeadlineConnectionFactory:
-    """Factory of such connections for SQLAlchemy engines, with one shared probe."""
+    """A factory of deadline connections for SQLAlchemy engines, with one shared probe."""
 
     def __init__(self, *, statement_seconds: float, pooler_seconds: float | None) -> None:
         """Store the `statement_timeout` and the longest time to wait for a transaction pooler."""
@@ -205,7 +207,7 @@ class DeadlineConnectionFactory:
             self._probe = PostgresProbe(patience, may_cancel=False)
 
     def serve(self, engine: Engine) -> None:
-        """Open all further connections of this engine."""
+        """Use this factory for all further connections of an engine."""
         event.listen(engine, "do_connect", self._open)
 
     def _open(
@@ -218,7 +220,7 @@ class DeadlineConnectionFactory:
         try:
             connection = DeadlineConnection.connect(*cargs, **cparams)
         except ConnectionTimeout:
-            probe.is_responding()  # probes before requests do
+            probe.is_responding()  # starts probing before other requests fail
             raise
         connection.set_deadlines(probe, self._limit)
         return connection

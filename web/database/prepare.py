@@ -1,4 +1,4 @@
-"""Preparation of a database for this release, before it is served."""
+"""Prepares a database for this release before the service starts."""
 
 import sys
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ from web.standard_streams import print_line
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """Credentials of the first administrator, and the file that stores them until a change."""
+    """Credentials of the first administrator, and the file that stores them until they change."""
 
     username: str
     password: str = field(repr=False)
@@ -45,7 +45,8 @@ class Credentials:
 def prepare_database(settings: Settings) -> None:
     """Migrate the database and create the data that a new installation needs.
 
-    Several processes may do so at the same time. Raise CannotStartError if that fails.
+    Several processes can call this at the same time. Raise CannotStartError if the preparation
+    fails.
     """
     if should_migrate(settings):
         with convert_database_errors():
@@ -64,7 +65,7 @@ def prepare_database(settings: Settings) -> None:
 def _print_first_administrator(first: Credentials) -> None:
     """Print the first administrator's name, and the password only on a terminal.
 
-    Other outputs may be logged, and logs must not contain the password.
+    Output that does not go to a terminal may be logged, and logs must not contain the password.
     """
     if sys.stdout.isatty():
         print_line(f"The first administrator is {first.username}. The password is {first.password}")
@@ -80,17 +81,17 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
         with Session(engine) as session:
             if session.scalar(select(exists().select_from(User))):
                 return None
-            session.rollback()  # releases the locks while the password is hashed
+            session.rollback()  # holds no locks while the password is hashed
             with session.begin():
                 return _create_first_administrator(settings, session)
     except ConflictError:
-        return None  # another process that started at the same time was first
+        return None  # another process has created it in the meantime
     finally:
         engine.dispose()
 
 
 def _require_password_change(settings: Settings) -> None:
-    """Require an administrator to change the first password, which older releases did not."""
+    """Require an administrator to change the first password. Older releases did not require it."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session, session.begin():
@@ -111,7 +112,7 @@ def _create_first_administrator(settings: Settings, session: Session) -> Credent
         name="Administrator",
         password=password,
         is_admin=True,
-        # The password is in a file and perhaps on a screen.
+        # The password is stored in a file and may be visible on a screen.
         must_change_password=True,
     )
     create_user(

@@ -1,8 +1,8 @@
-"""Prepared statements of a Postgres connection, on psycopg's layers below its cursors.
+"""Runs prepared statements with the layers of psycopg below its cursors.
 
-A cursor took as long as the rest of a frequent query (docs/evidence/performance.md). These
-statements are known in advance and run one after another. They only need the conversions of a
-cursor, which `psycopg.adapt` provides.
+A cursor took as long as the rest of a frequent query (docs/evidence/performance.md). The statements
+run here are known in advance and run one after another. Of a cursor, they need only the
+conversions, which `psycopg.adapt` provides.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,17 +24,17 @@ _MAX_STATEMENTS = 100
 
 
 class PreparedStatements:
-    """Runner of statements with native placeholders ($1), each prepared when it first runs."""
+    """Runs statements with native placeholders ($1), and prepares each at its first execution."""
 
     def __init__(self, driver: Connection[Any]) -> None:
-        """Use this connection, which is in autocommit mode and used by one greenlet at a time."""
+        """Use a connection in autocommit mode that only one greenlet uses at a time."""
         self._driver = driver
         self._pgconn = driver.pgconn
         self._transformer = Transformer(driver)
-        #: `False` behind a pooler. Prepared statements belong to a server connection. If a pooler
-        #: switches it, the same name stands for another statement.
+        #: `False` behind a pooler. Prepared statements belong to a server connection. On a
+        #: different server connection, the same name may refer to another statement.
         self._may_prepare = driver.prepare_threshold is not None
-        # On a rollback, psycopg would deallocate its own prepared statements and ours as well.
+        # On a rollback, psycopg would deallocate all prepared statements, including ours.
         driver.prepare_threshold = None
         self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._prepared = 0

@@ -1,6 +1,6 @@
-"""Version of the database schema, and migration to the required version.
+"""Checks the version of the database schema, and migrates to the required version.
 
-Alembic is only imported if there is something to migrate, so that other processes start faster.
+Alembic is imported only if there is something to migrate, so that other processes start faster.
 """
 
 import logging
@@ -20,13 +20,14 @@ from web.database.sessions import open_unlimited_engine, set_session_defaults
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
-#: Release whose tables the first migration creates. No other release upgrades older schemas.
+#: Release with the tables that the first migration creates. Only this release can upgrade older
+#: schemas.
 FIRST_RELEASE = "0.1.0"
 MIGRATIONS_FOLDER = Path(__file__).parents[2] / "migrations"
 
 
 class IncompatibleSchemaError(Exception):
-    """Error for a schema of another release that this code can neither use nor upgrade."""
+    """Error for another release's schema, which this code can neither use nor upgrade."""
 
 
 class UnknownRevisionError(Exception):
@@ -47,12 +48,12 @@ class SchemaState(Enum):
 
 
 def migrate_to_newest(settings: Settings) -> None:
-    """Migrate the database to the newest schema; concurrent calls wait for the first.
+    """Migrate the database to the newest schema; concurrent calls wait for the first call.
 
     A newer schema is not changed. Behind a transaction pooler, set the defaults of the role.
 
     Raise IncompatibleSchemaError if this code cannot use the schema. Raise SharedConnectionsError
-    if the connection leads through a transaction pooler.
+    if the connection uses a transaction pooler.
     """
     with _open_locked_engine(settings) as engine:
         if uses_transaction_pooler(settings):
@@ -80,8 +81,8 @@ def migrate_to_newest(settings: Settings) -> None:
 def migrate_to(settings: Settings, revision: str) -> None:
     """Migrate the database to an earlier or later revision that this code knows.
 
-    Going back removes the data that later migrations added. Raise UnknownRevisionError for an
-    unknown revision.
+    Migrating to an earlier revision removes the data that later migrations added. Raise
+    UnknownRevisionError for an unknown revision.
     """
     if not is_known_revision(revision):
         raise UnknownRevisionError(
@@ -96,7 +97,7 @@ def migrate_to(settings: Settings, revision: str) -> None:
 @contextmanager
 def _open_locked_engine(settings: Settings) -> Iterator[Engine]:
     """Open the database and hold the migration lock."""
-    # Migrations, and the wait for them, may take longer than a request.
+    # Migrations, and waiting for the lock, may take longer than a request.
     engine = open_unlimited_engine(settings)
     try:
         with hold_migration_lock(settings, engine):
@@ -127,8 +128,8 @@ def build_alembic_configuration(connection: Connection) -> Any:
 def get_schema_state(connection: Connection) -> SchemaState:
     """Return the state of the database's schema.
 
-    During a rolling update, or after a rollback, old code works on a newer schema. Most migrations
-    only add. Any other migration records the oldest code that it supports.
+    During a rolling update or after a rollback, older code uses a newer schema. Most migrations
+    only add columns and tables. Any other migration records the oldest code that it supports.
     """
     current = _find_revision(connection)
     if current == get_newest_known_revision():
@@ -177,7 +178,7 @@ def _find_oldest_supported(connection: Connection) -> str | None:
 
 @cache
 def _list_known_revisions() -> frozenset[str]:
-    """Return the revisions in the migrations' file names, which tests compare with Alembic."""
+    """Return the revisions from the file names of migrations, which tests compare with Alembic."""
     files = (MIGRATIONS_FOLDER / "versions").glob("[0-9]*.py")
     return frozenset(file.name.partition("_")[0] for file in files)
 
@@ -188,7 +189,7 @@ def is_known_revision(revision: str) -> bool:
 
 
 def is_before_known_revisions(revision: str) -> bool:
-    """Return whether a migration belongs to the time before the first release."""
+    """Return whether a migration is older than the first release."""
     return revision < min(_list_known_revisions())
 
 

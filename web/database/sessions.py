@@ -1,4 +1,4 @@
-"""Sessions of Postgres, and poolers between Postgres and the service.
+"""Postgres sessions, and poolers between Postgres and the service.
 
 A transaction pooler may assign a Postgres connection to another client after each transaction.
 Parameters that the service would set for its session are then set for its role
@@ -23,8 +23,8 @@ from web.database.engine import (
 )
 from web.settings.reader import Settings
 
-#: Number of attempts to detect that two connections share a server. They may miss each other while
-#: others use it.
+#: Number of attempts to detect that two connections share a server process. While other clients use
+#: the pooler, an attempt may miss it.
 _SHARING_ATTEMPTS = 10
 _BACKEND_QUERY = "SELECT pg_backend_pid()"
 _SESSION_DEFAULTS_QUERY = (
@@ -55,7 +55,7 @@ _WRONG_DEFAULTS_MESSAGE = (
 
 
 class Pooler(Enum):
-    """Kind of pooler between the service and Postgres."""
+    """The kind of pooler between the service and Postgres."""
 
     NONE = "none"
     OF_SESSIONS = "sessions"
@@ -63,11 +63,11 @@ class Pooler(Enum):
 
 
 class SharedConnectionsError(Exception):
-    """Error with a sentence for a pooler that shares connections which need their own session."""
+    """Error for a pooler that shares connections for which separate sessions are needed."""
 
 
 def find_pooler(settings: Settings) -> Pooler:
-    """Return the kind of pooler to which DATABASE_URL leads.
+    """Return the kind of pooler to which DATABASE_URL refers.
 
     Raise psycopg's errors if the connection fails.
     """
@@ -90,7 +90,7 @@ def find_pooler(settings: Settings) -> Pooler:
 
 
 def _is_backend_shared(one: psycopg.Connection, other: psycopg.Connection) -> bool:
-    """Return whether two connections use the same server process, or one changes it."""
+    """Return whether two connections use the same server process, or one of them switches."""
     first = _get_backend(one)
     with other.transaction():  # keeps its server connection
         return bool(_get_backend(other) == first or _get_backend(one) != first)
@@ -102,7 +102,7 @@ def _get_backend(connection: psycopg.Connection) -> Any:
 
 
 def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
-    """Return a sentence with the problem of the service's sessions and its remedy, or None."""
+    """Return a sentence with the problem of the service's sessions and the remedy, or None."""
     if pooler is Pooler.OF_TRANSACTIONS and not uses_transaction_pooler(settings):
         return _UNDECLARED_POOLER_MESSAGE
     if pooler is Pooler.NONE and not uses_transaction_pooler(settings):
@@ -124,7 +124,7 @@ def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
 
 
 def set_session_defaults(connection: Connection, settings: Settings) -> None:
-    """Set the session defaults that the service needs for its own role, which any role may do."""
+    """Set the service's session defaults for its own role, which needs no privileges."""
     quoted = connection.dialect.identifier_preparer.quote
     database = quoted(connection.scalar(select(func.current_database())) or "")
     for change in (
@@ -142,7 +142,7 @@ def open_unlimited_engine(settings: Settings) -> Engine:
     """
     if find_pooler(settings) is Pooler.OF_TRANSACTIONS:
         raise SharedConnectionsError(_SHARED_CONNECTIONS_MESSAGE)
-    # Poolers of sessions may reject or ignore startup parameters, so none are used.
+    # Session poolers may reject or ignore startup parameters, so the engine sends none.
     plain = replace(settings, database_pooler="transaction", database_statement_timeout_ms=0)
     engine = open_engine(plain)
     if not settings.uses_sqlite:

@@ -1,7 +1,7 @@
 """SQLite connections with a deadline for every statement and a queue of writers.
 
 SQLite has no statement timeout. It waits in C code for locks and the disk, which would block all
-greenlets of a web process. Web processes therefore run it in threads.
+greenlets of a web process. Web processes therefore run SQLite in threads.
 """
 
 import fcntl
@@ -26,27 +26,28 @@ _log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
 #: Number of virtual machine steps between checks of the deadline, about a millisecond.
 _STEPS_BETWEEN_CHECKS = 20_000
-#: Pattern of statements that take the write lock outside of a transaction.
+#: Pattern for statements that take the write lock outside of a transaction.
 _WRITE_STATEMENT = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")
-#: Milliseconds for which SQLite waits for the lock before it is called again. SQLite checks after
-#: one, two and five milliseconds, and so on. With a longer time, the lock would be free between
-#: checks.
+#: Milliseconds for which SQLite waits for the lock before it is called again. SQLite checks the
+#: lock after one, two and five milliseconds, and so on. With a longer time, the lock would stay
+#: free between checks.
 _LOCK_RETRY_MS = 3
-#: Size in bytes above which the log is truncated. SQLite itself checkpoints every four megabytes.
+#: Size in bytes above which the write-ahead log is truncated. SQLite itself runs a checkpoint every
+#: four megabytes.
 MAX_WAL_BYTES = 16 * 2**20
-#: Size in bytes that the file keeps when SQLite restarts the log.
+#: Maximum size in bytes of the log file after SQLite restarts the log.
 KEPT_WAL_BYTES = 2 * MAX_WAL_BYTES
 _TRUNCATION_INTERVAL_SECONDS = 2.0
-#: Seconds that writers wait for a reader before the log is left to the next run.
+#: Seconds that writers wait for a reader. After that, the log is truncated in the next run.
 _READER_TIMEOUT_SECONDS = 0.25
 
 
 class WriterQueue:
-    """Queue for SQLite's single write lock, for all threads of all processes.
+    """A queue for SQLite's single write lock, shared by all threads of all processes.
 
     SQLite has no queue: waiting writers check at growing intervals, and a new writer may get the
-    free lock first. A writer may thus wait in vain while others write many times. Here only the
-    first writer in the queue checks. The kernel maintains the queue and removes killed processes.
+    free lock first. A writer may thus time out while others write many times. With this queue, only
+    the first writer checks. The kernel maintains the queue and removes killed processes.
     """
 
     def __init__(self, database: str) -> None:
@@ -55,23 +56,23 @@ class WriterQueue:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for the first place in the queue and hold it."""
+        """Wait until this writer is first in the queue, and stay first while the block runs."""
         try:
             file = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
-        except OSError:  # SQLite itself will report what is wrong with the disk
+        except OSError:  # SQLite itself will report the problem with the disk
             yield
             return
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
         finally:
-            # A program that is being started may still share the open file.
+            # A child process that is just starting may still share the open file.
             fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
 
 
 class DeadlineSqliteConnection(sqlite3.Connection):
-    """Connection whose statements have a time limit and wait in the queue to write."""
+    """A connection with a time limit for statements, which queues writes."""
 
     #: Time limit in seconds, or 0 for no limit.
     limit = 0.0
@@ -89,7 +90,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self.set_progress_handler(self._is_time_over, _STEPS_BETWEEN_CHECKS)
 
     def work(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
-        """Run SQLite and measure its time; a statement that takes the write lock waits its turn."""
+        """Run SQLite and measure its time; statements with the write lock wait in the queue."""
         if sql and not self.in_transaction and _WRITE_STATEMENT.match(sql):
             work = partial(self._run_when_first, work)
         self._seen_at = monotonic()
@@ -100,8 +101,8 @@ class DeadlineSqliteConnection(sqlite3.Connection):
     def _run_when_first(self, run: Callable[[], Outcome]) -> Outcome:
         """Run a function that takes the write lock, once this connection is first in the queue.
 
-        Raise SQLite's error if others hold the lock for too long. Earlier writers in the queue also
-        give up earlier.
+        Raise SQLite's error if others hold the lock for too long. Writers that are earlier in the
+        queue also time out earlier.
         """
         deadline = monotonic() + self.patience
         usual = int(self.patience * 1000)
@@ -126,7 +127,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         return 0 < self.limit < self.spent
 
     def cursor(self, factory: Any = None) -> Any:
-        """Return a cursor with the time limit."""
+        """Return a cursor with the connection's time limit."""
         return super().cursor(factory or DeadlineCursor)
 
     def commit(self) -> None:
@@ -139,7 +140,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
 
 
 class DeadlineCursor(sqlite3.Cursor):
-    """Cursor with the time limit of its connection."""
+    """A cursor with the time limit of its connection."""
 
     connection: DeadlineSqliteConnection
 
@@ -169,7 +170,7 @@ class DeadlineCursor(sqlite3.Cursor):
 
 
 def start_wal_truncation(settings: Settings) -> None:
-    """Start truncating SQLite's log regularly, in a daemon thread."""
+    """Start a daemon thread that truncates SQLite's write-ahead log regularly."""
     file = make_url(settings.database_url).database
     if settings.uses_sqlite and file:
         Thread(
@@ -190,13 +191,13 @@ def _truncate_regularly(file: Path) -> None:
 
 
 def truncate_wal(file: Path) -> bool:
-    """Truncate the log if it is long and return whether it was truncated."""
+    """Truncate the log if it is too long, and return whether it was truncated."""
     if get_wal_bytes(file) <= MAX_WAL_BYTES:
         return False
     connection = sqlite3.connect(file, timeout=_READER_TIMEOUT_SECONDS, isolation_level=None)
     with closing(connection):
         connection.execute("PRAGMA synchronous = FULL")
-        # A passive checkpoint comes first, since it does not block writers.
+        # A passive checkpoint comes first, because it does not block writers.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         with WriterQueue(str(file)).turn():
             is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -31,7 +31,7 @@ _NOT_MIGRATED_MESSAGE = (
 )
 _MIGRATION_OFF_HINT = "(MIGRATE_ON_START is off)."
 _POOLER_HINT = "with an address of Postgres itself, because a pooler shares connections."
-#: Errors whose text is a sentence for users.
+#: Errors with a message that can be shown to users.
 _EXPLAINED_ERRORS = (
     *(IncompatibleSchemaError, MigrationBlockedError),
     *(SharedConnectionsError, WrongSecretKeyError),
@@ -45,7 +45,7 @@ def convert_database_errors() -> Iterator[None]:
         yield
     except _EXPLAINED_ERRORS as error:
         raise CannotStartError(str(error)) from error
-    except OSError as error:  # an error of SQLite's file
+    except OSError as error:  # an error of SQLite's database file
         place = f"{error.filename}: " if error.filename else ""
         message = f"DATABASE_URL: the database cannot be used: {place}{error.strerror}"
         raise CannotStartError(message) from error
@@ -69,7 +69,7 @@ def check_schema(settings: Settings) -> None:
 
 
 def should_migrate(settings: Settings) -> bool:
-    """Return whether the database should be migrated at the start, which needs its own session."""
+    """Return whether to migrate the database at startup, which needs its own session."""
     with convert_database_errors():
         return settings.migrate_on_start and find_pooler(settings) is not Pooler.OF_TRANSACTIONS
 
@@ -98,7 +98,7 @@ def register_secret_key(settings: Settings) -> None:
 
 
 def check_database_if_available(settings: Settings) -> None:
-    """Run the checks of programs that can wait for an unavailable or unmigrated database.
+    """Run the checks for processes that can wait for an unavailable or unmigrated database.
 
     Raise CannotStartError for problems that waiting does not resolve.
     """

@@ -13,9 +13,9 @@ from web.database.sqlite import DeadlineSqliteConnection
 
 #: Seconds for which results are cached, because anyone may request the health check.
 _CACHE_SECONDS = 1.0
-#: Seconds that the probe waits for other writers of SQLite.
+#: Seconds for which the probe waits for other SQLite writers.
 _WRITER_TIMEOUT_SECONDS = 1.5
-#: Name of the row that only the probe writes.
+#: Name of the row that the probe writes.
 _ROW_NAME = "write probe"
 #: Problems by error code, which is the primary result code for SQLite.
 _PROBLEMS_BY_CODE: dict[int | str | None, str] = {
@@ -29,7 +29,7 @@ _PROBLEMS_BY_CODE: dict[int | str | None, str] = {
 
 
 class WriteProbe:
-    """Probe that writes a row, at most once a second, and caches the result."""
+    """A probe that writes a row, at most once a second, and caches the result."""
 
     def __init__(self) -> None:
         """Start without a cached result."""
@@ -37,7 +37,7 @@ class WriteProbe:
         self._write_problem: str | None = None
 
     def problem(self, engine: Engine, *, now: datetime) -> str | None:
-        """Return the problem with writes in a few words, or None."""
+        """Return a short description of the problem with writes, or None."""
         if monotonic() - self._asked_at > _CACHE_SECONDS:
             self._write_problem = self._ask(engine, now)
             self._asked_at = monotonic()

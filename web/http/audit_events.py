@@ -24,9 +24,9 @@ def build_event_source() -> EventSource:
 
 
 def _find_actor() -> EventActor | None:
-    """Return the token's user, or the signed-in user of a page.
+    """Return the token's user, or the signed-in user of a web page.
 
-    Other requests do not load the session.
+    The session is loaded only for web pages.
     """
     bearer = g.get("bearer")
     if bearer is not None:
@@ -48,7 +48,7 @@ def _find_sudo_administrator() -> EventActor | None:
 def prepare_event_storage(event: Event) -> Callable[[], None]:
     """Return a function that later stores an event of this request in its own transaction.
 
-    Use it for events after the view has returned. The function raises database errors.
+    Use it for events that occur after the view has returned. The function raises database errors.
     """
     source = build_event_source()
     keep = queue_streamed_event if event.kind in STREAMED_ONLY else store_event

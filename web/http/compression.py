@@ -1,8 +1,8 @@
 """Compresses pages and static files, and no other responses, with gzip (RFC 9110 section 8.4.1.3).
 
 In a BREACH attack, a browser requests a page with text that the attacker chooses. The length of the
-compressed page then reveals its content. Pages are therefore only compressed if the request came
-from this site, and never if they show a secret (ADR 56).
+compressed page then reveals its content. A page is therefore compressed only if the request came
+from this site, and never if the page shows a secret (ADR 56).
 """
 
 import gzip
@@ -16,9 +16,9 @@ from werkzeug.security import safe_join
 from domain.core.threads import parsing_pool
 from web.http.endpoints import STATIC_ENDPOINT
 
-#: Minimum response size in bytes. Smaller responses need no fewer packets when compressed.
+#: Minimum size of compressed responses in bytes. Compressing smaller responses saves no packets.
 _MIN_BYTES = 1024
-#: Maximum size in bytes that is compressed within a millisecond or two.
+#: Maximum size in bytes that can be compressed within about two milliseconds.
 _MAX_INLINE_BYTES = 128 * 1024
 _PAGE_LEVEL, _FILE_LEVEL = 5, 9
 _TEXT_MEDIA_TYPES = frozenset(
@@ -35,9 +35,9 @@ def compress_static_files(app: Flask) -> None:
 
 
 def compress_page(response: Response) -> Response:
-    """Compress a page that no other site can have requested."""
+    """Compress a page unless the request may have been caused by another site."""
     if response.mimetype != "text/html" or response.is_streamed or response.content_encoding:
-        return response  # not a page, or already compressed for a nested blueprint
+        return response  # not a web page, or already compressed by the hook of a nested blueprint
     response.vary.update(("Accept-Encoding", "Sec-Fetch-Site"))
     if not (_accepts_gzip() and _is_same_site_request()) or response.cache_control.no_store:
         return response
@@ -55,7 +55,7 @@ def _accepts_gzip() -> bool:
 def _is_same_site_request() -> bool:
     """Return whether the request came from this site or its user, as browsers report under TLS.
 
-    Over plain http the content is not secret anyway, so every request counts.
+    Always return True over plain http, where the content is not secret anyway.
     """
     return not request.is_secure or request.headers.get("Sec-Fetch-Site") in _SAME_SITE_VALUES
 
@@ -78,7 +78,7 @@ def _send_static_file(app: Flask, filename: str) -> Response:
     response = Response(packed, headers=plain.headers)
     response.headers["Content-Encoding"] = "gzip"
     response.content_length = len(packed)
-    # Both forms have the same content, so a browser with either form gets a 304.
+    # The compressed and the plain file have the same content, so a browser with either gets a 304.
     response.set_etag(plain.get_etag()[0] or "", weak=True)
     return response
 

@@ -5,7 +5,7 @@ def build_cookie_name(name: str, base_url: str) -> str:
     """Return the name of a cookie for a base URL.
 
     Under https, browsers reject prefixed cookies that were set without https or by a sibling host
-    (RFC 6265bis section 4.1.3). `__Host-` cookies apply to a whole host, so a service below a path
+    (RFC 6265bis section 4.1.3). `__Host-` cookies apply to a whole host, so a service under a path
     uses `__Secure-`.
     """
     scheme, _, rest = base_url.partition("://")

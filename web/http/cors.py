@@ -1,4 +1,4 @@
-"""CORS policies (Fetch standard) for scripts of other origins, always without credentials.
+"""CORS policies (Fetch standard) for scripts from other origins, always without credentials.
 
 Flask-Cors writes the headers according to the policies that the views declare. Gatebell handles
 preflight requests more strictly, with `remove_disallowed_cors_headers`.
@@ -21,14 +21,13 @@ RATE_LIMIT_HEADERS = (
     "Retry-After",
 )
 _PREFLIGHT_CACHE_SECONDS = 7_200
-#: Header that browsers send only with preflight requests. The library responds to it in any
-#: request.
+#: Header that browsers send only with preflight requests. Flask-Cors responds to it in any request.
 _PRIVATE_NETWORK_KEY = "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorsPolicy:
-    """Permissions of scripts of any origin, which may always read responses, including errors."""
+    """Permissions of scripts from any origin, which can always read responses, including errors."""
 
     #: Methods allowed by preflight requests.
     methods: tuple[str, ...] = ()
@@ -39,10 +38,10 @@ class CorsPolicy:
 
 
 def start_cors(app: Flask, policies: Mapping[str, CorsPolicy]) -> Callable[[Response], Response]:
-    """Start Flask-Cors with policies for URLs, given as regular expressions; return its hook.
+    """Start Flask-Cors with policies by regular expression of the URL, and return its hook.
 
-    For a URL without variables, Flask-Cors is called once and its headers are reused. It handles
-    all preflight requests.
+    For a URL without variables, Flask-Cors is called once, and its headers are reused. Flask-Cors
+    handles all preflight requests.
     """
     CORS(
         app,
@@ -55,9 +54,9 @@ def start_cors(app: Flask, policies: Mapping[str, CorsPolicy]) -> Callable[[Resp
             for pattern, policy in policies.items()
         },
         origins="*",
-        send_wildcard=True,  # also without an Origin header, since caches may serve scripts
+        send_wildcard=True,  # also without Origin, because scripts may get a cached response
         max_age=_PREFLIGHT_CACHE_SECONDS,
-        intercept_exceptions=False,  # errors are rendered before
+        intercept_exceptions=False,  # errors have been rendered already
     )
     return partial(_add_cors_headers, {}, app.after_request_funcs[None].pop())
 
@@ -87,7 +86,7 @@ def _add_cors_headers(
 def remove_disallowed_cors_headers(response: Response) -> None:
     """Remove all CORS headers from a preflight response if the method or a header is not allowed.
 
-    Flask-Cors would list what else is allowed, and it accepts parts of method names.
+    Flask-Cors would list the allowed methods and headers, and it accepts parts of method names.
     """
     if not _is_preflight_allowed(response):
         for name in [name for name, _ in response.headers if name.startswith("Access-Control-")]:

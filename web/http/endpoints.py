@@ -1,8 +1,8 @@
-"""Properties of each endpoint: permitted callers, error format and whether it writes.
+"""Properties of endpoints, such as permitted callers, error format and write access.
 
 A blueprint declares the properties that its views share. The decorator of a view
-(`web/access/decorators.py`) declares who may call the view and how it differs. `collect_endpoints`
-combines both when the application starts.
+(`web/access/decorators.py`) declares the permitted callers and properties that differ from the
+blueprint. `collect_endpoints` combines both when the application starts.
 """
 
 import re
@@ -23,9 +23,9 @@ View = TypeVar("View", bound=Callable[..., Any])
 Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _EXTENSION_KEY = "gatebell_endpoints"
-#: Size in bytes above which parsing a body takes several milliseconds.
+#: Body size in bytes above which parsing takes several milliseconds.
 _LARGE_BODY_BYTES = 64 * 1024
-#: Key in the WSGI environment for the start of a relayed request, by `time.perf_counter`.
+#: Key in the WSGI environment for the start time of a relayed request, by `time.perf_counter`.
 START_TIME_KEY = "gatebell.began"
 #: Name of Flask's own view for static files.
 STATIC_ENDPOINT = "static"
@@ -34,15 +34,15 @@ STATIC_ENDPOINT = "static"
 class ErrorFormat(Enum):
     """Error format of an endpoint."""
 
-    #: HTML page, or MESSAGE at URLs that end with `.json`.
+    #: HTML page, or the format MESSAGE at URLs that end with `.json`.
     PAGE = "page"
     #: JSON object of the form `{"message": …}`.
     MESSAGE = "message"
-    #: Format of GitLab's REST API: MESSAGE, but `{"error": …}` for parameters.
+    #: Format of GitLab's REST API: like MESSAGE, but `{"error": …}` for parameter errors.
     API = "api"
     #: OAuth error (RFC 6749 section 5.2).
     OAUTH = "oauth"
-    #: Sentence of plain text, which Git displays.
+    #: Plain-text sentence, which Git displays.
     TEXT = "text"
     #: Format of Docker's registry: `{"errors": [{"code": …, "message": …}]}`.
     REGISTRY = "registry"
@@ -50,7 +50,7 @@ class ErrorFormat(Enum):
     EVENTS = "events"
 
 
-#: URL prefixes of interfaces, in addition to the URLs of their views.
+#: Additional URL prefixes for error formats, besides the URLs of views.
 _INTERFACE_PREFIXES = {
     ErrorFormat.API: ("/api/",),
     ErrorFormat.MESSAGE: ("/.well-known/", "/oauth/discovery/"),
@@ -61,7 +61,7 @@ class Refinement(TypedDict, total=False):
     """Properties of a view that differ from its blueprint."""
 
     errors: ErrorFormat
-    #: CORS policy, only for a URL without variables.
+    #: CORS policy, allowed only for a URL without variables.
     cross_origin: CorsPolicy
     writes: bool
     open_before_password_change: bool
@@ -73,34 +73,34 @@ class Refinement(TypedDict, total=False):
 class Endpoint:
     """Properties of an endpoint."""
 
-    #: Permitted callers, in words.
+    #: Description of the permitted callers.
     access: str
     errors: ErrorFormat
-    #: `True` for browser pages, which have a session and forms with tokens.
+    #: `True` for web pages, which have a session and forms with CSRF tokens.
     is_page: bool
-    #: `True` if applications may link to it and its forms may redirect back to them.
+    #: `True` if applications can link to the page and its forms can redirect to applications.
     leads_to_applications: bool = False
-    #: CORS policy, or None if no script of another origin may read the response.
+    #: CORS policy, or None if scripts from other origins cannot read the response.
     cross_origin: CorsPolicy | None = None
-    #: `True` if its session writes, or None if the method decides (RFC 9110 section 9.2.1). A POST
-    #: that only writes through kept connections sets False, since a lock of the session would block
-    #: them.
+    #: `True` if the database session writes. None if the method decides (RFC 9110 section 9.2.1). A
+    #: POST that writes only through pooled autocommit connections sets False, because a lock held
+    #: by the session would block them.
     writes: bool | None = None
-    #: `True` if users can open it before a required password change.
+    #: `True` if users can open the page before a required password change.
     open_before_password_change: bool = False
-    #: `True` if users can open it before they set up a required second factor.
+    #: `True` if users can open the page before they set up a required second factor.
     open_before_second_factor: bool = False
-    #: `True` if a heavy process handles it (web/server/heavy_requests.py); None if the body
-    #: decides.
+    #: `True` if a heavy process handles the request (web/server/heavy_requests.py). None if the
+    #: size of the body decides.
     is_heavy: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccessDecorator:
-    """Decorator that declares who may call a view and how the view differs from its blueprint."""
+    """Decorator with the permitted callers of a view and its differences from the blueprint."""
 
     access: str
-    #: Check before the view, or None if anyone may call it.
+    #: Function that wraps the view in a check, or None if anyone may call the view.
     guard: Guard | None = None
     refinement: Refinement = field(default_factory=Refinement)
 
@@ -111,7 +111,7 @@ class AccessDecorator:
     def __call__(self, view: View) -> View:
         """Store this decorator on a view, and wrap the view in the guard.
 
-        Raise TypeError if the view has an access decorator already.
+        Raise TypeError if the view already has an access decorator.
         """
         if find_access_decorator(view) is not None:
             raise TypeError(f"{view.__name__} has two access decorators")
@@ -126,7 +126,7 @@ def find_access_decorator(view: Callable[..., Any]) -> AccessDecorator | None:
 
 
 class PageBlueprint(Blueprint):
-    """Blueprint of browser pages, with sessions, form tokens and the rate limits of pages."""
+    """Blueprint of web pages, with sessions, CSRF tokens and rate limits for pages."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class PageBlueprint(Blueprint):
         self._leads_to_applications = leads_to_applications
 
     def describe(self, mark: AccessDecorator) -> Endpoint:
-        """Return the properties of a view with this mark."""
+        """Return the properties of a view with this decorator."""
         usual = Endpoint(
             access=mark.access,
             errors=ErrorFormat.PAGE,
@@ -152,7 +152,7 @@ class PageBlueprint(Blueprint):
 
 
 class NamespaceBlueprint(PageBlueprint):
-    """Blueprint of pages that exist for both projects and groups, which views get as `holder`."""
+    """Blueprint of web pages for both projects and groups, which views receive as `holder`."""
 
     def __init__(self, name: str, import_name: str, *, below: str) -> None:
         """Store Flask's arguments, and the part of the URL after the project or group."""
@@ -160,13 +160,13 @@ class NamespaceBlueprint(PageBlueprint):
         self._below = below
 
     def add_url_rule(self, rule: str, *args: Any, **options: Any) -> None:
-        """Register a view at two URLs, between which `url_for` chooses by `holder.url_values`."""
+        """Register a view at two URLs; `url_for` selects a URL by `holder.url_values`."""
         for place in ("/<names:project_path>", "/groups/<names:group_path>"):
             super().add_url_rule(f"{place}/-/{self._below}{rule}", *args, **options)
 
 
 class MachineBlueprint(Blueprint):
-    """Blueprint of views for programs, which neither read nor write cookies."""
+    """Blueprint of views for non-browser clients, which neither read nor write cookies."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class MachineBlueprint(Blueprint):
         self.cross_origin = cross_origin
 
     def describe(self, mark: AccessDecorator) -> Endpoint:
-        """Return the properties of a view with this mark."""
+        """Return the properties of a view with this decorator."""
         usual = Endpoint(
             access=mark.access,
             errors=self._errors,
@@ -199,14 +199,14 @@ class Endpoints:
 
     #: Endpoints by Flask's name.
     by_name: Mapping[str, Endpoint]
-    #: URL prefixes of interfaces by error format.
+    #: URL prefixes by error format, for URLs that match no view.
     beginnings: Mapping[ErrorFormat, tuple[str, ...]]
 
 
 def collect_endpoints(app: Flask) -> None:
     """Collect the properties of all views of the application.
 
-    Raise TypeError if a view has no mark.
+    Raise TypeError if a view has no access decorator.
     """
     by_name = {
         name: _describe_endpoint(app, name, view)
@@ -223,7 +223,7 @@ def _describe_endpoint(app: Flask, name: str, view: Callable[..., Any]) -> Endpo
     if mark is None:
         message = f"{name} has no access decorator. Add one of web/access/decorators.py"
         raise TypeError(message)
-    # Nested blueprints are of the same kind as the outer one.
+    # Nested blueprints are of the same kind as their outer blueprint.
     blueprint = app.blueprints.get(name.partition(".")[0])
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
         message = f"{name} must be in a PageBlueprint or a MachineBlueprint (web/http/endpoints.py)"
@@ -258,9 +258,9 @@ def find_endpoint() -> Endpoint | None:
 
 
 def is_heavy_request() -> bool:
-    """Return whether this request may take long to compute.
+    """Return whether processing this request may take long.
 
-    A body of unknown length may be large.
+    A body of unknown length counts as large.
     """
     asked = request_ctx.request
     endpoints: Endpoints = app_ctx.app.extensions[_EXTENSION_KEY]
@@ -285,9 +285,9 @@ def get_error_format() -> ErrorFormat:
 
 
 def _find_format_by_prefix(path: str) -> ErrorFormat:
-    """Return the error format of a URL that no view handles, according to its prefix.
+    """Return the error format for the prefix of a URL that no view handles.
 
-    A request below an interface's prefix comes from a program, even if the URL is mistyped.
+    A request under the prefix of an API comes from an API client, even if the URL is mistyped.
     """
     formats = get_endpoints(current_app).beginnings.items()
     return next(
@@ -302,7 +302,7 @@ def list_page_blueprints(app: Flask) -> tuple[str, ...]:
 
 
 def collect_cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
-    """Return the CORS policies of blueprints and views by regular expressions of their URLs.
+    """Return the CORS policies of blueprints and views by regular expression of the URL.
 
     Raise TypeError if a view has a policy but its URL has variables.
     """

@@ -27,7 +27,7 @@ _REGISTRY_CODES = {
 def render_plain_text_error(
     status: int, sentence: str | None, headers: Mapping[str, str]
 ) -> Response:
-    """Render an error as a sentence of plain text."""
+    """Render an error as a plain-text sentence."""
     words = sentence or HTTP_STATUS_CODES.get(status, "Error")
     return Response(f"{words}\n", status, headers=dict(headers), mimetype="text/plain")
 
@@ -58,18 +58,18 @@ def render_event_error(
     return render_json_error(body, status if status in _EVENT_STATUSES else 400, headers)
 
 
-#: Statuses that are kept; other client errors become 400 in this format.
+#: Statuses that are kept in PagerDuty's format. Other client errors become 400.
 _EVENT_STATUSES = frozenset({405, 408, 413})
 
 
 def render_json_error(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
-    """Return an error as JSON, with straight quotes around names in its sentences."""
+    """Return an error as JSON, with straight quotes in its sentences."""
     response = build_json_response(_to_plain_value(body), status)
     response.headers.update(headers)
     return response
 
 
-#: Translation of the quotes on pages to straight quotes for programs and their logs.
+#: Translation from the quotes on web pages to straight quotes for API clients and their logs.
 _STRAIGHT_QUOTES = str.maketrans({"“": '"', "”": '"'})
 
 
@@ -108,7 +108,7 @@ _ERROR_PAGE_TEXTS = {
 }
 #: Title and advice for a list request with unknown parameters.
 INVALID_QUERY_TEXTS = ("Invalid list parameters", "Correct the URL, or clear the filters.")
-#: Title and advice for a form that was sent too late or from another page.
+#: Title and advice for a form with an expired or invalid CSRF token.
 EXPIRED_FORM_TEXTS = (
     "This form has expired",
     "Nothing was changed. Go back, reload the page and try again.",
@@ -124,19 +124,19 @@ def render_error_page(
 ) -> Response:
     """Render an error as a page.
 
-    `words` is a title and advice that replace the default texts of the status.
+    `words` is a title and an advice that replace the default texts for the status.
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _ERROR_PAGE_TEXTS.get(status, _ERROR_PAGE_TEXTS[usual])
     if sentence and status == HTTPStatus.NOT_FOUND:
-        advice = ""  # the message already names what is missing
+        advice = ""  # the message already describes what is missing
     html = render_template(
         "errors/page.html",
         status=status,
         title=title,
         message=sentence,
         advice=advice,
-        # Users who may see the project can open its list; for other users the link would fail.
+        # Only users who can see the project can open the list that the link points to.
         above=find_list_above() if status == HTTPStatus.NOT_FOUND and g.get("project") else None,
         plain_list=add_base_path(request.path) if words is INVALID_QUERY_TEXTS else None,
         request_id=g.get("request_id", ""),
@@ -151,7 +151,7 @@ ERROR_HELP_PATH = "/help/errors"
 
 
 def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error with a link to its explanation and the id of this request in the log.
+    """Return an error with a link to its explanation and the id of this request.
 
     `error_uri` is defined in RFC 6749 section 5.2.
     """
@@ -160,7 +160,7 @@ def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_advice(status: int) -> str | None:
-    """Return advice for a request that should be a POST or whose URL has a trailing slash."""
+    """Return advice for a request that should be a POST, or with a trailing slash in the URL."""
     bare = request.path.rstrip("/")
     if status not in {404, 405} or not list_existing_methods(["POST"], path=bare):
         return None

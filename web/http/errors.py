@@ -1,7 +1,7 @@
 """Renders all errors as responses.
 
 The view's blueprint and decorator determine the format (`web/http/endpoints.py`), and
-`ERROR_STATUSES` the status.
+`ERROR_STATUSES` determines the status.
 """
 
 import logging
@@ -89,10 +89,10 @@ _log = logging.getLogger("gatebell.error")
 #: Value of Retry-After in seconds while the database is unavailable.
 _DATABASE_RETRY_SECONDS = 2
 _READ_METHODS = frozenset({"GET", "HEAD"})
-#: Message that clients written for GitLab know.
+#: Message that clients written for GitLab recognize.
 _MOVED_PROJECT_MESSAGE = "Non GET methods are not allowed for moved projects"
 
-#: Statuses of errors. The first matching class decides, so subclasses come first.
+#: HTTP statuses of errors. The first matching class is used, so subclasses come first.
 ERROR_STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BodyTooLargeError, 413),
     (WrongKeyError, 401),
@@ -145,7 +145,7 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     },
     GitUnavailableError: {"Retry-After": "60"},
     GitFailedError: {"Retry-After": "10"},
-    # Allow is empty because such a token may use no method (RFC 9110 section 15.5.6).
+    # Allow is empty because no method is allowed for such a token (RFC 9110 section 15.5.6).
     NotPersonalTokenError: {"Allow": ""},
 }
 
@@ -190,7 +190,7 @@ def _handle_known_error(error: Exception) -> Response:
     if isinstance(error, InvalidTokenError | InsufficientScopeError):
         return _render_bearer_error(error, headers)
     if isinstance(error, NotFoundError) and is_read_of_receiver():
-        # A page would contain the URL in its links, and the URL may contain a key.
+        # An HTML page would repeat the URL in its links, and the URL may contain a key.
         message = _format_message(405, "Send alerts with POST.")
         return render_json_error({"message": message}, 405, {"Allow": "POST"})
     if get_error_format() is ErrorFormat.API and (body := _build_parameter_body(error)):
@@ -210,7 +210,7 @@ def _is_parameter_error(error: Exception) -> bool:
 
 
 def _build_parameter_body(error: Exception) -> dict[str, Any]:
-    """Return the body of the API's error for a parameter, or an empty one for other errors."""
+    """Return the body of the API's parameter error, or an empty body for other errors."""
     if isinstance(error, TakenError):
         # Clients written for GitLab look for this text; our own message is in `errors`.
         return {"message": {error.field: ["has already been taken"]}}
@@ -223,10 +223,10 @@ def _handle_moved_error(error: MovedError) -> Response:
 
 
 def _find_moved_response(error: MovedError) -> Response | None:
-    """Return the response for a request to a former path, or None if the URL has no such path.
+    """Return the response for a request to a previous path, or None if the URL has no such path.
 
-    Pages redirect. A form that was open during a transfer is sent again (RFC 9110 section 15.4.8).
-    Browsers store neither redirect, since the former path may be used again.
+    Web pages redirect. A form that was open during a transfer is sent again (RFC 9110 section
+    15.4.8). Browsers cache neither redirect, because the previous path may be reused.
     """
     name = next(
         (key for key, value in (request.view_args or {}).items() if _is_former_path(value, error)),
@@ -270,7 +270,9 @@ def _build_headers(error: Exception) -> dict[str, str]:
 def _build_challenge(error: InvalidTokenError | InsufficientScopeError) -> str:
     """Return the challenge of RFC 6750 section 3, without an error if there was no token."""
     realm = 'Bearer realm="Gatebell"'
-    if get_error_format() is ErrorFormat.API:  # where to get a token (RFC 9728 section 5.1)
+    if (
+        get_error_format() is ErrorFormat.API
+    ):  # URL of the metadata for getting a token (RFC 9728 section 5.1)
         description = f"{settings().base_url}/.well-known/oauth-protected-resource/api/v4"
         realm = f'{realm}, resource_metadata="{description}"'
     if isinstance(error, InsufficientScopeError):
@@ -311,14 +313,14 @@ def _is_api_parameter_error(error: Exception) -> bool:
 
 
 def build_error_response(error: DomainError) -> Response:
-    """Return the response for an error, for views that must return it to commit."""
+    """Return the response for an error, for views that return it in order to commit."""
     return _render_error(
         get_error_status(error), str(error), _build_headers(error), extra=_collect_details(error)
     )
 
 
 def build_bearer_error_response(error: InvalidTokenError) -> Response:
-    """Return the response for a rejected token, for views that must return it to commit."""
+    """Return the response for a rejected token, for views that return it in order to commit."""
     return _render_bearer_error(error, _build_headers(error))
 
 
@@ -348,7 +350,7 @@ def _handle_protocol_error(error: OAuth2Error) -> Response:
 
 
 def _handle_malformed_request(error: ParseException) -> Response:
-    """Handle a body that violates HTTP, which the web server only detects while reading it."""
+    """Handle a body that violates HTTP, which the web server detects only while reading it."""
     del error
     roll_back_session()
     return _render_error(400, "The request is not valid HTTP.", {"Connection": "close"})
@@ -373,9 +375,9 @@ def _handle_http_exception(error: HTTPException) -> Response:
 
 
 def _correct_error(error: HTTPException) -> HTTPException:
-    """Return the error that is correct for this URL.
+    """Return the correct error for this URL.
 
-    Werkzeug also matches rules that do not apply to it.
+    Werkzeug also matches rules that do not apply to the URL.
     """
     if not isinstance(error, MethodNotAllowed | NotFound):
         return error
@@ -391,7 +393,7 @@ def _correct_error(error: HTTPException) -> HTTPException:
 def _handle_database_error(error: SQLAlchemyError) -> Response:
     """Handle an unavailable, busy or full database.
 
-    Nothing was stored, and a retry may succeed.
+    The request has stored nothing, and a retry may succeed.
     """
     roll_back_session()
     g.asks_no_database = True
@@ -422,7 +424,7 @@ def _handle_unexpected_error(error: Exception) -> Response:
     roll_back_session()
     original = getattr(error, "original_exception", None) or error
     if isinstance(original, SQLAlchemyError) and original is not error:
-        # The commit failed, or the page of another error could not be rendered.
+        # The commit failed, or the error page for another error could not be rendered.
         return _handle_database_error(original)
     g.asks_no_database = True
     _log.error(
@@ -458,7 +460,7 @@ def _render_oauth_error(status: int, sentence: str | None, headers: Mapping[str,
     return render_json_error(body, status, {**headers, "Cache-Control": "no-store"})
 
 
-#: Render functions of the formats in which an error is a status and a sentence.
+#: Render functions for the formats in which an error consists of a status and a sentence.
 _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], Response]] = {
     ErrorFormat.OAUTH: _render_oauth_error,
     ErrorFormat.TEXT: render_plain_text_error,
@@ -467,7 +469,7 @@ _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], 
 
 
 def _add_oauth_explanation(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an error with its explanation for OAuth, or unchanged for the API."""
+    """Return an error with an explanation for OAuth, or unchanged for the API."""
     return add_explanation(body) if get_error_format() is ErrorFormat.OAUTH else body
 
 

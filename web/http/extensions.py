@@ -12,12 +12,12 @@ from domain.core.ip_addresses import get_client_network
 
 
 def get_client_address() -> str:
-    """Return the client's IP address for counting, which only trusted proxies can set."""
+    """Return the client's IP address for counting requests. Only trusted proxies can set it."""
     return get_client_network(request.remote_addr or "")
 
 
 def get_limited_caller() -> str:
-    """Return the user in `g.limited_user_id`, set by an access check, or else the IP address."""
+    """Return the user in `g.limited_user_id`, which access checks set, or the IP address."""
     user_id = g.get("limited_user_id")
     return get_client_address() if user_id is None else f"user-{user_id}"
 
@@ -34,9 +34,9 @@ def check_form_token() -> None:
 
 
 def start_login_manager(app: Flask) -> Callable[[Any], Any]:
-    """Start Flask-Login, and return its hook, which is for pages only.
+    """Start Flask-Login, and return its hook, which must run only for web pages.
 
-    The hook reads the session of the request, to write a cookie of its own.
+    The hook reads the session of the request in order to write its own cookie.
     """
     login_manager.init_app(app)
     return app.after_request_funcs[None].pop()

@@ -1,4 +1,4 @@
-"""Flask application without coroutines that can relay heavy requests."""
+"""Flask application without support for coroutines, which can relay heavy requests."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -16,9 +16,9 @@ from web.http.routes import list_existing_methods
 
 
 class SynchronousFlask(Flask):
-    """Flask application without the check whether each view and hook is a coroutine.
+    """Flask application that does not check whether views and hooks are coroutines.
 
-    Responses to OPTIONS list only the methods that a path really has.
+    Responses to OPTIONS list only the methods that exist at the path.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -31,14 +31,14 @@ class SynchronousFlask(Flask):
         self.relay: Callable[[dict[str, Any]], Any] | None = None
 
     def full_dispatch_request(self) -> Response:
-        """Return the response to the request, from another process if the request is heavy."""
+        """Return the response to the request. Heavy requests are handled by another process."""
         if self.relay is None or not is_heavy_request():
             return super().full_dispatch_request()
         environ = request_ctx.request.environ
         environ[START_TIME_KEY] = perf_counter()
         try:
             response: Response = self.relay(environ)
-        except Exception as error:  # noqa: BLE001 - as in Flask: errors of requests are answered
+        except Exception as error:  # noqa: BLE001 - as in Flask, every error gets a response
             begin_log_line()
             return self.finalize_request(self.handle_user_exception(error))
         return response
@@ -82,7 +82,7 @@ class SynchronousFlask(Flask):
         exc_info: tuple[type, BaseException, TracebackType] | tuple[None, None, None],
         *args: object,
     ) -> None:
-        """Log nothing, since the error handlers in `web/http/errors.py` do."""
+        """Log nothing, because the error handlers in `web/http/errors.py` log errors."""
 
     def make_default_options_response(self) -> Response:
         """Return the response to OPTIONS, which lists only the methods that exist at the path."""

@@ -15,7 +15,7 @@ _BODILESS_STATUSES = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 class _WholeResponse(Response):
-    """Response whose body is one bytes object of known length."""
+    """Response with a body that is one bytes object."""
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"

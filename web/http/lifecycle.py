@@ -1,4 +1,4 @@
-"""Registers what every request passes, in order, from the web server to the view and back.
+"""Registers the middleware and hooks of every request, in order, from the web server to the view.
 
 The hooks are defined in the modules of their subjects. A hook that only one blueprint needs is
 registered in the module of its views.
@@ -31,10 +31,10 @@ def register_lifecycle(
     """Register middleware and hooks; call it when the blueprints are registered.
 
     Before the view, Flask runs the hooks of the application, then the hooks of the blueprint. After
-    the view, it runs the hooks of the blueprint, then the hooks of the application, each list from
-    its end.
+    the view, it runs the hooks of the blueprint, then the hooks of the application, both in reverse
+    order.
     """
-    # WSGI middleware: a request passes the last wrapper first.
+    # WSGI middleware: a request passes through the last wrapper first.
     app.wsgi_app = PathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     if hops := settings.trusted_proxies:
         # Only the client's IP address comes from the proxy; PathMiddleware uses BASE_URL.
@@ -42,12 +42,12 @@ def register_lifecycle(
             app.wsgi_app, x_for=hops, x_proto=hops, x_host=0, x_port=0, x_prefix=0
         )
 
-    # Before the view, for all requests.
+    # These hooks run before the view, for all requests.
     app.before_request(begin_log_line)
     csrf.init_app(app)  # Its hook checks nothing, because WTF_CSRF_CHECK_DEFAULT is off.
     app.before_request(check_release_header)
 
-    # After the view, for all requests, from the end of the list.
+    # These hooks run after the view, for all requests, in reverse order.
     app.after_request(build_log_hook(settings))
     app.after_request(add_security_headers)
     app.after_request(discard_unread_body)
@@ -57,7 +57,7 @@ def register_lifecycle(
     write_login_cookie = start_login_manager(app)
     check_page_limits = start_limiter(app)
     for name in list_page_blueprints(app):
-        # Before the view of a page, around the blueprint's own hooks.
+        # These hooks run before the view of a web page, around the blueprint's own hooks.
         before = app.before_request_funcs.setdefault(name, [])
         before[:] = [
             store_visitor_for_limit,
@@ -66,7 +66,7 @@ def register_lifecycle(
             *before,
             lead_to_setup,
         ]
-        # After the view of a page, from the end of the list.
+        # These hooks run after the view of a web page, in reverse order.
         after = app.after_request_funcs.setdefault(name, [])
         after += [write_login_cookie, store_change_time, compress_page]
 

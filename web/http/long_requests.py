@@ -1,7 +1,7 @@
-"""Page for requests whose URL is longer than the web server accepts.
+"""Error page for requests with a URL that is too long for the web server.
 
 The server rejects such a request before it reaches the application, so that API clients get JSON.
-For browsers, the server requests this page with the path only.
+For browsers, the server requests this page with only the path of the URL.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from web.http.error_formats import render_error_page
 from web.http.public_urls import get_base_path
 from web.services import settings
 
-#: Name of the function in the application's extensions.
+#: Name of the page function in the application's extensions.
 LONG_REQUESTS_EXTENSION = "gatebell_long_requests"
 
 
@@ -25,7 +25,7 @@ def register_long_request_page(app: Flask) -> None:
 
 
 def _find_page(app: Flask, path: str) -> Response | None:
-    """Return the page for a path without its query, or None if the path is for programs."""
+    """Return the page for a path without its query, or None if the path belongs to an API."""
     with app.app_context():
         base_url = settings().base_url
     below = path.removeprefix(get_base_path(base_url)) or "/"

@@ -27,10 +27,10 @@ def redirect_to_form_page() -> ResponseReturnValue:
 def redirect_outdated_form(
     find_question: Callable[[], ResponseReturnValue],
 ) -> Callable[[View], View]:
-    """Return a decorator that checks the form's token in place of the global check.
+    """Return a decorator that checks a form's CSRF token in place of the global check.
 
     If the token belongs to another session, the view is not called. The response of `find_question`
-    then returns the user to the page of the form.
+    then takes the user back to the page with the form.
     """
 
     def decorate(view: View) -> View:

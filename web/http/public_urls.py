@@ -1,7 +1,7 @@
-"""Public URLs, which are built from BASE_URL and never from the request.
+"""Builds public URLs from BASE_URL, and never from the request.
 
-Host, scheme and base path come only from that setting. A proxy may strip the base path or keep it.
-Both work because no top-level group may be named like its first segment (`web/http/routes.py`).
+Host, scheme and base path come only from BASE_URL. A proxy can either strip or keep the base path.
+Both work because no top-level group can have the name of its first segment (`web/http/routes.py`).
 """
 
 from contextlib import suppress
@@ -35,27 +35,28 @@ def add_base_path(path: str) -> str:
     return f"{request.script_root}{path}"
 
 
-#: Part of the paths of receivers. Their query may contain a key, which no link or redirect repeats.
+#: Part of the paths of receivers. Links and redirects do not repeat their query, because it may
+#: contain a key.
 _RECEIVER_PATH = "/alerts/notify"
 
 
 def current_path() -> str:
     """Return the path and the query of this request as the browser sent them.
 
-    Omit the query at URLs of receivers.
+    At URLs of receivers, the query is omitted.
     """
     path = f"{request.script_root}{request.full_path}".rstrip("?")
     return path.partition("?")[0] if _RECEIVER_PATH in request.path.lower() else path
 
 
 def page_url() -> str | None:
-    """Return the URL that shows this page again, or None if the page only answers a form."""
+    """Return the URL of this page, or None if the page is only a response to a form."""
     rule = request.url_rule
     return current_path() if rule and "GET" in (rule.methods or ()) else None
 
 
 def find_nearest_page() -> str:
-    """Return the URL that shows this page again, or the URL of the nearest page above it."""
+    """Return the URL of this page, or the URL of the nearest page above it."""
     if here := page_url():
         return here
     adapter, path = current_app.create_url_adapter(request), request.path
@@ -93,7 +94,7 @@ class PathMiddleware:
         environ["wsgi.url_scheme"], environ["HTTP_HOST"] = self._scheme, self._host
         environ["SCRIPT_NAME"] = self._path
         path = environ["PATH_INFO"]
-        if self._path and f"{path}/".startswith(self._below):  # the proxy kept the base path
+        if self._path and f"{path}/".startswith(self._below):  # the proxy has kept the base path
             path = path[len(self._path) :] or "/"
         if path.startswith(API_PREFIX):
             path = restore_encoded_slashes(path, environ.get("RAW_URI", ""))

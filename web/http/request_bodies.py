@@ -17,14 +17,14 @@ from domain.core.errors import DomainError
 
 #: Magic bytes of gzip (RFC 1952 section 2.3.1).
 _GZIP_MAGIC = b"\x1f\x8b"
-#: Chunk size in bytes for bodies of which only the beginning is kept.
+#: Chunk size in bytes for reading bodies when only the beginning is stored.
 _CHUNK_BYTES = 65_536
 _INCOMPLETE_BODY_MESSAGE = "The body is incomplete."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReceivedBody:
-    """Body within the limit. If decompression failed, it holds the raw bytes and the error."""
+    """A body within the size limit, or its raw bytes and the error if decompression failed."""
 
     content: bytes
     flaw: DomainError | None = None
@@ -32,7 +32,7 @@ class ReceivedBody:
     def check(self) -> None:
         """Raise the error of the body, if any.
 
-        Call this after the sender was authenticated.
+        Call this method after the sender has been authenticated.
         """
         if self.flaw is not None:
             raise self.flaw
@@ -43,7 +43,10 @@ def _build_too_large_error(limit: int) -> BodyTooLargeError:
 
 
 def check_declared_length(limit: int) -> None:
-    """Raise BodyTooLargeError if Content-Length reaches the limit, without reading the body."""
+    """Check that Content-Length is below the limit.
+
+    Raise BodyTooLargeError if not.
+    """
     if (request.content_length or 0) >= limit:
         raise _build_too_large_error(limit)
 
@@ -51,11 +54,11 @@ def check_declared_length(limit: int) -> None:
 def read_limited_body(limit: int) -> ReceivedBody:
     """Return the decompressed body if it is smaller than a limit.
 
-    A body whose Content-Length is too large is not read at all, and reading others stops at the
-    limit. Raise BodyTooLargeError in both cases.
+    A body is not read if its Content-Length is too large. Otherwise, reading stops at the limit.
+    Raise BodyTooLargeError in both cases.
     """
     check_declared_length(limit)
-    # Werkzeug's limit for forms may be lower than ours.
+    # Werkzeug's limit for forms may be lower than this limit.
     request.max_content_length = limit + 1
     try:
         body = request.stream.read(limit)
@@ -76,20 +79,20 @@ def read_limited_body(limit: int) -> ReceivedBody:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BodyBeginning:
-    """Beginning of a body, and the number of bytes that were read."""
+    """The beginning of a body, and the number of bytes that were read."""
 
     content: bytes
     size: int
-    #: `True` if the body is longer, in which case the connection has to be closed.
+    #: `True` if the body is longer than the read part. The connection must then be closed.
     has_more: bool
 
 
 def read_body_beginning(kept: int, most: int) -> BodyBeginning:
-    """Read a body up to `most` bytes and return the first `kept` of them.
+    """Read up to `most` bytes of a body, and return the first `kept` bytes.
 
-    If the body ends early, return what was received. Nothing is decompressed.
+    If the body ends early, return the received part. Bodies are not decompressed.
     """
-    # Werkzeug would reject a body that is declared to be longer.
+    # Werkzeug would reject a body with a larger Content-Length.
     request.max_content_length = None
     content, size, piece = b"", 0, b""
     with suppress(ClientDisconnected, OSError):
@@ -113,7 +116,7 @@ def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
 def _decompress_gzip(body: bytes, most: int, encoding: str) -> bytes:
     """Decompress all gzip members (RFC 1952 section 2.2), as `zcat` does."""
     try:
-        # A loop with zlib would copy the rest of the body once for each member; GzipFile does not.
+        # GzipFile does not copy the rest of the body for each member, unlike a loop with zlib.
         return GzipFile(fileobj=BytesIO(body)).read(most)
     except EOFError as error:
         raise UnreadableBodyError(f"The {encoding} body is incomplete.") from error
@@ -137,10 +140,10 @@ def _decompress_zlib(body: bytes, most: int, encoding: str) -> bytes:
 
 
 def check_media_type(*expected: str) -> None:
-    """Raise NotJsonError unless the body has an expected media type, by default JSON.
+    """Check that the body has an expected media type, by default JSON.
 
-    The structured suffix of the first type is accepted as well, such as +json (RFC 6839 section
-    3.1).
+    Raise NotJsonError if not. The structured suffix of the first type is accepted as well, such as
+    +json (RFC 6839 section 3.1).
     """
     wanted = expected or ("application/json",)
     # Some senders and proxies join two headers with a comma.

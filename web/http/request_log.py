@@ -30,7 +30,7 @@ def add_request_ids_to_log() -> None:
 
 
 def build_log_hook(settings: Settings) -> Callable[[Response], Response]:
-    """Return the hook that logs and counts the final response of each request."""
+    """Return the hook that logs and counts the final response to each request."""
     return partial(
         _finish_log_line, write=_write_json_line if uses_json_log(settings) else _write_log_record
     )
@@ -72,7 +72,7 @@ def _write_log_record(fields: dict[str, Any]) -> None:
 
 
 def _write_json_line(fields: dict[str, Any]) -> None:
-    """Write the line directly, since creating a log record takes three times as long."""
+    """Write the line directly, because creating a log record takes three times as long."""
     moment = system_clock().isoformat()
     said = {"time": moment, "level": "INFO", "logger": _log.name, "message": _MESSAGE}
     line = format_json_line(

@@ -27,17 +27,17 @@ _ENCODED_SLASH = "%2F"
 
 
 def decode_reference(reference: str) -> str:
-    """Return the path in a reference whose slashes were kept encoded."""
+    """Decode the slashes of a path that was sent as one URL segment."""
     return reference.replace(_ENCODED_SLASH, "/")
 
 
 def encode_path(path: str) -> str:
-    """Return the path of a request for use in a URL, in which encoded slashes stay encoded."""
+    """Return a request's path for use in a URL. Encoded slashes stay encoded."""
     return quote(path).replace(quote(_ENCODED_SLASH), _ENCODED_SLASH)
 
 
 def restore_encoded_slashes(path: str, sent: str) -> str:
-    """Return a path of the API in which slashes of a reference stay encoded as they were sent.
+    """Return an API path in which the encoded slashes of a reference stay encoded.
 
     In `/api/v4/projects/acme%2Fshop`, the reference is one segment.
     """
@@ -53,8 +53,8 @@ def restore_encoded_slashes(path: str, sent: str) -> str:
 class NamesConverter(PathConverter):
     """Converter for the full path of a group or project, without reserved first segments.
 
-    Otherwise `/api/v4/nothing` would match a project, and API clients would be redirected to the
-    sign-in page.
+    Without this rule, `/api/v4/nothing` would match a project, and API clients would be redirected
+    to the sign-in page.
     """
 
     # Possessive quantifiers prevent each route from backtracking over all characters.
@@ -100,7 +100,7 @@ def list_existing_methods(candidates: Iterable[str], *, path: str | None = None)
     """Return the methods that are allowed for a path, by default the path of this request.
 
     Werkzeug also counts rules whose converter rejects the path. The URL of a receiver looks like
-    the URL of a group, whose page can be read.
+    the URL of a group, which allows GET.
     """
     adapter = current_app.create_url_adapter(request)
     if adapter is None:
@@ -122,7 +122,8 @@ def is_read_of_receiver() -> bool:
 def is_delivery_to_wrong_receiver_url() -> bool:
     """Return whether this is a delivery to an incomplete or extended URL of a receiver.
 
-    Only the URL decides, so that strangers cannot find out whether the project exists.
+    The result depends only on the URL, so that strangers cannot find out whether the project
+    exists.
     """
     is_post = request.method == "POST" and request.routing_exception is not None
     return is_post and f"{request.path}/".find("/alerts/notify/") > 0

@@ -2,7 +2,8 @@
 
 Two headers are omitted from pages that applications link to. Browsers apply `form-action` to each
 redirect after a form is sent, including redirects of the application's site. Only the first
-redirect is known here. An opener policy would separate a popup from the application that opened it.
+redirect is known to this server. An opener policy would separate a popup from the application that
+opened it.
 """
 
 from http import HTTPStatus
@@ -30,17 +31,17 @@ def add_security_headers(response: Response) -> Response:
     if request.method == "OPTIONS":
         remove_disallowed_cors_headers(response)
     response.headers.add("X-Content-Type-Options", "nosniff")
-    # URLs may contain codes and paths that other sites must not see.
+    # Prevent other sites from seeing codes and paths in URLs.
     response.headers.add("Referrer-Policy", "no-referrer")
     if response.status_code == HTTPStatus.NO_CONTENT:
-        # A missing body has no media type (RFC 9110 section 8.3) and is not a page.
+        # A response without a body has no media type (RFC 9110 section 8.3) and is not a web page.
         response.headers.pop("Content-Type", None)
     if response.mimetype == "text/html":
         endpoint = find_endpoint()
         _add_page_headers(
             response, leads_out=endpoint is not None and endpoint.leads_to_applications
         )
-    elif "bearer" in g:  # responses to a token are private (RFC 6750 section 5.3)
+    elif "bearer" in g:  # responses to requests with tokens are private (RFC 6750 section 5.3)
         response.headers.setdefault("Cache-Control", "private, no-cache")
     if request.is_secure:
         response.headers.setdefault("Strict-Transport-Security", f"max-age={_HSTS_SECONDS}")
@@ -53,7 +54,7 @@ def _add_page_headers(response: Response, *, leads_out: bool) -> None:
         "" if leads_out else _FORM_ACTION_POLICY
     )
     response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if leads_out else "same-origin"
-    # Pages are personal: only the browser may cache them, and it has to revalidate them.
+    # Pages are personal, so only browsers can cache them, and must revalidate them.
     response.headers.setdefault("Cache-Control", "private, no-cache")
     for name, value in _PAGE_HEADERS.items():
         response.headers.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""Responses with text files, which are streamed in constant memory."""
+"""Responses with text files, streamed with constant memory use."""
 
 from collections.abc import Iterable, Iterator
 from time import sleep
@@ -11,7 +11,7 @@ _MEDIA_TYPES = {
     "json": "application/json",
     "jsonl": "application/jsonl; charset=utf-8",
 }
-#: Maximum number of characters in a chunk, which is written within a few milliseconds.
+#: Maximum number of characters in a chunk, which can be written within a few milliseconds.
 _CHUNK_CHARACTERS = 4_096
 
 
@@ -30,8 +30,8 @@ def build_text_file_response(content: str | Iterable[str], name: str) -> Respons
 def _join_into_chunks(lines: Iterable[str]) -> Iterator[str]:
     """Join lines into chunks, and let other requests run after each chunk.
 
-    If the client reads quickly, the greenlet never waits and would otherwise compute until the end
-    of the file.
+    If the client reads quickly, the greenlet never waits. Without a pause after each chunk, it
+    would block other requests until the end of the file.
     """
     piece: list[str] = []
     size = 0

@@ -1,7 +1,7 @@
 """Transactions of requests: a returned response commits, and a raised error rolls back.
 
-A returned error response can thus store data, such as a failed attempt or a revoked token family. A
-raised error stores nothing (`web/http/errors.py`).
+A view that returns an error response can thus store data, such as a failed attempt or a revoked
+token family. A raised error stores nothing (`web/http/errors.py`).
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def can_session_write() -> bool:
-    """Return whether a transaction that the session begins now may write."""
+    """Return whether a transaction that begins now can write."""
     if not has_request_context() or g.get("begins_to_write"):
         return True
     endpoint = find_endpoint()
@@ -37,13 +37,13 @@ def can_session_write() -> bool:
 
 
 def allow_writes() -> None:
-    """Let the following transactions write, even if the request usually only reads."""
+    """Let the following transactions of this request write, even if its method only reads."""
     g.begins_to_write = True
 
 
 def commit_session(response: Response) -> Response:
     """Commit the transaction of the request."""
-    # Frequent requests never open a session.
+    # Frequent requests do not open a session, so there may be nothing to commit.
     if db.session.registry.has():
         db.session.commit()
     return response
@@ -67,7 +67,7 @@ def roll_back_session() -> None:
 
 
 def defer_transaction(write: Callable[[Session], None]) -> Callable[[], None]:
-    """Return a function that calls `write` in its own transaction at any later time.
+    """Return a function that later calls `write` in its own transaction.
 
     The function raises database errors.
     """

@@ -1,7 +1,7 @@
 """Background jobs that pass alert changes to escalations, incidents and webhooks.
 
-On Postgres each follower has its own job, so paging never waits for incidents or webhooks. SQLite
-allows one writer, so there a single job serves the followers in turn.
+On Postgres, each follower has its own job, so paging never waits for incidents or webhooks. SQLite
+allows only one writer, so a single job serves the followers in turn.
 """
 
 import logging
@@ -47,7 +47,7 @@ _log = logging.getLogger("gatebell.alert_changes")
 #: Maximum number of changes in one transaction. It is small so that other SQLite writers wait only
 #: briefly.
 _BATCH_SIZE = 200
-#: Pause that lets changes collect after a transaction that was not full. A transaction for each
+#: Seconds to wait for more changes after a transaction that was not full. A transaction for each
 #: change would take CPU time from the receivers.
 _COLLECTION_PAUSE_SECONDS = 0.25
 _batch_log = logging.getLogger("gatebell.alert_batches")
@@ -83,7 +83,7 @@ def open_waiting_incidents(settings: Settings) -> None:
 
 
 class ChangeHandler(Protocol):
-    """Handler of one follower's changes, called in a transaction that the caller commits."""
+    """Handles the changes for one follower, in a transaction that the caller commits."""
 
     def __call__(
         self,
@@ -138,7 +138,7 @@ class AlertChanges(Job):
         return handled + count
 
     def look(self) -> int:
-        """Handle one batch for each follower and return the number of changes handled."""
+        """Handle one batch for each follower, and return the number of handled changes."""
         if self._was_small:
             self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)
         handled = self._handle()
@@ -176,7 +176,7 @@ class AlertChanges(Job):
     def _after_failure(
         self, follower: Follower, changes: Sequence[QueuedChange], error: Exception
     ) -> None:
-        """Retry the changes one by one, so that a failing change delays only its own alert."""
+        """Retry the changes one by one, so that a failure delays only changes to its alert."""
         if not changes:
             raise error
         if len(changes) > 1:
@@ -248,7 +248,7 @@ class AlertBatches(Job):
                 return process_next_batch_slice(session=session, now=self.clock()) is not None
         except DBAPIError:
             raise  # the database is unavailable or busy; the next run retries
-        except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up
+        except Exception:  # noqa: BLE001 - a failing batch must not delay others
             _batch_log.exception(
                 "Bulk change of alerts failed; the remaining changes were canceled.",
                 extra={"event": "alert_batch.failed"},

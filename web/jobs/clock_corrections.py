@@ -1,4 +1,4 @@
-"""Job that checks every few seconds whether the clock was set back or stored times lie ahead."""
+"""Job that checks every few seconds for a clock that was set back and for stored future times."""
 
 import logging
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ class ClockCorrections(Job):
         self._count.close()
 
     def run_due(self) -> int:
-        """Log a clock that was set back and correct stored times that lie ahead.
+        """Log if the clock was set back, and correct stored times in the future.
 
         Always return 0, so that the scheduler pauses the job.
         """
@@ -58,7 +58,7 @@ class ClockCorrections(Job):
         return 0
 
     def _measure_set_back(self, now: datetime) -> timedelta:
-        """Return by how much the clock was set back since the last run, or zero."""
+        """Return the time by which the clock was set back since the last run, or zero."""
         before, self._last = self._last, now - _get_monotonic_time()
         return before - self._last if before - self._last > CLOCK_TOLERANCE else timedelta(0)
 

@@ -46,13 +46,13 @@ _MAX_INCIDENT_CHANGES = 100
 class DestinationWorker(Job):
     """Job that delivers messages to the destinations of one kind, which subclasses define."""
 
-    #: Number of database connections. A few suffice, because no connection is held during a
-    #: request.
+    #: Number of database connections. A few are enough, because no connection is held during
+    #: requests to destinations.
     connections = 3
     #: Kind of the destinations, and their logger.
     kind: ClassVar[DestinationKind[Any, Any, Any]]
     log: ClassVar[logging.Logger]
-    #: First part of the keys of log lines, which is also the destination's name in their fields.
+    #: First part of the event keys in the log, and name of the field with the destination.
     subject: ClassVar[str]
     #: Maximum number of destinations served at the same time.
     MOST_AT_ONCE: ClassVar[int] = 64
@@ -64,28 +64,28 @@ class DestinationWorker(Job):
         clock: Clock = system_clock,
         share: Callable[[], float] = random_fraction,
     ) -> None:
-        """Open the database; `share` varies the pauses between attempts."""
+        """Open the database; `share` randomizes the pauses between attempts."""
         super().__init__(settings, clock=clock)
         self.share = share
         self.keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
         self._threads: list[Thread] = []
 
     def run_due(self) -> int:
-        """Send everything that is due and return the number of destinations served."""
+        """Send all due messages, and return the number of destinations served."""
         begun = self._begin_due()
         for thread in begun:
             thread.join()
         return len(begun)
 
     def look(self) -> int:
-        """Start sending what is due, so that a slow destination delays no other destination."""
+        """Start sending due messages, so that a slow destination delays no other destination."""
         self._threads = [each for each in self._threads if each.is_alive()]
         begun = self._begin_due()
         self._threads += begun
         return len(begun)
 
     def stop(self) -> None:
-        """Let active requests finish, and leave other messages to the next worker."""
+        """Let active requests finish, and leave the remaining messages to the next worker."""
         self.is_stopped.set()
         deadline = monotonic() + DEADLINE_SECONDS + 1
         for thread in self._threads:
@@ -107,7 +107,7 @@ class DestinationWorker(Job):
         return begun
 
     def _deliver_all(self, claim: DestinationClaim) -> None:
-        """Send a destination's messages until none is left, one fails, or its time is up."""
+        """Send a destination's messages until none is left, one fails, or the time is up."""
         client = OutgoingClient.of(self.settings)
         ends = monotonic() + self.kind.time_slice_seconds
         try:
@@ -118,7 +118,7 @@ class DestinationWorker(Job):
                     break
                 delivery = self._send(claim, delivery, client)
         except SQLAlchemyError as error:
-            # The claim expires. A message that was sent but not recorded is sent again.
+            # The claim expires by itself. A message that was sent but not recorded is sent again.
             said = self._about(claim, reason=type(error).__name__)
             self.log.warning(
                 "%s delivery was interrupted because the database was unavailable.",
@@ -150,7 +150,7 @@ class DestinationWorker(Job):
     def _send(
         self, claim: DestinationClaim, delivery: ClaimedDelivery, client: OutgoingClient
     ) -> ClaimedDelivery | None:
-        """Send a message and return the next one, or None if it failed or was the last message."""
+        """Send a message and return the next message, or None after a failure or at the end."""
         made = attempt_delivery(
             client, delivery.url, delivery.message, delivery.secrets, now=self.clock()
         )
@@ -181,7 +181,7 @@ class DestinationWorker(Job):
         said = self._about(claim, reason=made.problem, failures=failure.failures)
         if self.clock() - failure.failing_since >= FAILING_AFTER:
             self.log.error(
-                "%s deliveries have failed for a day; the worker retries.",
+                "%s deliveries have been failing for a day; the worker keeps retrying.",
                 self.kind.noun.capitalize(),
                 extra={"event": f"{self.subject}.failing", **said},
             )
@@ -229,12 +229,12 @@ class WebhookDeliveries(DestinationWorker):
     subject = "webhook"
 
     def run_due(self) -> int:
-        """Queue messages about incidents and send everything that is due."""
+        """Queue messages about incidents, and send all due messages."""
         self._queue_incidents()
         return super().run_due()
 
     def look(self) -> int:
-        """Queue messages about incidents and start sending what is due."""
+        """Queue messages about incidents, and start sending due messages."""
         self._queue_incidents()
         return super().look()
 
@@ -245,7 +245,7 @@ class WebhookDeliveries(DestinationWorker):
             pass
 
     def _queue_batch(self, limit: int) -> int:
-        """Queue messages about incident changes and return the number of changes taken."""
+        """Queue messages about incident changes, and return the number of processed changes."""
         taken: list[int] = []
         try:
             with Session(self.engine) as session, session.begin():
@@ -256,12 +256,12 @@ class WebhookDeliveries(DestinationWorker):
                 queue_incident_changes(changes, base_url=base_url, session=session, now=now)
         except Exception as error:
             if isinstance(error, OperationalError):
-                raise  # the database is unavailable; the changes are not at fault
+                raise  # the database is unavailable; the changes are not faulty
             self._after_failure(taken, error)
         return len(taken)
 
     def _after_failure(self, taken: Sequence[int], error: Exception) -> None:
-        """Retry the changes one by one, so that a failing change delays only its own incident."""
+        """Retry the changes one by one, so that a failure delays only changes to its incident."""
         if len(taken) > 1:
             for _ in taken:
                 self._queue_batch(1)

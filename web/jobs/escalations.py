@@ -25,18 +25,15 @@ from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.escalations")
-#: Pause that lets page outcomes collect after a run. Each outcome triggers a new decision about the
-#: next step, and a page to hundreds of users has many outcomes per second.
+#: Seconds to wait for more page outcomes after a run. Each outcome triggers a new decision about
+#: the next step, and paging hundreds of users produces many outcomes per second.
 _COLLECTION_PAUSE_SECONDS = 0.25
 
 
 def handle_escalation_changes(
     changes: Sequence[QueuedChange], *, session: Session, now: datetime, settings: Settings
 ) -> None:
-    """Start and end escalations.
-
-    This is the escalations handler of `web.jobs.alert_changes`.
-    """
+    """Start and end escalations, as the escalations handler of `web.jobs.alert_changes`."""
     lifecycle.process_alert_changes(
         changes, session=session, now=now, around=_build_escalation_settings(settings)
     )
@@ -83,7 +80,7 @@ class Escalations(Job):
     due = or_(lifecycle.OUTCOMES_ARE_DUE, lifecycle.STEPS_ARE_DUE)
 
     def look(self) -> int:
-        """Process what is due, and pause briefly so that outcomes can collect."""
+        """Process all due work, and then pause briefly to collect further outcomes."""
         taken = super().look()
         if taken:
             self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)
@@ -115,7 +112,7 @@ class Escalations(Job):
     def _take(self, ids: Sequence[int]) -> int:
         """Take steps together, or one by one if that fails.
 
-        A step that fails then delays no other step.
+        A failing step then delays no other step.
         """
         if not ids:
             return 0

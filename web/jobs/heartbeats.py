@@ -37,7 +37,7 @@ class Heartbeats(Job):
         )
 
     def stop(self) -> None:
-        """Let the current run finish, and leave the rest to the next worker."""
+        """Let the current run finish, and leave the remaining work to the next worker."""
         super().stop()
         self._kept.close()
 

@@ -19,14 +19,14 @@ from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.identities")
-#: Time after which a run stops; the next run checks the remaining identities.
+#: Seconds after which a run stops. The next run checks the remaining identities.
 _MAX_RUN_SECONDS = 50.0
 
 
 def check_identities(settings: Settings) -> None:
     """Check all identities that are due, one after the other.
 
-    Skip the other identities of a provider that cannot be reached until the next run.
+    If a provider cannot be reached, its other identities are skipped until the next run.
     """
     ends, away = monotonic() + _MAX_RUN_SECONDS, set[int]()
     with use_engine(settings) as engine, Session(engine) as session:

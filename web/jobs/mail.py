@@ -50,16 +50,16 @@ from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.mail")
-#: Maximum duration of one run. The next run continues.
+#: Maximum duration of one run. The next run sends the remaining messages.
 _MAX_RUN_TIME = timedelta(seconds=45)
 
 
 class MailJob(Job):
-    """Job that sends queued messages promptly, since a user may need one to sign in."""
+    """Job that sends queued messages promptly, because a user may need a message to sign in."""
 
     name = "send_mail"
     due: ColumnElement[bool] | None = MAIL_IS_DUE
-    #: Pause while the mail server is unavailable.
+    #: Pause in seconds while the mail server is unavailable.
     pause_seconds = 60.0
 
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
@@ -69,7 +69,7 @@ class MailJob(Job):
             self.due = None
 
     def run_due(self) -> int:
-        """Send the queued messages and return how many were tried.
+        """Send the queued messages, and return the number of attempts.
 
         Return 0 if the mail server is unavailable.
         """
@@ -87,7 +87,7 @@ def queue_due_mail(settings: Settings) -> None:
 
 
 def record_rejecting_integrations(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Store which integrations reject all deliveries, and queue mail about new cases."""
+    """Store which integrations reject all deliveries, and queue email about new cases."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
         sign = MessageSettings(**_build_sender_fields(current)) if settings.mail_url else None
@@ -151,7 +151,7 @@ def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int
 
 
 def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Queue notices about new gaps in policies and schedules and return their number."""
+    """Queue notices about new gaps in policies and schedules; return the number of notices."""
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
         sign = MessageSettings(**_build_sender_fields(current))
@@ -182,9 +182,9 @@ def _build_keyring(settings: Settings) -> Keyring:
 
 
 def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
-    """Send the queued messages one by one and return how many were tried.
+    """Send the queued messages one by one, and return the number of attempts.
 
-    Stop after a while. Return 0 if the mail server is unavailable.
+    Sending stops after a while. Return 0 if the mail server is unavailable.
     """
     began, count, keyring = clock(), 0, _build_keyring(settings)
     with use_engine(settings) as engine:
@@ -242,7 +242,7 @@ def _send_next(
 def _cancel_if_blocked(
     message: ClaimedEmail, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
 ) -> bool:
-    """Cancel or postpone a notice that must not be sent now, and return whether it was one."""
+    """Cancel or postpone a notice that must not be sent now; return whether it was."""
     why = find_notice_block(
         message.about, find_page_holds, reading=parser_settings(settings), session=session, now=now
     )
@@ -253,7 +253,7 @@ def _cancel_if_blocked(
             message, f"waits: {why.reason}", session=session, keyring=keyring, now=now
         )
         return True
-    record_email_rejected(message, f"cancelled: {why.reason}", session=session, keyring=keyring)
+    record_email_rejected(message, f"canceled: {why.reason}", session=session, keyring=keyring)
     requeue_visible_assignments(message.about or {}, session=session, now=now)
     _log.info(
         "Email was canceled.",

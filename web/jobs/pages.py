@@ -1,7 +1,7 @@
 """Groups pages into messages and sends them in threads of the background worker.
 
 One worker at a time serves each recipient and each contact (`domain/paging/notifications/`).
-`run_due` sends once what is due at a given time.
+`run_due` sends all messages that are due at a given time, once.
 """
 
 import logging
@@ -60,7 +60,7 @@ from web.settings.policies.alerts import parser_settings
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
-#: Maximum number of messages in progress: in total, per lane, and in all slow or failing lanes.
+#: Maximum numbers of messages in progress: in total, per lane, and in all slow or failing lanes.
 MAX_MESSAGES_IN_PROGRESS = 32
 _MAX_PER_LANE = 4
 _MAX_IN_BAD_LANES = 16
@@ -70,15 +70,15 @@ _COMMAND_TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger("gatebell.pages")
 #: Pause between attempts to record a sent message while the database is unavailable, in seconds.
 _RECORD_RETRY_SECONDS = 0.2
-#: Duration in seconds from which a service counts as slow.
+#: Duration in seconds above which a service counts as slow.
 _SLOW_SERVICE_SECONDS = 5.0
-#: Number of due contacts that are read. It exceeds `MAX_MESSAGES_IN_PROGRESS`, since some lanes are
-#: full.
+#: Number of due contacts that are read. It exceeds `MAX_MESSAGES_IN_PROGRESS`, because some lanes
+#: may be full.
 _MAX_DUE_CONTACTS_READ = 4 * MAX_MESSAGES_IN_PROGRESS
 
 
 class LaneSlots:
-    """Slots of one worker for messages in progress, by lane."""
+    """A worker's slots for messages in progress, by lane."""
 
     def __init__(self) -> None:
         """Start with all slots free and no lane marked as bad."""
@@ -88,7 +88,7 @@ class LaneSlots:
 
     @property
     def free(self) -> int:
-        """Number of further messages that may be in progress."""
+        """Number of free slots for messages."""
         return MAX_MESSAGES_IN_PROGRESS - self._taken.total()
 
     @property
@@ -98,7 +98,7 @@ class LaneSlots:
             return [each for each in {*self._taken, *self._bad} if not self._has_free_slot(each)]
 
     def take(self, lane: str) -> bool:
-        """Take a slot of a lane and return True, or return False if none is free."""
+        """Take a slot in a lane and return True, or return False if no slot is free."""
         with self._lock:
             has_place = self.free > 0 and self._has_free_slot(lane)
             if has_place:
@@ -137,7 +137,7 @@ class PageSenders:
         return delivery.type.send(delivery, _PageTransports(self, settings))
 
     def prepare(self, types: Iterable[ContactType]) -> None:
-        """Start the processes that the given contact types need soon."""
+        """Start the processes that the given contact types will need."""
         for each in types:
             each.prepare(_PageTransports(self, self._settings))
 
@@ -182,7 +182,7 @@ class PageSenders:
         return None
 
     def _mailer(self, settings: Settings) -> Mailer:
-        """Return a mailer that no other thread uses, with an open connection if one is kept."""
+        """Return a mailer that no other thread uses, with an open connection if possible."""
         with self._lock, suppress(IndexError):
             made_for, mailer = self._idle.pop()
             if made_for == settings:
@@ -224,7 +224,7 @@ class _PageTransports(NamedTuple):
 
 
 def run_due(settings: Settings, clock: Clock) -> None:
-    """Group and send everything that is due at the clock's time."""
+    """Group and send all pages that are due at the clock's time."""
     with PagingJob(settings, clock=clock) as paging:
         paging.run_due()
 
@@ -235,7 +235,7 @@ class PagingJob(Job):
     name = "pages"
     due = or_(RECIPIENTS_ARE_DUE_SOON, CONTACTS_ARE_DUE)
     pause_seconds = 0.0
-    #: Number of database connections. None is held while a message is being sent.
+    #: Number of database connections. No connection is held while a message is being sent.
     connections = 4
 
     def __init__(
@@ -254,7 +254,7 @@ class PagingJob(Job):
         self._threads: list[Thread] = []
 
     def stop(self) -> None:
-        """Let messages in progress finish, and leave the others to the next worker."""
+        """Let messages in progress finish, and leave the other messages to the next worker."""
         self.is_stopped.set()
         deadline = monotonic() + ATTEMPT_TIMEOUT_SECONDS
         for thread in self._threads:
@@ -263,7 +263,7 @@ class PagingJob(Job):
         super().stop()
 
     def run_due(self) -> int:
-        """Group and send everything that is due and return the number of contacts served."""
+        """Group and send all due pages, and return the number of contacts served."""
         while self._gather():
             pass
         count = 0
@@ -274,7 +274,7 @@ class PagingJob(Job):
         return count
 
     def look(self) -> int:
-        """Group what is due, and start sending where slots are free."""
+        """Group due pages, and start sending messages for which slots are free."""
         gathered = self._gather()
         self._threads = [each for each in self._threads if each.is_alive()]
         begun = self._begin_due()
@@ -285,7 +285,7 @@ class PagingJob(Job):
         if not self.has(RECIPIENTS_ARE_DUE_SOON):
             return 0
         with Session(self.reading) as session:
-            # The processes are ready by the time the pages are sent.
+            # Start processes now, so that they are ready when the pages are sent.
             self._senders.prepare(list_types_in_use(session=session))
         if not self.has(RECIPIENTS_ARE_DUE):
             return 0
@@ -340,7 +340,7 @@ class PagingJob(Job):
                 "Page delivery was interrupted because the database was unavailable.",
                 extra={"event": "page.interrupted", **said},
             )
-        except Exception as error:  # noqa: BLE001 - it would be raised again and again
+        except Exception as error:  # noqa: BLE001 - otherwise the error would be raised in every attempt
             _log.exception(
                 "Page delivery failed because of an unexpected error; the worker retries.",
                 extra={"event": "page.unexpected_error", **_build_log_fields(claim)},
@@ -385,7 +385,7 @@ class PagingJob(Job):
     def _record_message_sent(self, claim: ContactClaim, delivery: ContactMessage) -> None:
         """Record a sent message, and retry while the database is unavailable.
 
-        Without the record the message would be sent again.
+        Without the record, the message would be sent again.
         """
         while True:
             try:

@@ -24,8 +24,8 @@ def start_reachability_recorder(
 ) -> None:
     """Start recording the reachability of a web process in a daemon thread.
 
-    `began_at` is the start time of the server, which has several processes. The connections are
-    shared with requests: if no connection is free here, a ping has none either.
+    `began_at` is the start time of the server, which has several processes. The recorder shares its
+    connections with requests. If no connection is free for the recorder, none is free for a ping.
     """
     name = f"{socket.gethostname()}:{settings.port}"
     marks = ReachabilityRecorder(name, connections, began_at=began_at)
@@ -51,19 +51,19 @@ class ReachabilityRecorder:
         self._clock = clock
 
     def go_on(self, pause: Callable[[float], None] = sleep) -> None:
-        """Record the reachability repeatedly, without returning."""
+        """Record the reachability repeatedly; this method does not return."""
         while True:
             try:
                 self.make()
             except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
                 reason = type(error).__name__
                 _log.debug(_NOT_RECORDED, extra={"event": _EVENT, "reason": reason})
-            except Exception:  # noqa: BLE001 - without marks, heartbeats would wait for good
+            except Exception:  # noqa: BLE001 - without records, heartbeats would never be evaluated
                 _log.exception(_NOT_RECORDED, extra={"event": _EVENT})
             pause(SERVER_HEARTBEAT_INTERVAL.total_seconds())
 
     def make(self) -> None:
-        """Store a record, and log the outage of all receivers that it ends."""
+        """Store a record. If it ends an outage of all receivers, log the outage."""
         over = record_server_heartbeat(
             self._name,
             began_at=self._began_at,

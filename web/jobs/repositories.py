@@ -31,15 +31,15 @@ from web.settings.stored import read_current_settings
 _log = logging.getLogger("gatebell.git")
 _DAY_SECONDS = 86_400
 _registry_log = logging.getLogger("gatebell.registry")
-#: Maximum duration of one run. The job runs every minute, and the next run continues.
+#: Maximum duration of one run. The job runs every minute and continues in the next run.
 _MAX_RUN_TIME = timedelta(seconds=45)
 
 
 def pack_repositories(settings: Settings) -> None:
     """Pack the repositories that received pushes, one after the other, and remove leftovers.
 
-    Each host packs its own repositories. If hosts share a directory, one of them packs each
-    repository.
+    Each host packs its own repositories. If several hosts share a directory, each repository is
+    packed by only one of them.
     """
     own = git(settings)
     if own.problem() or not own.root.exists():
@@ -73,7 +73,7 @@ def run_registry_removals(settings: Settings, *, clock: Clock = system_clock) ->
 def _run_removal(
     removal: ClaimedRemoval, settings: Settings, session: Session, clock: Clock, until: datetime
 ) -> bool:
-    """Run a removal as far as time permits and return whether it is complete."""
+    """Run a removal until the time is up, and return whether it is complete."""
     try:
         is_done = _remove_images(removal, settings, session, clock, until)
     except DomainError as error:
@@ -82,7 +82,7 @@ def _run_removal(
         session.commit()
         fields = {"removal_id": removal.id, "failures": removal.failures + 1, "reason": str(error)}
         _registry_log.warning(
-            "Registry removal failed; the worker retries.",
+            "Removal of images from the registry failed; the worker retries.",
             extra={"event": "registry.removal_failed", **fields},
         )
         return False
@@ -97,7 +97,7 @@ def _run_removal(
 def _remove_images(
     removal: ClaimedRemoval, settings: Settings, session: Session, clock: Clock, until: datetime
 ) -> bool:
-    """Remove the repository or its tags and return whether the time sufficed."""
+    """Remove the repository or its tags, and return False if the time was not sufficient."""
     try:
         repository = get_repository_to_remove(removal.repository_id, session=session)
     except NotFoundError:  # already removed by another process

@@ -1,7 +1,7 @@
 """Periodic jobs for stored data, such as pruning, deletion, daily counts and audit seals.
 
 Pruning and the check of who can be on call run every ten minutes; `gatebell prune` prunes
-immediately. The others run every minute. Pruning and counting also repair case-folded names.
+immediately. All other jobs run every minute. Pruning and counting also repair case-folded names.
 """
 
 import logging
@@ -51,7 +51,7 @@ _webhook_log = logging.getLogger("gatebell.webhooks")
 
 
 def run_prune(settings: Settings, *, kept: CheckedDeliveries) -> None:
-    """Prune the database and log what was removed."""
+    """Prune the database and log the numbers of removed rows."""
     removed = prune_database(settings, kept=kept)
     if any(removed.values()):
         _log.info("Expired data was removed.", extra={"event": "prune.completed", **removed})
@@ -65,15 +65,15 @@ def assign_alerts_to_monitors(settings: Settings) -> None:
 
 
 def record_on_call_eligibility(settings: Settings) -> None:
-    """Store which users have become eligible for on-call duty, and which no longer are."""
+    """Record changes in the users who are eligible for on-call duty."""
     with use_engine(settings) as engine, Session(engine) as session:
         record_eligibility_changes(session=session, now=system_clock(), between=session.commit)
 
 
 def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None) -> dict[str, int]:
-    """Remove expired rows and return how many of each kind were removed.
+    """Remove expired rows, and return the number of removed rows by kind.
 
-    Tokens without an expiry date get one if the running release requires it.
+    Tokens without an expiry date get an expiry date if the running release requires it.
     """
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
@@ -141,7 +141,7 @@ def _prune_audit_log(
 def _prune_webhooks(
     current: Settings, session: Session, between: CommitBatchFunction
 ) -> dict[str, int]:
-    """Cancel deliveries that waited too long and remove old log entries; return their number."""
+    """Cancel overdue deliveries and remove old log entries; return the number of both."""
     now = system_clock()
     given_up = abandon_old_deliveries(session=session, now=now, between=between)
     if given_up:
@@ -157,7 +157,7 @@ def _prune_webhooks(
 
 
 def encrypt_stored_secrets(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
-    """Encrypt what older releases stored in plain text; return the number of rows of each kind."""
+    """Encrypt data that older releases stored as plaintext; return the number of rows by kind."""
     with use_engine(settings) as engine, Session(engine) as session:
         done = encrypt_plaintext_rows(
             get_newest_known_revision(),
@@ -174,7 +174,7 @@ def encrypt_stored_secrets(settings: Settings, *, clock: Clock = system_clock) -
 def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Pause the webhooks and unconfirm the contacts of applications without access.
 
-    Return the number of both.
+    Return the total number of webhooks and contacts.
     """
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         paused = WEBHOOK_KIND.pause_unauthorized_endpoints(session=session, now=clock())
@@ -214,7 +214,7 @@ def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock)
 
 
 def run_deletions(settings: Settings) -> None:
-    """Remove the data of deleted groups and projects, and log how many there were."""
+    """Remove the data of deleted groups and projects, and log their number."""
     removed = remove_deleted_data(settings)
     if any(removed.values()):
         _deletion_log.info(
@@ -237,7 +237,7 @@ def remove_deleted_data(settings: Settings, *, clock: Clock = system_clock) -> d
 
 
 def resolve_unreported_alerts(settings: Settings) -> int:
-    """Resolve the alerts that no report has repeated and return their number."""
+    """Resolve the alerts that have had no further reports, and return their number."""
     with use_engine(settings) as engine, Session(engine) as session:
         resolved = resolve_stale_alerts(session=session, now=system_clock(), between=session.commit)
         session.commit()

@@ -1,9 +1,9 @@
-"""Scheduler that finds out which background jobs are due and starts them.
+"""Scheduler that checks which background jobs are due and starts them.
 
-Several times a second it runs one query that returns which kinds of work are due. On SQLite it can
-detect writes, so it queries only once a second while there are none. The state of all work is in
-tables. Nothing is lost if a worker stops, and several workers share the work. Each job runs in its
-own thread while it has work, so no job delays another.
+Several times a second it runs one query that returns which kinds of work are due. On SQLite, it can
+detect writes, so it queries only once a second while nothing is written. The state of all work is
+stored in tables, so no work is lost if a worker stops, and several workers can share the work. Each
+job runs in its own thread while it has work, so no job delays another.
 """
 
 import logging
@@ -35,8 +35,8 @@ from web.settings.reader import Settings
 _log = logging.getLogger("gatebell.jobs")
 #: Seconds between two queries. On average, a page waits twice for half of this time.
 _QUERY_INTERVAL_SECONDS = 0.25
-#: Seconds between two queries while nothing is written. Work that becomes due by time may wait for
-#: this long.
+#: Seconds between two queries while nothing is written. This is the maximum delay of work that
+#: becomes due at a certain time.
 _QUIET_QUERY_INTERVAL_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _OUTAGE_LOG_INTERVAL_SECONDS = 60.0
@@ -45,7 +45,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Job(ABC):
-    """Kind of background work.
+    """A kind of background work.
 
     `engine` is for transactions that write; `reading` does not take the write lock of SQLite.
     """
@@ -71,7 +71,7 @@ class Job(ABC):
         self.is_stopped = Event()
         self._thread: Thread | None = None
         self._is_under_way = False
-        #: `True` if more work may have become due since the last run began.
+        #: `True` if more work may have become due since the start of the last run.
         self._is_asked_again = False
         self._lock = Lock()
         self._rests_until = 0.0
@@ -79,7 +79,7 @@ class Job(ABC):
         self._looks_since: float | None = None
         #: Time at which the current period began.
         self._period_since: datetime | None = None
-        #: Function to call after work was done, since the result may be work for other jobs.
+        #: Function to call after a run, because its results may cause work for other jobs.
         self.tell: Callable[[], None] = lambda: None
 
     @cached_property
@@ -89,7 +89,7 @@ class Job(ABC):
 
     @cached_property
     def reading(self) -> Engine:
-        """The same connections, for transactions that only read."""
+        """Engine with the same connections, for transactions that only read."""
         return self.engine.execution_options(begin_mode="DEFERRED")
 
     def has(self, due: ColumnElement[bool]) -> bool:
@@ -104,13 +104,13 @@ class Job(ABC):
 
     @abstractmethod
     def run_due(self) -> int:
-        """Process what is due and return how much that was.
+        """Process all due work, and return the number of processed items.
 
         Implementations return early once `is_stopped` is set.
         """
 
     def look(self) -> int:
-        """Process what is due in the background and return 0 if there was nothing."""
+        """Process due work in the background, and return 0 if no work was due."""
         return self.run_due()
 
     def is_new_period(self) -> bool:
@@ -148,7 +148,7 @@ class Job(ABC):
         self.stop()
 
     def stop(self) -> None:
-        """Let the current run finish, and leave the rest to the next worker."""
+        """Let the current run finish, and leave the remaining work to the next worker."""
         self.is_stopped.set()
         if self._thread is not None:
             self._thread.join(self.settings.graceful_timeout_seconds)
@@ -174,13 +174,13 @@ class Job(ABC):
                     return
 
     def _look(self) -> int | None:
-        """Run once and return the amount of work, or None if the run failed."""
+        """Run once, and return the number of processed items, or None if the run failed."""
         try:
             return self.look()
         # The database is unavailable or not migrated, which /readyz reports. Jobs with their own
         # connections get the errors of the driver.
         except _OUTAGE_ERRORS as error:
-            if is_conflict(error):  # the other side of the deadlock has continued
+            if is_conflict(error):  # the other transaction of the deadlock has continued
                 return 1
             _log.debug(
                 "Job stopped because the database was unavailable.",
@@ -190,7 +190,7 @@ class Job(ABC):
                     "reason": type(error).__name__,
                 },
             )
-        except Exception as error:  # noqa: BLE001 - what fails today may work later
+        except Exception as error:  # noqa: BLE001 - a later run may succeed
             _log.exception("Job failed.", extra={"event": "job.failed", "job": self.name})
             self._record_failure(type(error).__name__)
         return None
@@ -220,19 +220,19 @@ class PerWorkerJob(Job):
         self._work = work
 
     def run_due(self) -> int:
-        """Call the function and return 0, since nothing is due afterwards."""
+        """Call the function and return 0, because no work is due afterwards."""
         self._work(self.settings)
         return 0
 
 
 class PeriodicJob(PerWorkerJob):
-    """Job that runs once per period in a single worker, which claims the job's turn.
+    """Job that runs once per period in a single worker, which claims the job.
 
     No worker starts the job while another worker still runs it.
     """
 
     def run_due(self) -> int:
-        """Call the function if this worker gets the turn."""
+        """Call the function if this worker claims the job first."""
         if self._claim(self.clock()):
             is_over = Event()
             Thread(target=self._hold, args=(is_over,), name=self.name, daemon=True).start()
@@ -247,7 +247,7 @@ class PeriodicJob(PerWorkerJob):
             return claim_run(self.name, period=self._period, session=session, now=now)
 
     def _hold(self, is_over: Event) -> None:
-        """Claim the turn of each following period in advance until the work is done."""
+        """Claim the job for each following period in advance, until the run ends."""
         half = self._period / 2
         while not is_over.wait(half.total_seconds()):
             with suppress(SQLAlchemyError):
@@ -255,7 +255,7 @@ class PeriodicJob(PerWorkerJob):
 
 
 class Scheduler:
-    """Scheduler that queries what is due and starts the jobs."""
+    """Queries which jobs are due, and starts them."""
 
     def __init__(
         self, jobs: Sequence[Job], settings: Settings, *, clock: Clock = system_clock
@@ -268,7 +268,7 @@ class Scheduler:
         self._question = RepeatedQuery(question, open_autocommit_engine(settings))
         #: Time span within which no period ends.
         self._periods = (_EPOCH, _EPOCH)
-        #: Monotonic time until which the last result is valid, unless the database is written to.
+        #: Monotonic time until which the last query result is valid, unless data is written.
         self._is_quiet_until = float("-inf")
         self._is_stopped = False
         self._has_news = Event()
@@ -283,7 +283,7 @@ class Scheduler:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Let active jobs finish, and leave the rest to the next worker."""
+        """Let active jobs finish, and leave the remaining work to the next worker."""
         self._is_stopped = True
         self._has_news.set()
         for job in self._jobs:
@@ -303,7 +303,7 @@ class Scheduler:
             except _OUTAGE_ERRORS as error:
                 self._log_outage(error)
                 pause = _RETRY_SECONDS
-            except Exception:  # noqa: BLE001 - without it, nobody would be paged
+            except Exception:  # noqa: BLE001 - without the scheduler, nobody would be paged
                 _log.exception("Scheduler failed.", extra={"event": "worker.scheduler_failed"})
                 pause = _RETRY_SECONDS
             self._has_news.wait(pause)
@@ -313,7 +313,7 @@ class Scheduler:
     def _look(self) -> None:
         now = self._clock()
         seen_at, end = self._periods
-        if not seen_at <= now < end:  # also after the clock was set back
+        if not seen_at <= now < end:  # also if the clock was set back
             for job in self._jobs:
                 if job.is_new_period():
                     job.begin()

@@ -7,7 +7,7 @@ prepares the database first, and exits with WRONG_SETTING_STATUS if that fails.
 import gc
 
 if __name__ == "__main__":
-    # Nothing loaded from here on becomes garbage. `main` turns the collector on again.
+    # Loading modules creates no garbage, so the collector is off until `main` turns it on again.
     gc.disable()
 
 import logging
@@ -75,22 +75,23 @@ _log = logging.getLogger("gatebell.jobs")
 _MINUTE = timedelta(minutes=1)
 _TEN_MINUTES = timedelta(minutes=10)
 _HOUR = timedelta(hours=1)
-#: Number of connections that the periodic jobs share. Each job holds one during a transaction.
+#: Number of connections that the periodic jobs share. Each job holds a connection during a
+#: transaction.
 _SHARED_CONNECTIONS = 4
-#: Interval of the signs of life in seconds. The supervisor, and WatchdogSec of
-#: deploy/systemd/gatebell-worker.service, allow for several missed signs.
+#: Interval of watchdog notifications in seconds. The supervisor, and WatchdogSec in
+#: deploy/systemd/gatebell-worker.service, tolerate several missed notifications.
 _SIGN_OF_LIFE_INTERVAL_SECONDS = 5.0
-#: Duration in seconds after which a job counts as hung. Each of its waits has its own limit.
+#: Duration in seconds after which a job counts as hung. Each wait within a job has its own timeout.
 _MAX_RUN_SECONDS = 1_800
 
 
 class WorkerHeartbeatJob(PeriodicJob):
-    """Job that only claims its turn, which shows that a worker is running."""
+    """Job without work. Its claim shows that a worker is running."""
 
     starts_immediately = True
 
     def __init__(self, settings: Settings) -> None:
-        """Use the turn name under which other processes find the worker."""
+        """Use the job name with which other processes find the worker."""
         super().__init__(WORKER_HEARTBEAT_JOB, _MINUTE, lambda _settings: None, settings)
 
 
@@ -134,7 +135,7 @@ def build_jobs(settings: Settings) -> Sequence[Job]:
 def main(*, is_first: bool = False) -> None:
     """Run the worker until it receives a signal, and let active jobs finish.
 
-    The first worker of `make run` prepares the database beforehand.
+    The first worker of `make run` prepares the database first.
     """
     limit_allocator_memory()
     freeze_loaded_objects()
@@ -165,7 +166,7 @@ def main(*, is_first: bool = False) -> None:
 
 
 def _restart_without_migrations() -> None:
-    """Replace this process by one without migrations, which take a third of its memory."""
+    """Replace this process with a process without migrations, which take a third of its memory."""
     if "alembic" in sys.modules:
         drain_standard_streams()
         os.execv(sys.executable, [sys.executable, "-m", "web.jobs.worker"])  # noqa: S606 - ourselves
@@ -184,7 +185,7 @@ def _send_signs_of_life(hanging: Callable[[], Sequence[str]]) -> None:
         sd_notify("WATCHDOG=1", _log)
         sleep(_SIGN_OF_LIFE_INTERVAL_SECONDS)
     _log.error(
-        "Job hung; the worker no longer notifies its supervisor.",
+        "Job hung; the worker stopped notifying its supervisor.",
         extra={"event": "job.hung", "job": found},
     )
     while True:

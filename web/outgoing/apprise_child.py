@@ -91,7 +91,7 @@ _CONNECTION_CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+
 
 @dataclass
 class _ActiveRequest:
-    """Request in progress, with the data that the audit hook needs."""
+    """A request in progress, with the data that the audit hook needs."""
 
     #: Hosts on non-public addresses that the request may reach.
     hosts: HostList = field(default_factory=HostList)
@@ -196,7 +196,7 @@ class AppriseRequestHandler:
         logging.getLogger("apprise").setLevel(logging.DEBUG)
         logging.getLogger("apprise").propagate = False
         self._apprise = apprise
-        # They read files, so they are loaded before the hook is installed.
+        # Loading services reads files, so it happens before the hook is installed.
         services: Any = NotificationManager()  # type: ignore[no-untyped-call]
         services.load_modules()
         self._services = services
@@ -220,7 +220,7 @@ class AppriseRequestHandler:
         _active_request.set(under_way := _ActiveRequest())
         try:
             result = self._send(request) if request["op"] == "send" else self._check(request)
-        except Exception as error:  # noqa: BLE001 - of any of two hundred services
+        except Exception as error:  # noqa: BLE001 - any of two hundred services may fail in its own way
             result = {"problem": f"apprise failed: {type(error).__name__}"}
         if result.get("problem") and under_way.refused:
             # The reason of the hook is more precise than apprise's message.
@@ -365,7 +365,7 @@ def _find_problem(service: Any) -> str | None:
 
 
 def _get_failure_reason(said: Sequence[Any]) -> str:
-    """Return the reason of a failure, in our own words."""
+    """Return the reason for a failure, in our own words."""
     messages = [each.message for each in said]
     status = next((found[1] for each in messages if (found := _RESPONSE_STATUS.search(each))), None)
     if status is not None and (problem := describe_status_problem(int(status))) is not None:
@@ -422,7 +422,7 @@ def fit_message_text(body: str, short: str, *, room: int) -> str:
 
 
 def neutralize_mentions(text: str) -> str:
-    """Return a text whose mentions notify no one."""
+    """Change mentions in a text so that they notify no one."""
     return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 
 

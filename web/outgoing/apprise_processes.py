@@ -32,7 +32,7 @@ _PROCESS_ENDED_RESULT = {"problem": "the Apprise process ended unexpectedly"}
 
 
 def check_apprise_url(url: str, settings: Settings) -> UrlService:
-    """Return the service to which a URL leads.
+    """Return the service that a URL refers to.
 
     Raise InvalidError for the field `address` if the URL cannot be used.
     """
@@ -172,7 +172,7 @@ class _AppriseChild:
         if self.process.stdin is None or self.process.stdout is None:
             raise TypeError  # both are pipes
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
-        #: Number of requests the child ever got, and number of requests in progress.
+        #: Total number of requests that the child has received, and number of requests in progress.
         self.served = self._active = 0
         #: `True` if a request has hung in the child.
         self.has_hung = False
@@ -227,7 +227,7 @@ class _AppriseChild:
 
     def _is_ready(self) -> bool:
         try:
-            # The message is put back for the next request.
+            # The ready message is put back for the next request.
             self._ready.put(self._ready.get(timeout=_START_TIMEOUT_SECONDS))
         except Empty:
             self.has_hung = True

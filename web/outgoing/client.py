@@ -1,9 +1,9 @@
 """HTTP client for requests to URLs that users configure.
 
-A host name is resolved once, and the connection goes to an address that was checked. A name whose
-address changes in between cannot lead anywhere else. The certificate is verified for the host name.
-The client follows no redirects, ignores proxies of the environment, and limits the size of a
-response. With OUTGOING_PROXY, the proxy resolves the names of public hosts
+A host name is resolved once, and the connection goes to an address that was checked. If the address
+of a name changes in between, the connection still goes to the checked address. The certificate is
+verified for the host name. The client follows no redirects, ignores proxies of the environment, and
+limits the size of a response. With OUTGOING_PROXY, the proxy resolves the names of public hosts
 (`web/outgoing/proxy.py`).
 """
 
@@ -45,7 +45,7 @@ from web.settings.reader import Settings
 DEADLINE_SECONDS = 10.0
 #: Time limit of a connection attempt in seconds while there are other addresses.
 _CONNECT_TIMEOUT_SECONDS = 4.0
-#: Maximum number of response bytes read. The status of a longer response still counts.
+#: Maximum number of response bytes read. The status of a longer response is still used.
 _MAX_RESPONSE_BYTES = 65_536
 #: Maximum number of response bytes returned, for a POST and for a GET.
 _MAX_KEPT_POST_BYTES = 1_000

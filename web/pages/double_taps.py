@@ -1,8 +1,7 @@
 """Marks pages that follow a change, so that an accidental second tap does nothing.
 
-After a change, another button may be where the first one was tapped. On a marked page, the style
-sheet (base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard
-works.
+After a change, another button may be at the position of the tap. On a marked page, the style sheet
+(base.css) ignores the pointer on buttons that change data for 2.5 seconds. The keyboard works.
 """
 
 from flask import Response, request, session

@@ -1,4 +1,4 @@
-"""Display of domain errors on the page that follows."""
+"""Displays domain errors on the next page."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Pages with a form, which show errors in the input."""
+"""Renders pages with a form, which show validation errors."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ _QUIET_ZONE_MODULES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class QrCode:
-    """QR code, whose lengths are in modules."""
+    """A QR code, with lengths in modules."""
 
     size: int
     path: str

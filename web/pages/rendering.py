@@ -6,7 +6,7 @@ from typing import Any
 from flask import has_request_context, request
 from jinja2 import Template
 
-#: Seconds of rendering before other requests may run. A list takes twenty times as long.
+#: Seconds of rendering after which other requests can run. A list takes twenty times as long.
 _MAX_TURN_SECONDS = 0.001
 #: Methods whose rendering is interrupted. Other requests may hold SQLite's write lock until they
 #: end.
@@ -29,6 +29,6 @@ class CooperativeTemplate(Template):
         for piece in self.generate(*args, **kwargs):
             pieces.append(piece)
             if monotonic() - since >= _MAX_TURN_SECONDS:
-                sleep(0)  # of gevent, in web processes
+                sleep(0)  # in web processes, gevent's sleep switches to other greenlets
                 since = monotonic()
         return "".join(pieces)

@@ -1,6 +1,7 @@
 """Context and filters of templates, for times, sizes, links and untrusted texts."""
 
 import hashlib
+import math
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -112,9 +113,9 @@ def _build_context() -> dict[str, Any]:
 
 
 def return_address(path: str | None = None) -> str | None:
-    """Return an address that leads back to a page, by default this page, after a sign-in.
+    """Return the URL of a page, by default this page, for redirects after a sign-in.
 
-    If the database is unavailable, a long address loses its query, since error pages must not fail.
+    If the database is unavailable, a long URL loses its query, because error pages must not fail.
     """
     path = path or current_path()
     if g.get("asks_no_database"):
@@ -157,6 +158,19 @@ def duration(seconds: float) -> str:
     return pluralize(int(seconds // length), word)
 
 
+def _format_remaining_time(seconds: float) -> str:
+    """Return a duration in the largest unit that fits twice, rounded up.
+
+    Months and years are rounded to the nearest, since calendar months differ in length.
+    """
+    minutes = math.ceil(seconds / _MINUTE)
+    if minutes == 1:
+        return pluralize(math.ceil(seconds), "second")
+    whole = minutes * _MINUTE
+    length, word = next(unit for unit in reversed(_UNITS) if whole >= 2 * unit[0])
+    return pluralize((math.ceil if length <= _DAY else round)(whole / length), word)
+
+
 def relative_time(moment: datetime, now: datetime) -> str:
     """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`.
 
@@ -165,7 +179,7 @@ def relative_time(moment: datetime, now: datetime) -> str:
     seconds = (now - moment).total_seconds()
     if abs(seconds) < _JUST_NOW_SECONDS:
         return "in a moment" if seconds < -_CLOCK_TOLERANCE_SECONDS else "just now"
-    return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
+    return f"{duration(seconds)} ago" if seconds > 0 else f"in {_format_remaining_time(-seconds)}"
 
 
 def exact_time(moment: datetime) -> str:
@@ -265,7 +279,7 @@ def initial(text: str) -> str:
 
 
 def lateness(since: datetime | None, now: datetime) -> str:
-    """Return how long a task has been waiting, or an empty text if the worker is on time."""
+    """Return how long a task has been waiting, or an empty string if the worker is on time."""
     if since is None or now - since <= CLOCK_TOLERANCE:
         return ""
     return format_waiting_time(now - since)

@@ -1,4 +1,4 @@
-"""Functions with which actions check and test contacts."""
+"""Functions that actions use to check and test contacts."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Function with which actions send messages to the URLs of destinations."""
+"""Function that actions use to send messages to the URLs of destinations."""
 
 from collections.abc import Sequence
 

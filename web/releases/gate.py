@@ -63,7 +63,7 @@ class ReleaseGate:
     given: Mapping[str, Any]
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return the parameters, with values of former names also under their new names."""
+        """Return the parameters, with values of old names also under their new names."""
         taken = dict(self.given)
         for change in _list_announced_changes(self.concerns, self.release):
             for former, names in (change.renamed or {}).items():
@@ -88,7 +88,7 @@ class ReleaseGate:
 
 
 def open_release_gate(read: Callable[[], Mapping[str, Any]]) -> ReleaseGate | None:
-    """Apply the schedule to this request and announce its changes; return None without any.
+    """Apply the schedule to this request and announce its changes, or return None without changes.
 
     `read` returns the parameters. Changes to rules for security, limits and expiry are only
     announced here. Their own code applies them according to the running release.

@@ -18,7 +18,7 @@ from web.settings.reader import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """Effects of a change of the running release on recorded calls."""
+    """Effects on recorded calls if the running release changes."""
 
     running: Release
     release: Release
@@ -26,7 +26,7 @@ class Rehearsal:
     changes: Sequence[Change]
     #: Consumers' uses of the changes that take effect, breaking uses first.
     uses: Sequence[AffectedUsage]
-    #: Number of access tokens without an expiry date that get one in the release.
+    #: Number of access tokens without an expiry date that get an expiry date in the release.
     endless_tokens: int
     #: Expiry date that these tokens get, or None if there are no such tokens.
     endless_until: date | None

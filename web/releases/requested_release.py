@@ -1,6 +1,6 @@
 """Release that applies to a request: the running release or a previewed release.
 
-A preview shows former or future formats of an interface. Rules for security, limits and expiry only
+A preview shows earlier or later formats of an interface. Rules for security, limits and expiry only
 depend on the running release, because clients could otherwise loosen them with the header.
 """
 
@@ -23,7 +23,7 @@ _LAST_KNOWN_RELEASE = max(parse_release(change.release) for change in SCHEDULE)
 
 
 class InvalidReleaseError(DomainError):
-    """Error for a header whose value is not a release."""
+    """Error for a header that does not contain a release."""
 
     def __init__(self) -> None:
         """Set the message, which describes the format."""

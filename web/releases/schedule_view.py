@@ -30,7 +30,7 @@ def get_release_dates() -> Mapping[Release, date]:
 
 
 def find_release_date(release: Release) -> date | None:
-    """Return the date of a release, or None if it was not entered."""
+    """Return the date of a release, or None if it is unknown."""
     return get_release_dates().get(release)
 
 
@@ -87,7 +87,7 @@ def build_change_url(change: Change) -> str:
 
 
 def get_announced_at(change: Change) -> datetime:
-    """Return when a change was announced: the date of that release, or of the installation."""
+    """Return the date on which a change was announced, at the earliest the date of installation."""
     day = find_release_date(parse_release(change.announced)) if change.announced else None
     return datetime.combine(day, time(), tzinfo=UTC) if day else get_installed_at()
 

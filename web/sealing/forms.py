@@ -18,7 +18,7 @@ from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services
 
 _FORM_LIFETIME = timedelta(hours=1)
-#: Time for which an expired form still leads back to its page, without allowing a decision.
+#: Time for which an expired form still redirects to its page, without allowing a decision.
 _EXPIRED_FORM_LIFETIME = timedelta(days=1)
 _CONSENT_PURPOSE, _DEVICE_PURPOSE, _LOGOUT_PURPOSE = "consent", "device", "logout decision"
 #: Purpose and lifetime of a logout request that is carried through a redirect. A cross-site POST by
@@ -68,7 +68,7 @@ def open_consent_form(sealed_text: str) -> ConsentForm:
         is_expired = True
         sealed = _unseal_form(sealed_text, _CONSENT_PURPOSE, _EXPIRED_FORM_LIFETIME)
     return ConsentForm(
-        number=sealed.get("number", sealed_text),  # former releases had no number
+        number=sealed.get("number", sealed_text),  # earlier releases stored no number
         parameters=sealed["parameters"],
         sign_in_id=sealed["sign_in"],
         is_expired=is_expired,
@@ -96,8 +96,8 @@ def seal_device_form(shown: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
 def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
     """Return the displayed request, or None if it must be displayed again.
 
-    This applies to a form of another sign-in, and to a form of a former release, which only
-    contains the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
+    This applies to a form of another sign-in, and to a form of an earlier release, which contains
+    only the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
     """
     try:
         device_id, owner, *shown = unseal(

@@ -35,7 +35,7 @@ def _decrypt_secret(sealed: str | None) -> str | None:
     try:
         return services().keyring.decrypt(sealed) if sealed else None
     except UndecipherableError:
-        return None  # the secret key has been replaced since
+        return None  # the secret key was replaced in the meantime
 
 
 def store_one_time_secret(what: str, owner_id: int, secret: str) -> None:

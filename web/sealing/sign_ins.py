@@ -132,7 +132,7 @@ def find_pending_sign_in() -> PendingSignIn | None:
         return None  # the password is sufficient now
     first = Authentication(
         user_id=user.id,
-        # Former releases only supported passwords.
+        # Earlier releases supported only passwords.
         methods=tuple(sealed.get("methods", PASSWORD_METHODS)),
         identity_id=sealed.get("identity"),
     )

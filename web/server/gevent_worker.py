@@ -53,7 +53,7 @@ _RETRY_AFTER_SECONDS = 2
 _CHECK_INTERVAL_SECONDS = 2.0
 #: Seconds between two checks while the process stops.
 _STOPPING_CHECK_INTERVAL_SECONDS = 0.2
-#: Seconds between two warnings that there is no room for further connections.
+#: Seconds between two warnings that no further connections are possible.
 _WARNING_INTERVAL_SECONDS = 60.0
 #: Size in bytes above which chunks are sent separately, since copying them costs more than another
 #: system call.
@@ -121,7 +121,7 @@ class BufferedResponse:
         self._has_begun = False
 
     def sendall(self, piece: bytes) -> None:
-        """Send a chunk; the first is held back until the second chunk or the end."""
+        """Send a chunk; the first chunk is delayed until the second chunk or the end."""
         if self._has_begun:
             self._client.sendall(piece)
         elif not self._head:
@@ -140,7 +140,7 @@ class BufferedResponse:
         return sent
 
     def end(self) -> None:
-        """Send the head if it was held back."""
+        """Send the head if it was delayed."""
         if not self._has_begun:
             self._has_begun = True
             self._client.sendall(self._head)
@@ -378,14 +378,14 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
 
     def count_dropped_lines(self) -> None:
         """Count the log lines that were dropped because no reader took them in time."""
-        from web import metrics  # noqa: PLC0415 - it counts where the process was told after its fork
+        from web import metrics  # noqa: PLC0415 - the directory of the counters is set after the fork
 
         dropped = get_dropped_line_count()
         metrics.count_dropped_log_lines(dropped - self._counted_lines)
         self._counted_lines = dropped
 
     def _free_connection(self) -> None:
-        """Close a connection that waits for its client if nearly all connections are taken."""
+        """Close a connection that waits for its client if nearly all connections are in use."""
         if self._connections.free_count() >= _MIN_FREE_CONNECTIONS:
             return
         self._warn_of_full_pool()
@@ -399,8 +399,8 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         if monotonic() - self._warned_at >= _WARNING_INTERVAL_SECONDS:
             self._warned_at = monotonic()
             self.log.warning(
-                "Limit of %d client connections was nearly reached; the longest waiting "
-                "connections are closed.",
+                "Limit of %d client connections was nearly reached; the longest idle "
+                "connections were closed.",
                 self.worker_connections,
                 extra={"event": "server.connections_nearly_exhausted"},
             )

@@ -51,7 +51,7 @@ MAX_WAITING_REQUESTS = 64
 _RETRY_AFTER_SECONDS = 2
 #: Types of environment values that are sent. Other values belong to the web process.
 _FORWARDED_TYPES = frozenset({str, bool, float})
-#: Difference in niceness by which a heavy process has a lower priority.
+#: Increase in niceness for heavy processes, which lowers their priority.
 _NICENESS = 10
 #: Seconds by which the heavy process times out before the web process, so that its error is sent.
 _TIMEOUT_LEAD_SECONDS = 0.5
@@ -113,7 +113,7 @@ class HeavyChannel:
         return False
 
 
-#: Channel that gunicorn's first process has open.
+#: Open channel of gunicorn's first process.
 _open_channels: list[HeavyChannel] = []
 
 

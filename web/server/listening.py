@@ -2,7 +2,7 @@
 
 import socket
 
-_ALL_OF_IPV6, _ALL_OF_IPV4 = "::", "0.0.0.0"  # noqa: S104 - what HOST may be
+_ALL_OF_IPV6, _ALL_OF_IPV4 = "::", "0.0.0.0"  # noqa: S104 - possible values of HOST
 
 
 def get_listening_host(host: str) -> str:

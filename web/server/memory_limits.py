@@ -8,9 +8,9 @@ from domain.core.threads import HASHING_LANES
 from web.settings.reader import Settings
 
 _MIB = 1024 * 1024
-#: Memory of the web server, its first process and the worker (docs/capacity.md).
+#: Memory in MiB of the web server, its first process and the worker (docs/capacity.md).
 _BASE_MIB = 380
-#: Memory of each further web process.
+#: Memory in MiB of each further web process.
 _PROCESS_MIB = 40
 #: Locations of control group limits, for version 2 and version 1.
 _CONTROL_GROUP_FILES = (

@@ -31,12 +31,12 @@ from web.standard_streams import print_line, unblock_standard_streams
 _STOP_GRACE_SECONDS = 5
 #: Seconds for which processes of a killed service may still hold the port.
 _PORT_WAIT_SECONDS = 5
-#: Seconds after which a worker without a sign of life is killed.
+#: Seconds without a watchdog notification after which a worker is killed.
 _WATCHDOG_SECONDS = 30.0
 
 
 class _PortUnavailableError(Exception):
-    """Error with one sentence for a port that cannot be listened on."""
+    """Error for a port on which the server cannot listen."""
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
         sys.exit(WRONG_SETTING_STATUS)
     Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
     preparing = replace(_WORKER_PROGRAM, first_command=(*_WORKER_COMMAND, "--prepare"))
-    # Both load at the same time; the web server listens when the database is prepared.
+    # Both programs load at the same time. The web server listens after the database is prepared.
     web = replace(_WEB_PROGRAM, waits_for="worker")
     sys.exit(_build_supervisor(settings, worker=preparing, web=web).run())
 
@@ -83,7 +83,10 @@ def _build_supervisor(settings: Settings, **programs: SupervisedProgram) -> Supe
 
 
 def _check_certificate(settings: Settings) -> None:
-    """Raise SettingsError if the certificate files cannot be served."""
+    """Check that the certificate files can be used.
+
+    Raise SettingsError if not.
+    """
     if settings.tls_certificate is None:
         return
     from web.server.tls import CertificateFilesError, open_certificate  # noqa: PLC0415 - large

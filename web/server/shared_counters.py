@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 #: In-memory file system of Linux.
-_MEMORY_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
+_MEMORY_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108 - the service creates a private directory in it
 #: Minimum free memory in bytes. Small containers have less, and then it is not used.
 _MIN_FREE_BYTES = 56 * 2**20
 #: Sizes of prometheus_client's files in bytes, sufficient for every route and method
@@ -43,7 +43,7 @@ def _find_memory_directory(instance_path: Path) -> Path | None:
 
 def open_shared_counters(path: Path) -> None:
     """Create the directory, and remove the directories of servers that have ended."""
-    with suppress(OSError):  # no space even for that, which `reserve_counters` will detect
+    with suppress(OSError):  # `reserve_counters` will detect the missing space
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for other in path.parent.iterdir():
             if not (other.name.isdigit() and _is_alive(int(other.name))):

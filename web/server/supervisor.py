@@ -27,16 +27,16 @@ _POLL_SECONDS = 0.2
 #: Seconds within which several signals count as one, since make forwards a signal of its whole
 #: group.
 _SAME_SIGNAL_SECONDS = 0.25
-#: Seconds between two checks while all programs run. The end of a program sends a signal and is
-#: noticed immediately.
+#: Seconds between two checks while all programs run. When a program ends, a signal triggers a check
+#: immediately.
 _WATCH_INTERVAL_SECONDS = 2.0
 #: Pause before a restart, which is doubled after each further restart.
 _FIRST_PAUSE_SECONDS = 1.0
 _MAX_PAUSE_SECONDS = 60.0
 #: Runtime in seconds after which a program restarts with the first pause again.
 _STABLE_RUN_SECONDS = 60.0
-#: Seconds that a program may take to show its first sign of life. On an overloaded machine, loading
-#: takes minutes, and a killed program would have to start again.
+#: Seconds that a program may take to send its first watchdog notification. On an overloaded
+#: machine, loading takes minutes, and a killed program would have to start again.
 _START_TIMEOUT_SECONDS = 600.0
 #: Exit statuses of a stopped program. The second occurs if it had no signal handler yet.
 _STOPPED_STATUSES = (0, -signal.SIGTERM)
@@ -47,9 +47,9 @@ _MAX_MESSAGE_BYTES = 4_096
 
 
 class NotifySocket:
-    """Socket on which a supervisor receives a program's signs of life.
+    """Socket on which a supervisor receives a program's watchdog notifications.
 
-    Its directory prevents other users of the machine from sending any.
+    The permissions of its directory prevent other users from sending notifications.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class ProgramEndReaction(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class SupervisedProgram:
-    """Program to run."""
+    """A program that the supervisor runs."""
 
     command: Sequence[str]
     #: Command used until the program's first sign of life. It has no time limit. If it ends by
@@ -113,11 +113,11 @@ class _ProgramRun:
         self.starts_at = self._started_at = monotonic()
         self._pause = _FIRST_PAUSE_SECONDS
         self._signs = None if program.watchdog_seconds is None else NotifySocket()
-        #: `True` if it has ever shown a sign of life.
+        #: `True` if the program has ever sent a watchdog notification.
         self.has_begun = False
         #: Our end of the pipe that holds the program.
         self._holds: int | None = None
-        #: Time at which the next sign of life is due.
+        #: Time at which the next watchdog notification is due.
         self._due_at = float("inf")
 
     def start(self, *, is_held: bool = False) -> int:
@@ -132,7 +132,7 @@ class _ProgramRun:
         if is_held:
             held_by, self._holds = os.pipe()
             variables[HOLD_VARIABLE], inherited = str(held_by), (held_by,)
-        self.process = subprocess.Popen(  # noqa: S603 - our own words
+        self.process = subprocess.Popen(  # noqa: S603 - the command is a constant
             (self.program.first_command if is_first else None) or self.program.command,
             start_new_session=True,
             env=build_child_environment(**variables),
@@ -181,7 +181,7 @@ class _ProgramRun:
             self.has_begun = True
 
     def kill_if_hung(self) -> None:
-        """Kill the program and its children if it shows no sign of life."""
+        """Kill the program and its children if its watchdog notification is overdue."""
         if self.process is not None and monotonic() > self._due_at:
             _log.error(
                 "Process did not report in time and was killed.",
@@ -216,7 +216,7 @@ class _ProgramRun:
 
 
 def wait_until_released() -> None:
-    """Wait for the first sign of life of the program that this one depends on, if any."""
+    """Wait until the program on which this program depends has started, if there is one."""
     held_by = pop_environment_variable(HOLD_VARIABLE)
     if held_by is not None:
         os.read(int(held_by), 1)  # until the supervisor closes its end

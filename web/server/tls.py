@@ -99,7 +99,7 @@ def _check_signed_key(certificate: Certificate) -> None:
         raise InvalidCertificateError("The key of the certificate cannot be read.") from error
     if not isinstance(key, (*_KEY_TYPES, ed448.Ed448PublicKey)):
         raise InvalidCertificateError("The key of the certificate must be RSA, EC or Ed25519.")
-    is_root = certificate.issuer == certificate.subject  # its signature proves nothing
+    is_root = certificate.issuer == certificate.subject  # a root's own signature does not matter
     if not is_root and isinstance(certificate.signature_hash_algorithm, SHA1 | MD5):
         raise InvalidCertificateError("The signature of the certificate uses weak SHA-1 or MD5.")
 
@@ -194,7 +194,7 @@ class ServedCertificate:
         self._seen = self._signature()
         self.facts, self.context = self._read()
         self._next_warning = 0.0
-        #: Reason why the renewed files are not in use, or None if the newest files are.
+        #: Reason why the renewed files are not in use, or None if they are in use.
         self.problem: str | None = None
 
     @property
@@ -215,7 +215,7 @@ class ServedCertificate:
         return f"The TLS certificate is for {named}, but the host of BASE_URL is {host}."
 
     def refresh(self) -> None:
-        """Load changed files if they are valid; otherwise keep the old ones and log the reason."""
+        """Load changed files if they are valid; otherwise keep the old files and log the reason."""
         found = self._signature()
         if found == self._seen:
             return
@@ -245,7 +245,7 @@ class ServedCertificate:
             _log.warning(warning, extra={"event": "tls.certificate_expiring"})
 
     def _signature(self) -> tuple[object, ...]:
-        """Return a value that changes when one of the files does."""
+        """Return a value that changes when one of the files changes."""
         with suppress(OSError):
             stats = [file.stat() for file in self._files]
             return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in stats)
@@ -277,7 +277,7 @@ def _check_files(certificate: bytes, key: bytes) -> ServerCertificate:
 
 
 def open_certificate(settings: Settings) -> ServedCertificate | None:
-    """Return the certificate of the settings, or None without one.
+    """Return the certificate from the settings, or None if no certificate is set.
 
     Raise CertificateFilesError if it cannot be used.
     """

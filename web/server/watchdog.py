@@ -38,7 +38,8 @@ class Watchdog:
     def ensure_running(self) -> None:
         """Start the watchdog process, or restart it if it has died."""
         if self._process is None or self._process.poll() is not None:
-            # The processes are passed as arguments, since we may die before we could write them.
+            # The processes are passed as arguments, because this process may die before it writes
+            # them.
             numbers = (str(self._patience), *map(str, self._known))
             # A separate session shields the watchdog from signals to our process group.
             self._process = subprocess.Popen(  # noqa: S603 - our own words
@@ -61,7 +62,7 @@ class Watchdog:
 
 
 def main() -> None:
-    """Wait for the supervisor's end, and then end the processes that it leaves behind."""
+    """Wait until the supervisor exits, and then end its remaining processes."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     left = set(map(int, sys.argv[2:]))

@@ -108,8 +108,9 @@ class HostSettings:
     git_processes: int = fixed(
         32,
         kinds.whole_number(1, 1_000),
-        "Maximum number of concurrent Git transfers of a host. A user can use half of them. "
-        "Without a valid token, an IP address can use a quarter, and all addresses together half.",
+        "Maximum number of concurrent Git transfers of a host. One user can use at most half of "
+        "them. Without a valid token, an IP address can use a quarter, and all addresses together "
+        "half.",
     )
     git_wait_seconds: int = fixed(
         15,
@@ -142,7 +143,7 @@ class HostSettings:
         "database.",
     )
     secret_key_fallbacks: tuple[str, ...] = secret(
-        (), kinds.long_secrets(), "Former secret keys that can still be used to read data."
+        (), kinds.long_secrets(), "Previous secret keys that can still be used to read data."
     )
 
     profile: str = fixed(

@@ -41,7 +41,7 @@ class SettingKind(Generic[Value]):
 
     read: Callable[[str], Value]
     allowed: str
-    #: Choices in a form. Without choices, the form has a text field.
+    #: Choices in a form. If there are none, the form has a text field.
     choices: tuple[str, ...] = ()
     #: Unit of a number, or None for other kinds.
     unit: str | None = None
@@ -128,7 +128,7 @@ def line_of_text(most: int) -> SettingKind[str]:
 
 
 def text(most: int) -> SettingKind[str]:
-    """Allow any printable text, or an empty text."""
+    """Allow any printable text, or an empty string."""
 
     def read(text: str) -> str:
         lines = text.replace("\r\n", "\n")
@@ -335,7 +335,7 @@ def long_secrets() -> SettingKind[tuple[str, ...]]:
 
 
 def rate() -> SettingKind[str]:
-    """Allow an empty text, or rates such as 600/minute;10000/hour."""
+    """Allow an empty string, or rates such as 600/minute;10000/hour."""
 
     def read(text: str) -> str:
         if text.lower() in {"", "off"}:
@@ -358,7 +358,7 @@ _FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
 
 
 def rate_from_release() -> SettingKind[str]:
-    """Allow the values of `rate`, optionally with the first release that they apply to."""
+    """Allow the values of `rate`, optionally with the first release in which they apply."""
 
     def read(text: str) -> str:
         found = _FROM_RELEASE.fullmatch(text)
@@ -377,7 +377,7 @@ def rate_from_release() -> SettingKind[str]:
 
 
 def get_rate_in_release(value: str, running: Release) -> str:
-    """Return the rates in a value of `rate_from_release`, or an empty text for none."""
+    """Return the rates in a value of `rate_from_release`, or an empty string if there are none."""
     found = _FROM_RELEASE.fullmatch(value)
     if found is None:
         return value
@@ -408,14 +408,14 @@ def counter_storage() -> SettingKind[str]:
 
 
 def _remove_credentials(url: str) -> str:
-    """Return scheme, hosts and path of a URL, since a password may precede @ or be in the query."""
+    """Return scheme, hosts and path of a URL, without parts that may contain a password."""
     scheme, _, rest = url.partition("://")
     place = rest.partition("?")[0].rpartition("@")[2]
     return f"{scheme}://{place}"
 
 
 def proxy_url() -> SettingKind[str]:
-    """Allow an empty text, or the URL of an HTTP proxy with or without a user."""
+    """Allow an empty string, or the URL of an HTTP proxy with or without a user."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -434,7 +434,7 @@ def proxy_url() -> SettingKind[str]:
 
 
 def mail_url() -> SettingKind[str]:
-    """Allow an empty text, or the URL of a mail server with or without a user."""
+    """Allow an empty string, or the URL of a mail server with or without a user."""
 
     def read(text: str) -> str:
         parts = urlsplit(text)
@@ -480,7 +480,7 @@ def email_domains() -> SettingKind[str]:
 
 
 def day() -> SettingKind[str]:
-    """Allow a date, or an empty text."""
+    """Allow a date, or an empty string."""
 
     def read(text: str) -> str:
         return date.fromisoformat(text).isoformat() if text else ""
@@ -512,13 +512,13 @@ def release() -> SettingKind[str]:
 
 
 def line_of_text_or_nothing(most: int) -> SettingKind[str]:
-    """Allow any printable text on one line, or an empty text."""
+    """Allow any printable text on one line, or an empty string."""
     known = line_of_text(most)
     return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
 
 
 def outgoing_url() -> SettingKind[str]:
-    """Allow an empty text, or a URL that requests can be sent to."""
+    """Allow an empty string, or a URL to which requests can be sent."""
 
     def read(text: str) -> str:
         try:

@@ -22,7 +22,7 @@ from web.settings.table import Settings
 _PREFIX = "GATEBELL_"
 #: Variables of OpenSSL that resemble settings.
 _LIBRARY_VARIABLES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR"})
-#: Defaults by PROFILE, which settings.md lists in the description of that setting.
+#: Defaults by PROFILE. The description of PROFILE in settings.md lists them.
 _PROFILE_DEFAULTS: Mapping[str, Mapping[str, int]] = {
     "standard": {},
     "small": {
@@ -49,14 +49,14 @@ __all__ = [
     "pop_environment_variable",
 ]
 
-#: Exit status of a program that has reported a wrong setting or another reason not to start.
+#: Exit status of a program that cannot start because of a wrong setting or another problem.
 WRONG_SETTING_STATUS = 2
 
 
 class SettingsError(Exception):
-    """Error for an invalid setting, with a sentence that names it."""
+    """Error for an invalid setting, with a sentence that names the setting."""
 
-    #: Further sentence about a part of the value, or an empty text.
+    #: Additional sentence about a part of the value, or an empty string.
     detail: str = ""
 
 
@@ -145,7 +145,7 @@ def get_changeable_setting(name: str) -> Field[Any]:
 
 
 def list_ignored_variables() -> tuple[str, ...]:
-    """Return a text for each environment variable that looks like a setting but is ignored."""
+    """Return a sentence for each environment variable that looks like a setting but is ignored."""
     return (
         *(
             f"{name} is not a setting. Did you mean {meant}?"
@@ -195,7 +195,7 @@ def _find_similar_name(name: str, known: Mapping[str, object]) -> str | None:
 
 
 def build_child_environment(**variables: str) -> Mapping[str, str]:
-    """Return the environment of this process with further variables, for a child program.
+    """Return the environment of this process with additional variables, for a child process.
 
     Omit an empty WEB_CONCURRENCY, which gunicorn would parse as a number.
     """
@@ -204,7 +204,7 @@ def build_child_environment(**variables: str) -> Mapping[str, str]:
 
 
 def pop_environment_variable(name: str) -> str | None:
-    """Remove and return a variable that child programs must not inherit, or None without it."""
+    """Remove and return a variable that child processes must not inherit; None if it is not set."""
     return os.environ.pop(name, None)
 
 
@@ -221,7 +221,7 @@ def list_names_in_environment() -> frozenset[str]:
 
 
 def _is_switched_off(each: Field[Any], environ: Mapping[str, str]) -> bool:
-    """Return whether a variable is empty to turn off a rate limit."""
+    """Return whether a rate limit is turned off by an empty variable."""
     return get_setting_metadata(each).kind.empty_turns_off and environ.get(each.name.upper()) == ""
 
 

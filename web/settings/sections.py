@@ -28,7 +28,7 @@ _SECTION_TITLES = {
     "form_body_limit_bytes": "Interfaces and records",
     "appearance_title": "Appearance",
 }
-_SOURCE_SYMBOLS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
+_SOURCE_SYMBOLS = {Source.ENVIRONMENT: "", Source.SECRET: " (secret)", Source.LIVE: " ↻"}
 _INTRODUCTION = """\
 # Settings
 
@@ -40,7 +40,7 @@ variable.
 
 - ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value
   is stored in the database, applies to all processes, and takes precedence over the environment.
-- ⚿ is a secret, which is never shown.
+- (secret) is a secret, which is never shown.
 
 `NAME_FILE` can name a file that contains the value of `NAME`, unless `NAME` is a path itself. Only
 one of the two can be set, and the file must not be empty.

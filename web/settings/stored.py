@@ -10,7 +10,7 @@ STORED_SETTINGS_QUERY = select(InstanceSetting.name, InstanceSetting.value)
 
 
 def read_stored_settings(*, session: Session) -> dict[str, str]:
-    """Return the settings stored in the database as texts, by name."""
+    """Return the settings stored in the database as strings, by name."""
     return {row.name: row.value for row in session.execute(STORED_SETTINGS_QUERY)}
 
 

@@ -197,8 +197,8 @@ class Settings(HostSettings):
     expiring_token_notice_days: int = live(
         7,
         kinds.whole_number(0, 60, "days"),
-        "Number of days before the expiry of an access token at which its owner gets an email; 0 "
-        "turns this off.",
+        "Number of days before the expiry of an access token on which its owner is notified by "
+        "email. 0 turns the notices off.",
     )
     require_https_redirect_uris: bool = switch(
         "Reject new redirect URIs with http, except for loopback addresses.", on=False
@@ -344,7 +344,7 @@ class Settings(HostSettings):
     registry_api_url: str = fixed(
         "",
         kinds.origin(),
-        "URL at which this service reaches the registry. The default is REGISTRY_URL.",
+        "URL at which this service reaches the registry. If empty, it is REGISTRY_URL.",
     )
     registry_notification_secrets: tuple[str, ...] = secret(
         (),
@@ -390,8 +390,8 @@ class Settings(HostSettings):
     removal_notice_days: int = live(
         30,
         kinds.whole_number(0, 60, "days"),
-        "Number of days before a release at which the owners of tokens and applications get an "
-        "email about API calls that it breaks; 0 turns this off.",
+        "Number of days before a release on which owners of tokens and applications are notified "
+        "by email of API calls that the release breaks. 0 turns the notices off.",
     )
     mail_url: str = secret(
         "",
@@ -401,7 +401,7 @@ class Settings(HostSettings):
     mail_from: str = fixed(
         "",
         kinds.mail_address(),
-        "Sender address of emails. The default is gatebell@ with the host of BASE_URL.",
+        "Sender address of emails. If empty, it is gatebell@ with the host of BASE_URL.",
     )
 
     form_body_limit_bytes: int = fixed(

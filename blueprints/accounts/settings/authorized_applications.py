@@ -22,7 +22,7 @@ authorized_applications = PageBlueprint(
 @authorized_applications.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """List the applications, and password grants without an application, with active tokens."""
+    """List applications with active tokens, and password grants without an application."""
     found = list_authorized_applications(get_current_user().id, session=db.session(), now=now())
     return render_template("authorized_applications/index.html", applications=found)
 
@@ -30,7 +30,7 @@ def index() -> ResponseReturnValue:
 @authorized_applications.post("/<int:application_id>/revoke")
 @sign_in_required
 def revoke(application_id: int) -> ResponseReturnValue:
-    """Revoke all access of an application to the user's account."""
+    """Revoke an application's access to the user's account."""
     name = revoke_own_application(unit_of_work(), application_id)
     flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
@@ -39,7 +39,7 @@ def revoke(application_id: int) -> ResponseReturnValue:
 @authorized_applications.post("/without_application/revoke")
 @sign_in_required
 def revoke_passwords() -> ResponseReturnValue:
-    """Revoke all tokens from password grants without an application."""
+    """Revoke all tokens that password grants issued without an application."""
     revoke_own_password_tokens(unit_of_work())
     flash("Tokens from password sign-ins revoked.")
     return redirect(url_for("authorized_applications.index"))

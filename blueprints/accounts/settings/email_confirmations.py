@@ -1,8 +1,8 @@
 """Pages that confirm email addresses and manage unconfirmed addresses.
 
-Mail scanners follow links, so only the form's POST confirms an address. The user must be signed in
-to the account of the link. Otherwise, a person who receives another user's link could confirm an
-address for that user.
+Mail scanners follow links, so an address is confirmed only when the form is submitted. The user
+must be signed in to the account for which the link was created. Otherwise, a person who receives
+another user's link could confirm an address for that user.
 """
 
 from flask import flash, redirect, render_template, url_for
@@ -25,7 +25,7 @@ _UNCONFIRMED_ADDRESS_URL = "/-/user_settings/profile/email"
 @email_confirmations.get("/-/email_confirmations/<token>")
 @sign_in_required
 def show(token: str) -> ResponseReturnValue:
-    """Show the address of a link, with a button to confirm it."""
+    """Show the email address in a link, with a button that confirms the address."""
     waiting = domain.get_unconfirmed_address(
         token,
         get_current_user().id,
@@ -40,7 +40,7 @@ def show(token: str) -> ResponseReturnValue:
 @email_confirmations.post("/-/email_confirmations/<token>")
 @sign_in_required
 def confirm(token: str) -> ResponseReturnValue:
-    """Confirm the address of a link."""
+    """Confirm the email address in a link."""
     flash(f"Email address {domain.confirm_address_by_link(unit_of_work(), token).email} confirmed.")
     return redirect(url_for("account.profile"))
 
@@ -48,7 +48,7 @@ def confirm(token: str) -> ResponseReturnValue:
 @email_confirmations.post(f"{_UNCONFIRMED_ADDRESS_URL}/send_link")
 @sign_in_required
 def send_link() -> ResponseReturnValue:
-    """Send a new link to the unconfirmed address, or to the account's own address."""
+    """Send a new confirmation link to the unconfirmed address, or to the current address."""
     with show_errors_on_next_page(TooManyAttemptsError):
         domain.send_address_link(unit_of_work())
         flash("A new link was sent. Earlier links no longer work.")
@@ -58,7 +58,7 @@ def send_link() -> ResponseReturnValue:
 @email_confirmations.post(f"{_UNCONFIRMED_ADDRESS_URL}/cancel")
 @sign_in_required
 def cancel() -> ResponseReturnValue:
-    """Keep the current address and discard the unconfirmed one."""
+    """Discard the unconfirmed address and keep the current address."""
     if domain.discard_unconfirmed_address(unit_of_work()):
         flash("Your email address was not changed.")
     return redirect(url_for("account.profile"))

@@ -26,7 +26,7 @@ identities = PageBlueprint(
 @identities.get("/<slug>")
 @recent_sign_in_required
 def show(slug: str) -> ResponseReturnValue:
-    """Show what connecting the account does."""
+    """Show the effects of connecting the account to an identity provider."""
     known = list_provider_connections(get_current_user().id, db.session())
     provider = next((each for each in known if each.slug == slug), None)
     if provider is None or provider.identity_id is not None:

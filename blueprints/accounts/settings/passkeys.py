@@ -117,7 +117,7 @@ def _format_challenge_purpose() -> str:
 
 
 def _join_errors(form: NewPasskeyForm) -> dict[str, str]:
-    """Return all errors of a form as one message, which the script shows."""
+    """Join all errors of a form into one message for the page's script."""
     return {
         "message": " ".join(str(each) for messages in form.errors.values() for each in messages)
     }

@@ -1,6 +1,7 @@
 """Password checks before sensitive changes.
 
-Users without a password confirm a change with a recent sign-in, by passkey or through a provider.
+Users without a password confirm a change by signing in again, with a passkey or through an identity
+provider.
 """
 
 from typing import TypeVar
@@ -31,7 +32,7 @@ def get_confirmation_error() -> str:
 
 
 def is_current_password(password: str) -> bool:
-    """Return whether the password is the user's, or if they have none, the sign-in is recent.
+    """Return whether the password is correct, or the sign-in is recent if the user has no password.
 
     Attempts count toward the sign-in limits. Raise TooManyAttemptsError if a limit is reached.
     """
@@ -39,7 +40,7 @@ def is_current_password(password: str) -> bool:
         return has_recent_sign_in()
     session, attempt = db.session(), build_sign_in_attempt(get_current_user().username, password)
     user = authenticate(attempt, session=session, keyring=services().keyring, now=now())
-    # A correct password resets the count, even if the change itself fails later.
+    # A correct password resets the attempt count, even if the change fails later.
     release_locks(session)
     return user is not None and is_password_unchanged(
         user.id, user.password_changed_at, session=session
@@ -47,9 +48,9 @@ def is_current_password(password: str) -> bool:
 
 
 def validate_with_password(form: PasswordConfirmationForm) -> bool:
-    """Return whether the form is valid and has the current password; set its errors if not.
+    """Return whether the form is valid and contains the current password; if not, set its errors.
 
-    Raise TooManyAttemptsError if there were too many attempts.
+    Raise TooManyAttemptsError after too many attempts.
     """
     if not remove_unused_password_field(form).validate_on_submit():
         return False

@@ -28,14 +28,14 @@ from web.services import settings
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
-#: Session key of a new app's secret, which is kept until a code proves that the app has it.
+#: Session key for the secret of a new app. It is stored until the user enters a code from the app.
 _SEED_SESSION_KEY = "authenticator_seed"
 
 
 @second_factors.route("/authenticator", methods=["GET", "POST"])
 @sign_in_required.but(open_before_second_factor=True)
 def authenticator() -> ResponseReturnValue:
-    """Show a new secret, and store it after the user enters a valid code."""
+    """Show a new secret, and store the secret after the user enters a valid code."""
     if get_second_factors(get_current_user().id, session=db.session()).has_app:
         return redirect(url_for("account.security"))
     form, seed = AuthenticatorForm(), _get_or_create_seed()
@@ -117,7 +117,7 @@ def download_recovery_codes() -> ResponseReturnValue:
 
 
 def _get_or_create_seed() -> str:
-    """Return the secret that this browser was shown before, or a new one."""
+    """Return the secret that was already shown in this browser, or a new secret."""
     seed = find_secret(_SEED_SESSION_KEY)
     if seed is None:
         seed = totp.generate_seed()
@@ -129,7 +129,7 @@ def _render_authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseRe
     uri = totp.build_provisioning_uri(
         seed, username=get_current_user().username, instance=settings().instance_name
     )
-    release_locks(db.session())  # drawing the QR code takes a while
+    release_locks(db.session())  # rendering the QR code is slow
     picture = build_qr_code(uri)
     page = render_template(
         "second_factors/authenticator.html",

@@ -1,12 +1,12 @@
 """Sign-in attempts, their completion, and redirects to and from identity providers.
 
-Attempts are limited by account and by address, or by a device cookie. Because of the cookie,
+Attempts are limited by account and by IP address, or by a device cookie. Because of the cookie,
 guesses from elsewhere do not lock out browsers that have signed in before. The scheme is OWASP's
-"Slow Down Online Guessing Attacks with Device Cookies". The signed cookie holds a random id for
-each account that has signed in. It grants no access and outlives the sign-in. Attempts from such a
-browser are counted by that id. All other attempts are counted together.
+"Slow Down Online Guessing Attacks with Device Cookies". The signed cookie contains a random ID for
+each account that has signed in. The cookie grants no access and outlives the sign-in. Attempts from
+a browser with a cookie are counted by that ID. All other attempts are counted together.
 
-The session stores a request to an identity provider for ten minutes and for one response.
+The session stores a request to an identity provider for ten minutes, for a single response.
 """
 
 from collections.abc import Sequence
@@ -48,12 +48,12 @@ from web.services import now, services, settings, sign_in_limits
 _COOKIE_NAME = "gatebell_browser"
 _COOKIE_PURPOSE = "known browser"
 _COOKIE_LIFETIME = timedelta(days=366)
-#: Maximum number of accounts in a cookie. The accounts with the latest sign-ins are kept.
+#: Maximum number of accounts in a cookie. It contains the accounts with the latest sign-ins.
 _MAX_ACCOUNTS = 8
 
 
 def get_device_ids() -> dict[int, str]:
-    """Return the device ids of this browser by account id."""
+    """Return the device IDs of this browser by account ID."""
     if "known_accounts" not in g:
         g.known_accounts = _read_cookie(request.cookies.get(_build_cookie_name(), ""))
     found: dict[int, str] = g.known_accounts
@@ -61,9 +61,9 @@ def get_device_ids() -> dict[int, str]:
 
 
 def store_browser_cookie(user_id: int) -> None:
-    """Set the cookie with a device id for an account that has just signed in."""
+    """Set the cookie with a device ID for an account that has just signed in."""
     device_ids = get_device_ids()
-    # The order is by latest sign-in; the oldest entry is dropped.
+    # Entries are in the order of their latest sign-in. The oldest entry is dropped.
     device_ids[user_id] = device_ids.pop(user_id, "") or random_hex(16)
     latest = dict(list(device_ids.items())[-_MAX_ACCOUNTS:])
     sealed = seal(list(latest.items()), purpose=_COOKIE_PURPOSE)
@@ -107,7 +107,7 @@ _RETURN_URL_KEY = "kept_page"
 
 
 def complete_sign_in(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
-    """Complete a sign-in, or redirect to the second factor if one still has to be checked."""
+    """Complete a sign-in, or redirect to the second-factor check if it is still required."""
     user_id = authentication.user_id
     is_enough = "mfa" in authentication.methods
     user = None if is_enough else find_sign_in_user(user_id, session=db.session())
@@ -147,17 +147,17 @@ def renew_current_sign_in() -> None:
 
 
 def get_next_url() -> str:
-    """Return the requested page of this service, or the home page."""
+    """Return the URL of the requested page, or of the home page."""
     return get_requested_page() or url_for("home.index")
 
 
 def get_requested_page() -> str:
-    """Return the page of this service in the parameter `next`, or an empty string."""
+    """Return the URL in the `next` parameter if it belongs to this service, or an empty string."""
     return filter_local_url(request.values.get("next", ""))
 
 
 def filter_local_url(target: str) -> str:
-    """Return the address if it belongs to this service, or an empty string."""
+    """Return the URL if it belongs to this service, or an empty string."""
     # Browsers drop tabs and newlines, treat a backslash as a slash, and resolve "..".
     path = unquote(target.partition("?")[0]).replace("\\", "/")
     is_ours = target.startswith(url_for("home.index")) and not path.startswith("//")
@@ -177,7 +177,7 @@ def get_return_url() -> str:
 
 
 def pop_return_url() -> str:
-    """Return and forget the stored page, or return the security settings if there is none."""
+    """Remove and return the stored page, or return the security settings if no page is stored."""
     kept = get_return_url()
     session.pop(_RETURN_URL_KEY, None)
     return kept or url_for("account.security")
@@ -206,7 +206,7 @@ def pop_recovery_codes() -> list[str]:
 def redirect_to_required_setup() -> ResponseReturnValue | None:
     """Redirect users who must change their password or set up a second factor.
 
-    The pages for these steps and for signing out stay open.
+    The pages for both steps and for signing out remain accessible.
     """
     endpoint = find_endpoint()
     is_open = endpoint is not None and endpoint.open_before_password_change
@@ -221,7 +221,7 @@ def redirect_to_required_setup() -> ResponseReturnValue | None:
 
 
 def redirect_to_security_settings() -> ResponseReturnValue:
-    """Redirect to the page where the user sets up what is missing, and store the requested page."""
+    """Redirect to the security settings, and store the requested page."""
     if request.method == "GET":
         remember_return_url(current_path())
     return redirect(url_for("account.security"))
@@ -231,9 +231,9 @@ _PROVIDER_REQUEST_KEY = "asked_provider"
 
 
 def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
-    """Redirect to an identity provider; after sign-in, the user returns to the given page.
+    """Redirect to an identity provider, and store the page to show after the sign-in.
 
-    Signed-in users have to sign in again there. Raise ProviderError if the request cannot start.
+    Signed-in users must sign in again there. Raise ProviderError if the request cannot start.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(
@@ -260,7 +260,8 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
 def pop_provider_request(slug: str) -> tuple[ProviderRequest, str]:
     """Return this browser's pending provider request and the page to show afterwards.
 
-    The request can be taken once. If there is none, the returned request matches no response.
+    A request can be retrieved only once. If no request is pending, the returned request matches no
+    response.
     """
     kept = session.pop(_PROVIDER_REQUEST_KEY, {})
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None

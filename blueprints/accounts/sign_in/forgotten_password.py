@@ -1,6 +1,6 @@
 """Password reset: the request for a link, and the page that the link opens.
 
-Mail scanners follow links, so only the form's POST changes anything.
+Mail scanners follow links, so the password is changed only when the form is submitted.
 """
 
 from flask import flash, redirect, render_template, url_for
@@ -88,7 +88,7 @@ def _set_password(sealed: str, form: NewPasswordForm) -> bool:
 
 
 def _unseal_link(sealed: str) -> tuple[int, str]:
-    """Return the user id and the stamp from a link.
+    """Return the user ID and the stamp from a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """

@@ -44,7 +44,7 @@ from web.services import settings, sign_up_policy
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
 WRONG_CREDENTIALS_MESSAGE = "Incorrect user name or password."
-#: Purpose of the passkey challenges of this page.
+#: Purpose of passkey challenges on the sign-in page.
 _CHALLENGE_PURPOSE = "sign in"
 
 
@@ -98,7 +98,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_form)
 def check_in_by_passkey() -> ResponseReturnValue:
-    """Sign in with a passkey and no password."""
+    """Sign in with a passkey instead of a password."""
     form = SignInForm(formdata=None)
     try:
         reply = take_passkey_response(
@@ -128,7 +128,7 @@ def sign_out() -> ResponseReturnValue:
 @sessions.get("/sign_in/next/<handle>")
 @open_to_anyone
 def go_on(handle: str) -> ResponseReturnValue:
-    """Redirect to the page stored under a handle because its URL is long."""
+    """Redirect to the page with the long URL that is stored under a handle."""
     address = filter_local_url(find_stored_address(handle) or "")
     if not address:
         flash("This link was valid for one hour and has expired. Open the page again.", "warning")
@@ -136,7 +136,7 @@ def go_on(handle: str) -> ResponseReturnValue:
 
 
 def _find_authorization_parameters() -> dict[str, list[str]]:
-    """Return the parameters of the authorization request that redirected here, if any."""
+    """Return the parameters of the authorization request that led to the sign-in, if any."""
     asked = parse_authorization_url(get_requested_page())
     handle = asked.get(STORED_REQUEST_PARAMETER, [""])[0]
     return parse_authorization_url(find_stored_address(handle) or "") if handle else asked

@@ -1,6 +1,6 @@
 """Sign-up: the request for a link, and the page where the link creates an account.
 
-Mail scanners follow links, so only the form's POST changes anything.
+Mail scanners follow links, so an account is created only when the form is submitted.
 """
 
 from flask import flash, redirect, render_template, url_for

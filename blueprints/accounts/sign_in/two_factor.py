@@ -48,7 +48,7 @@ def enter() -> ResponseReturnValue:
 
 
 def _redirect_to_second_factor_step() -> ResponseReturnValue:
-    """Redirect to this step, which redirects again if there is nothing left to check."""
+    """Redirect to the second-factor page, which redirects again if no check is pending."""
     flash(OUTDATED_FORM_MESSAGE, "warning")
     next_page = shorten_address(get_requested_page())
     return redirect(url_for("two_factor.enter", next=next_page or None), code=303)
@@ -116,7 +116,7 @@ def _find_device_id(pending: PendingSignIn) -> str | None:
 
 
 def _complete_pending_sign_in(pending: PendingSignIn, method: str) -> ResponseReturnValue:
-    """Sign in, unless the pending sign-in was already used or has ended in the meantime."""
+    """Sign in, unless the pending sign-in was already used or has expired in the meantime."""
     lock_account_row(pending.user.id, session=db.session())
     if find_pending_sign_in() is None or not consume_pending_sign_in(pending):
         return _restart_sign_in()

@@ -1,7 +1,7 @@
-"""The page /-/acknowledge/…: the link in a message that acknowledges without signing in.
+"""The page /-/acknowledge/…, where links in messages acknowledge alerts without a sign-in.
 
-Mail scanners follow links, so only the form's POST changes anything. The page reads and writes no
-cookie: anyone with the link counts as the recipient of the message.
+Mail scanners follow links, so alerts are acknowledged only when the form is submitted. The page
+reads and writes no cookies. Anyone with the link is treated as the recipient of the message.
 """
 
 import re
@@ -37,14 +37,14 @@ _SNOOZE_LENGTHS = {"1h": timedelta(hours=1), "4h": timedelta(hours=4)}
 @acknowledgement.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
-    """Show the alerts and incidents of a message, with a button to acknowledge them."""
+    """Show the alerts and incidents in a message, with a button that acknowledges them."""
     return _render_page(_parse_link(sealed)), 200, SECRET_URL_HEADERS
 
 
 @acknowledgement.post("/<sealed>")
 @open_to_anyone
 def confirm(sealed: str) -> ResponseReturnValue:
-    """Acknowledge or snooze the selected alerts and incidents of a message that are still open."""
+    """Acknowledge or snooze the selected alerts and incidents in a message if they are open."""
     link, length = _parse_link(sealed), request.form.get("snooze", "")
     try:
         if length in _SNOOZE_LENGTHS:
@@ -78,7 +78,7 @@ def _read_link_selection() -> LinkSelection:
 
 
 def _parse_subjects(name: str) -> frozenset[PageSubject]:
-    """Return the alerts and incidents that a form field names; malformed values are ignored."""
+    """Parse the alerts and incidents in a form field; malformed values are ignored."""
     found = filter(None, map(_SUBJECT_PATTERN.fullmatch, request.form.getlist(name)))
     return frozenset(
         PageSubject(SubjectKind.INCIDENT if each[1] else SubjectKind.ALERT, int(each[2]))

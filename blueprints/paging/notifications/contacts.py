@@ -1,6 +1,7 @@
 """The user settings page for contacts and notification rules."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -8,13 +9,13 @@ from flask.typing import ResponseReturnValue
 from blueprints.paging.notifications.shared import (
     build_empty_form,
     flash_test_result,
-    is_waiting_for_mail,
 )
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import InvalidError
 from domain.paging.contacts import actions, rule_actions
 from domain.paging.contacts.rule_types import ContactRuleChange, ContactRuleQuery, NewContactRule
 from domain.paging.contacts.types import ContactCodeBody, ContactQuery
+from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
 from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import get_preferences, get_time_zone
 from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm, RuleForm
@@ -27,7 +28,6 @@ from web.pages.list_query import get_list_query
 from web.services import settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
-_NO_MAIL_REASON = "this service cannot send email until an administrator sets MAIL_URL."
 _CONTACT_PATH = f"/<int(max={MAX_ID}):contact_id>"
 _RULE_PATH = f"/rules/<int(max={MAX_ID}):rule_id>"
 
@@ -48,11 +48,21 @@ def create() -> ResponseReturnValue:
     made = form.run_if_valid(lambda: actions.create_contact(unit_of_work(), form.contact))
     if made is None:
         return _render_page(form=form)
-    if is_waiting_for_mail(form):
-        flash(f"Contact added. No code was sent, because {_NO_MAIL_REASON}", "warning")
-    else:
-        flash("Contact added. A code is on its way. Enter it below.")
+    flash("Contact added.")
     return _redirect_to_list()
+
+
+@contacts.get(f"{_CONTACT_PATH}/code")
+@sign_in_required
+def code(contact_id: int) -> ResponseReturnValue:
+    """Show only whether the code was sent, for a page that polls it."""
+    get_list_query()
+    page = render_template(
+        "notifications/_code.html",
+        contact=actions.show_contact(unit_of_work(), contact_id),
+        **_find_code_context(),
+    )
+    return page, 200, {"Cache-Control": "no-store"}
 
 
 @contacts.post(f"{_CONTACT_PATH}/confirm")
@@ -65,7 +75,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
         return _redirect_to_list()
     with show_errors_on_next_page(InvalidError):
         actions.confirm_contact(unit_of_work(), contact_id, form.read(ContactCodeBody))
-        flash("Contact confirmed. Your pages are now sent to it.")
+        flash("Contact confirmed. Your pages are now sent to this contact.")
     return _redirect_to_list()
 
 
@@ -74,7 +84,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
 def send_code(contact_id: int) -> ResponseReturnValue:
     """Send a new code to a contact."""
     actions.send_code(unit_of_work(), contact_id)
-    flash("A new code is on its way.")
+    flash("A new code was requested.")
     return _redirect_to_list()
 
 
@@ -114,7 +124,7 @@ def create_rule() -> ResponseReturnValue:
 @contacts.get(_RULE_PATH)
 @sign_in_required
 def edit_rule(rule_id: int) -> ResponseReturnValue:
-    """Show the form of a notification rule."""
+    """Show the form to change a notification rule."""
     get_list_query()
     rule = rule_actions.show_rule(unit_of_work(), rule_id)
     return _render_rule_page(rule_id, RuleForm.of(rule, _list_own_contacts()))
@@ -146,7 +156,7 @@ def delete_rule(rule_id: int) -> ResponseReturnValue:
 @contacts.post("/preferences")
 @sign_in_required
 def change_preferences() -> ResponseReturnValue:
-    """Change quiet hours and follow-ups."""
+    """Change the user's quiet hours and follow-up messages."""
     form = PagingPreferencesForm()
     changed = form.run_if_valid(
         lambda: actions.change_preferences(unit_of_work(), form.preferences)
@@ -184,9 +194,17 @@ def _render_page(
         preferences=shown,
         time_zone=user.user.time_zone,
         code_form=CodeForm(formdata=None),
-        sends_mail=bool(settings().mail_url),
+        **_find_code_context(),
     )
     return page, 422 if form.errors or shown.errors or rule.errors else 200
+
+
+def _find_code_context() -> dict[str, Any]:
+    """Return whether this service sends email, and the types of contacts that need it."""
+    return {
+        "sends_mail": bool(settings().mail_url),
+        "mail_types": {each.name for each in CONTACT_TYPES if each.uses_mail_server},
+    }
 
 
 def _render_rule_page(rule_id: int, form: RuleForm) -> str:

@@ -1,4 +1,4 @@
-"""Helpers for the pages of contacts and channels."""
+"""Helpers for the contact and channel pages."""
 
 from flask import flash
 
@@ -13,11 +13,6 @@ def build_empty_form() -> ContactForm:
     return ContactForm(
         formdata=None, data={"type": get_default_contact_type(settings().mail_url).name}
     )
-
-
-def is_waiting_for_mail(form: ContactForm) -> bool:
-    """Return whether messages to a posted contact wait until the service can send email."""
-    return form.chosen_type.uses_mail_server and not settings().mail_url
 
 
 def flash_test_result(result: ContactTest) -> None:

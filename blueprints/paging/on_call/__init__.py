@@ -1,1 +1,1 @@
-"""Pages of on-call schedules."""
+"""Pages for on-call schedules."""

@@ -1,6 +1,6 @@
 """Calendar feeds of on-call schedules at secret URLs (RFC 5545, RFC 7986).
 
-icalendar is imported with the first calendar because it takes 5 MiB of each process.
+icalendar is imported for the first calendar because it uses 5 MiB of memory in each process.
 """
 
 from datetime import timedelta
@@ -28,7 +28,7 @@ from web.services import now, settings
 
 _CALENDAR_FUTURE_PERIOD = timedelta(days=120)
 _REFRESH_INTERVAL = timedelta(hours=1)
-#: Headers of pages that show a secret address.
+#: Headers for pages that show a secret URL.
 NO_STORE_HEADERS = {"Cache-Control": "no-store"}
 
 
@@ -59,7 +59,7 @@ def build_calendar(opened: CalendarFeed, *, only_own: bool) -> bytes:
 
 
 def _build_title(opened: CalendarFeed) -> tuple[str, str, str]:
-    """Return the name of a calendar, its id, and the URL of its page."""
+    """Return the name and the ID of a calendar, and the URL of its page."""
     if opened.is_own:
         url = build_public_url(url_for("own_on_call.index"))
         return "My on-call", f"on-call-of-{opened.user_id}@{_get_host()}", url
@@ -71,7 +71,7 @@ def _build_title(opened: CalendarFeed) -> tuple[str, str, str]:
 def _build_event(
     holder: ProjectOrGroup, schedule: OnCallSchedule, shift: OnCallShift, *, is_named: bool
 ) -> Any:
-    """Return a shift as an event, titled with the users on call or, for its owner, the schedule."""
+    """Return a calendar event for a shift. The title contains the users, or only the schedule."""
     from icalendar import Event  # noqa: PLC0415 - see above
     from icalendar.enums import TRANSP  # noqa: PLC0415 - see above
 
@@ -85,7 +85,7 @@ def _build_event(
         end=shift.ends_at,
         stamp=schedule.created_at,
         url=schedule.web_url,
-        # Being on call does not mark anyone as busy.
+        # On-call shifts do not mark users as busy.
         transparency=TRANSP.TRANSPARENT,
     )
     return event
@@ -105,7 +105,7 @@ _ETAG_BYTES = 16
 @on_call_calendars.post("")
 @permission_required("on_call_calendars.renew")
 def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    """Show a new secret address of the calendar once; the previous address stops working."""
+    """Create a secret URL for the calendar and show it once; the previous URL stops working."""
     schedule = show_schedule(unit_of_work(), holder, schedule_id)
     token = feeds.renew_feed(unit_of_work(), holder, schedule_id)
     url = build_public_url(url_for("on_call_feeds.show", token=token))
@@ -118,9 +118,9 @@ def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @on_call_calendars.post("/end")
 @permission_required("on_call_calendars.end")
 def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    """Revoke the secret address of the user's calendar."""
+    """Revoke the secret URL of the user's calendar."""
     feeds.end_feed(unit_of_work(), holder, schedule_id)
-    flash("The calendar address was revoked.")
+    flash("The calendar URL was revoked.")
     return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
 
@@ -135,7 +135,7 @@ def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 )
 @open_to_anyone.but(writes=True)
 def show(token: str) -> Response:
-    """Return the calendar of a secret URL with all shifts, or with your own shifts.
+    """Return the calendar at a secret URL, with all shifts or only your own shifts.
 
     `?shifts=mine` selects your own shifts.
     """

@@ -1,4 +1,6 @@
-"""The page /-/on_call: the user's shifts in all projects, and cover for them."""
+"""The page /-/on_call: the user's shifts in all projects, and cover for the shifts."""
+
+from datetime import timedelta
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -9,7 +11,12 @@ from domain.core.errors import NotFoundError
 from domain.paging.contacts import actions as contact_actions
 from domain.paging.contacts.types import ContactQuery
 from domain.paging.on_call import feeds
-from domain.paging.on_call.my_on_call import cover_shifts, preview_cover, show_own_on_call
+from domain.paging.on_call.my_on_call import (
+    MAX_TURN_LOOKBACK,
+    cover_shifts,
+    preview_cover,
+    show_own_on_call,
+)
 from domain.paging.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
 from forms.on_call import CoverForm
 from web.access.decorators import get_current_user, sign_in_required
@@ -28,13 +35,17 @@ _SHOWN_WEEKS = 6
 @own_on_call.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """Show the user's schedules, next turns, recent pages and contacts."""
+    """Show the user's schedules, next shifts, recent notifications and contacts."""
     get_list_query()
-    found = show_own_on_call(unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS))
+    work = unit_of_work()
+    found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
+    searched = timedelta(weeks=_SHOWN_WEEKS) + MAX_TURN_LOOKBACK
     return render_template(
         "on_call/own.html",
         found=found,
         weeks=_SHOWN_WEEKS,
+        searched_until=work.now + searched,
+        searched_weeks=searched // timedelta(weeks=1),
         turns=sorted(
             ((turn, each) for each in found.schedules for turn in each.turns),
             key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
@@ -49,7 +60,7 @@ def index() -> ResponseReturnValue:
 @own_on_call.post("/calendar")
 @sign_in_required
 def renew_calendar() -> ResponseReturnValue:
-    """Show a new secret address of the user's calendar once; the previous address stops working."""
+    """Create a secret URL for the user's calendar and show it once; the previous URL is revoked."""
     made = feeds.renew_own_calendar(unit_of_work())
     page = render_template("on_call/own_calendar_address.html", url=made.url)
     return page, 200, NO_STORE_HEADERS
@@ -58,10 +69,10 @@ def renew_calendar() -> ResponseReturnValue:
 @own_on_call.post("/calendar/end")
 @sign_in_required
 def end_calendar() -> ResponseReturnValue:
-    """Revoke the secret address of the user's calendar."""
+    """Revoke the secret URL of the user's calendar."""
     with show_errors_on_next_page(NotFoundError):
         feeds.end_own_calendar(unit_of_work())
-        flash("The calendar address was revoked.")
+        flash("The calendar URL was revoked.")
     return redirect(url_for("own_on_call.index"))
 
 
@@ -87,7 +98,7 @@ def cover() -> ResponseReturnValue:
 
 
 def _preview_or_cover(form: CoverForm) -> OnCallCover | str:
-    """Return a preview of the cover, or carry it out if the page has shown the preview."""
+    """Return a preview of the cover, or create the cover if its preview was already shown."""
     wanted = form.cover
     preview = preview_cover(unit_of_work(), CoverQuery(**dict(wanted)))
     if not form.was_cover_shown(wanted):

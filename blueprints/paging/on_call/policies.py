@@ -31,7 +31,7 @@ from web.services import now, settings
 escalation_policies = NamespaceBlueprint("escalation_policies", __name__, below="on_call/policies")
 _SAVE_ACTION = "save"
 _DEFAULT_NAME = "On call"
-#: Maximum number of users in a choice list.
+#: Maximum number of users in a selection list.
 _MAX_USER_CHOICES = 200
 
 
@@ -48,7 +48,7 @@ class _PolicyEditor:
 @escalation_policies.get("")
 @permission_required("escalation_policies.index")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """List escalation policies, each described in words."""
+    """List escalation policies, with a description of each policy in words."""
     get_list_query()
     found = list_applicable_policies(
         [find_group_chain(holder, session=db.session())], session=db.session()
@@ -94,7 +94,7 @@ _CREATED_MESSAGES = {
 
 
 def _build_first_form(holder: ProjectOrGroup) -> EscalationPolicyForm | None:
-    """Return a form with a working first step if the project or group has no policy yet."""
+    """Return a form with a prefilled first step if the project or group has no policy yet."""
     if request.method == "POST" or list_own_policies(holder, session=db.session()):
         return None
     offered, me = _find_choices(holder), get_current_user().id

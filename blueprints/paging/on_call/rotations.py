@@ -63,13 +63,13 @@ def delete(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> Respon
 
 
 def _propose_first_user(holder: ProjectOrGroup, schedule: OnCallSchedule) -> list[str]:
-    """Return the user who adds the first rotation, as its most likely first user."""
+    """Return the current user for the first rotation, as the most likely first user."""
     me = get_current_user().username
     return [me] if not schedule.rotations and me in list_eligible_names(holder) else []
 
 
 def _add_requested_rows(form: RotationForm) -> RotationForm:
-    """Return the form with more rows if the user requested them without a script."""
+    """Return the form, with more rows if the user requested rows without JavaScript."""
     return form.with_more_rows() if _is_row_request() else form
 
 
@@ -98,7 +98,7 @@ def _save_rotation(
 def _get_rotation(schedule: OnCallSchedule, rotation_id: int) -> OnCallRotation:
     found = next((each for each in schedule.rotations if each.id == rotation_id), None)
     if found is None:
-        message = "This rotation was changed or removed in the meantime. Check its schedule."
+        message = "This rotation was changed or removed in the meantime. Check the schedule."
         raise NotFoundError(message)
     return found
 

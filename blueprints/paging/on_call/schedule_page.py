@@ -1,4 +1,4 @@
-"""The page of an on-call schedule, which several views render."""
+"""The page for an on-call schedule, which several views render."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ _DAYS_PER_WEEK = 7
 FIRST_CALENDAR_DAY, LAST_CALENDAR_DAY = date(2000, 2, 1), date(2099, 11, 1)
 #: Number of users with distinct colors.
 USER_COLORS = 6
-#: Period ahead in which turns can be chosen for a swap, and the maximum number of these turns.
+#: Length of the future period with turns that can be swapped, and the maximum number of turns.
 _SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
 _MAX_CANDIDATES = 500
 
@@ -63,7 +63,7 @@ class CalendarView(StrEnum):
 class CalendarEntry:
     """A part of a day in which the same users are on call."""
 
-    #: Start and end in local time. Empty at the edges of the day.
+    #: Start and end in local time. Empty at the start and end of the day.
     start: str
     end: str
     people: tuple[UserReference, ...]
@@ -89,7 +89,7 @@ class CalendarDay:
 
 @dataclass(frozen=True, kw_only=True)
 class CalendarGrid:
-    """The days of a calendar, in whole weeks that start on Monday."""
+    """The days that a calendar shows, in whole weeks that start on Monday."""
 
     view: CalendarView
     #: A day within the period that is shown.
@@ -101,7 +101,7 @@ class CalendarGrid:
 
     @classmethod
     def around(cls, day: date, view: CalendarView, time_zone: str) -> "CalendarGrid":
-        """Return the grid that contains a day."""
+        """Return the calendar grid that contains a day."""
         monday = day - timedelta(days=day.weekday())
         if view is CalendarView.WEEKS:
             first, last = monday, monday + 2 * _WEEK - _DAY
@@ -189,8 +189,8 @@ def list_eligible_names(holder: ProjectOrGroup) -> tuple[str, ...]:
 def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     """Return the current and upcoming turns that can be swapped."""
     moment = now()
-    # The period starts at midnight, so that a submitted form finds the same turns as the shown
-    # form.
+    # The period starts at midnight, so that a submitted form offers the same turns as the form
+    # that was shown.
     today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - MAX_TURN_LOOKBACK, today + _SWAP_PERIOD)
     shown = [
@@ -203,7 +203,7 @@ def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
 
 
 def list_cover_names(schedules: Sequence[OwnSchedule]) -> list[str]:
-    """Return the names of other users who can be on call in one of these schedules."""
+    """Return the names of other users who can be on call in one of the given schedules."""
     holders = {each.path: each for each in schedules}.values()
     found = {
         name
@@ -214,13 +214,13 @@ def list_cover_names(schedules: Sequence[OwnSchedule]) -> list[str]:
 
 
 def get_common_zone(schedules: Sequence[OwnSchedule]) -> str:
-    """Return the common time zone of schedules, or the user's time zone if they differ."""
+    """Return the time zone that all schedules share, or the user's time zone if they differ."""
     zones = {each.time_zone for each in schedules}
     return zones.pop() if len(zones) == 1 else get_current_user().time_zone
 
 
 def parse_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
-    """Return the requested part of the calendar, which is two weeks from now by default."""
+    """Return the requested part of the calendar. The default is the current and the next week."""
     view = get_choice(given, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
     text = given.get("day", "")
     try:
@@ -230,16 +230,16 @@ def parse_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGr
             else now().astimezone(get_zone(schedule.time_zone)).date()
         )
     except ValueError as error:
-        raise QueryError("day must be a date like 2027-05-31.", field="day") from error
+        raise QueryError("`day` must be a date such as 2027-05-31.", field="day") from error
     if not FIRST_CALENDAR_DAY <= day <= LAST_CALENDAR_DAY:
         raise QueryError(
-            f"day must be between {FIRST_CALENDAR_DAY} and {LAST_CALENDAR_DAY}.", field="day"
+            f"`day` must be between {FIRST_CALENDAR_DAY} and {LAST_CALENDAR_DAY}.", field="day"
         )
     return CalendarGrid.around(day, CalendarView(view), schedule.time_zone)
 
 
 def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence[OnCallShift]:
-    """Return the shifts to show.
+    """Return the shifts that the calendar shows.
 
     The time before the first rotation is not shown as a gap.
     """

@@ -48,7 +48,7 @@ on_call_changes = NamespaceBlueprint(
 @on_call_schedules.route("/new", methods=["GET", "POST"])
 @permission_required("on_call_schedules.create")
 def new(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Create a schedule; its rotations are added on its page."""
+    """Create a schedule. Rotations are added on the schedule's page."""
     is_first = not list_all_schedules(unit_of_work(), holder)
     form = ScheduleForm(
         name=_DEFAULT_NAME if is_first else None, time_zone=get_current_user().time_zone
@@ -117,7 +117,7 @@ def _render_form(
 @on_call.get("")
 @permission_required("on_call_schedules.current")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show who is on call now and next in every schedule."""
+    """Show the current and next users on call in every schedule."""
     return render_template(
         "on_call/index.html",
         holder=holder,
@@ -129,7 +129,7 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 @on_call_changes.route("/overrides/new", methods=["GET", "POST"])
 @permission_required("on_call_overrides.create")
 def new_override(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    """Put one user on call for a period, in place of the users of the rotations."""
+    """Put a user on call for a period, instead of the users in the rotations."""
     schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
     names = list_eligible_names(holder)
     form = OverrideForm(schedule=schedule, names=names, user=get_current_user().username, now=now())
@@ -187,9 +187,9 @@ def _end_shift_change(
 
 
 def _try_shift_change(form: Form, act: Callable[[], Any]) -> bool:
-    """Carry out the posted change, and return whether it succeeded.
+    """Apply the submitted change, and return whether it succeeded.
 
-    If the user may not change these shifts, the page shows the reason.
+    If the user may not change the shifts, the page shows the reason.
     """
     try:
         return form.is_submitted() and form.run_if_valid(act) is not None

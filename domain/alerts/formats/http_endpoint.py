@@ -317,7 +317,7 @@ class HttpEndpoint(AlertFormat):
         """Return an alert with all standard fields and one additional field."""
         return {
             "title": "Disk almost full on web-1",
-            "description": "/var has 2 % left; it fills in about 40 minutes.",
+            "description": "/var has 2% left and will be full in about 40 minutes.",
             "start_time": started,
             "service": "web",
             "monitoring_tool": "test",

@@ -80,7 +80,7 @@ def _build_apprise_snippet(url: str, key: str) -> Snippet:
     return Snippet(
         title="Apprise: URL for the configuration file or the command line",
         language="sh",
-        text=f"apprise --title 'Disk almost full' --body '2 % left' \\\n  '{target}?{options}'\n",
+        text=f"apprise --title 'Disk almost full' --body '2% left' \\\n  '{target}?{options}'\n",
     )
 
 

@@ -42,7 +42,9 @@ MAX_EXPLAINED_ALERTS = 50
 class DeliveryQuery(KeysetQuery):
     """Query for the deliveries of an integration, newest first."""
 
-    show: Literal["all", "accepted", "refused", "warnings", "tests"] = "all"
+    show: Literal["all", "accepted", "refused", "warnings", "tests"] = Field(
+        default="all", description="Selection of deliveries. `refused` means rejected deliveries."
+    )
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
         default=None, description="Status code of the response to the sender."
     )

@@ -145,7 +145,9 @@ class IntegrationSummary(Resource):
         "cannot change the integration."
     )
     last_delivery_at: Time | None
-    last_outcome: DeliveryOutcome | None = Field(description="Outcome of the last delivery.")
+    last_outcome: DeliveryOutcome | None = Field(
+        description="Outcome of the last delivery. `refused` means that it was rejected."
+    )
     rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
 
@@ -171,7 +173,9 @@ class Integration(Resource):
     )
     created_at: Time
     last_delivery_at: Time | None
-    last_outcome: DeliveryOutcome | None = Field(description="Outcome of the last delivery.")
+    last_outcome: DeliveryOutcome | None = Field(
+        description="Outcome of the last delivery. `refused` means that it was rejected."
+    )
     rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
 

@@ -66,8 +66,8 @@ _RECENT_DELIVERY_COUNT = 5
 MAX_WAITING_DELIVERIES, MAX_FINISHED_DELIVERIES = 10_000, 20_000
 _BATCH_SIZE = 500
 _EXPIRED_REASON = "The delivery waited for three days."
-_ARCHIVED_REASON = "Cancelled: the project is archived."
-_DELETED_REASON = "Cancelled: the project is being deleted."
+_ARCHIVED_REASON = "Canceled: the project is archived."
+_DELETED_REASON = "Canceled: the project is being deleted."
 _SURPLUS_REASON = f"More than {MAX_WAITING_DELIVERIES:,} deliveries were waiting."
 
 

@@ -42,7 +42,7 @@ def _format_rows(moves: Mapping[Any, Mapping[Any, _DescribedTransition]]) -> Ite
 
 
 def _format_state(state: str) -> str:
-    return str(state).replace("_", " ")
+    return str(state).replace("_", " ").replace("cancelled", "canceled")
 
 
 def replace_tables(text: str) -> str:

@@ -13,6 +13,7 @@ from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
 from domain.paging.escalations.early_escalations import choose_policies_of_alerts
+from domain.paging.escalations.escalation_history import describe_end, has_unreached_round
 from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.policies import build_plan, find_target_names
 from domain.paging.escalations.routes import PolicyChoice, load_routing
@@ -44,10 +45,10 @@ _STATE_SENTENCES = {
     EscalationState.RUNNING: (
         "All steps of this round have run. The results of the last pages are pending."
     ),
-    EscalationState.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
+    EscalationState.STOPPED: "Paging stopped when {end}.",
     EscalationState.EXHAUSTED: "All steps have run. Nobody else is paged.",
     EscalationState.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
-    EscalationState.NO_POLICY: "Nobody is paged for this alert.",
+    EscalationState.NO_POLICY: "Nobody is paged for this alert: {reason}.",
     EscalationState.POLICY_DELETED: "Paging ended because the escalation policy was deleted.",
     EscalationState.ACKNOWLEDGED: (
         "The acknowledgement expires at {until}. If the alert is not resolved by "
@@ -73,8 +74,7 @@ _STATES_CHOOSING_AGAIN = (
     EscalationState.NO_POLICY,
     EscalationState.POLICY_DELETED,
 )
-_UNREACHED_SENTENCE = "All steps ran, but nobody could be reached."
-_NEVER_PAGED_SENTENCE = "Nobody was paged before the alert was acknowledged, ignored or resolved."
+_NEVER_PAGED_SENTENCE = "Nobody was paged before {end}."
 _NO_POLICIES_SENTENCE = "This project has no escalation policy, so its alerts do not page anyone."
 _NO_ESCALATION_SENTENCE = (
     "Nobody was paged because the alert was opened before the project had an escalation policy."
@@ -83,6 +83,8 @@ _RECORDS_DELETED_SENTENCE = (
     f"No pages are recorded. Records are deleted after {PAGE_RETENTION.days} days."
 )
 _OPEN_STATUSES = frozenset(OPEN_STATUSES)
+#: States of escalations that ended because no policy applied.
+_STATES_WITHOUT_POLICY = (EscalationState.NO_POLICY, EscalationState.POLICY_DELETED)
 _ENDED_STATES = frozenset(
     {EscalationState.STOPPED, EscalationState.NO_POLICY, EscalationState.POLICY_DELETED}
 )
@@ -107,9 +109,10 @@ class EscalationView:
     sentence: str
     #: True if similar alerts do not page anyone until a maintainer changes the configuration.
     lacks_policy: bool = False
-    #: Name of the policy. None if no policy was chosen, or if the policy was deleted.
+    #: Name of the policy of the escalation, or of the policy that an unprocessed or snoozed alert
+    #: gets. None if no policy was chosen, or if the policy was deleted.
     policy: str | None = None
-    #: Reason for the choice of the policy, in words.
+    #: Reason for the choice of the policy, in words. Empty if `sentence` contains the reason.
     reason: str = ""
     #: Number of the next step, starting at 1, and the time when it is due. None if no step follows.
     next_step: int | None = None
@@ -119,6 +122,8 @@ class EscalationView:
     #: End of the acknowledgement or snooze.
     rests_until: datetime | None = None
     round: int = 1
+    #: Number of the previous round, if it reached nobody.
+    unreached_round: int | None = None
     was_paged: bool = False
     #: Delay of the worker. None if the worker is on time.
     waiting: timedelta | None = None
@@ -160,7 +165,7 @@ def explain_escalation(
     view = EscalationView(
         state=state,
         sentence="",
-        lacks_policy=state is EscalationState.NO_POLICY
+        lacks_policy=state in (None, EscalationState.NO_POLICY)
         and choice.route_id is None
         and policy is None,
         policy=policy.name if policy else None,
@@ -180,6 +185,8 @@ def explain_escalation(
         return _build_view_without_escalation(
             view, project_id, alert.created_at, session=session, now=now
         )
+    if state in _STATES_WITHOUT_POLICY:
+        return _build_view_without_policy(view, row, session=session)
     return _build_escalation_view(view, row, policy, alert.status, session=session, now=now)
 
 
@@ -217,7 +224,34 @@ def _build_view_without_escalation(
     sentence = _NO_ESCALATION_SENTENCE if has_policies else _NO_POLICIES_SENTENCE
     if has_policies and opened_at < now - PAGE_RETENTION:
         sentence = _RECORDS_DELETED_SENTENCE
-    return replace(view, state=None, sentence=sentence, lacks_policy=not has_policies)
+    return replace(
+        view,
+        state=None,
+        sentence=sentence,
+        lacks_policy=view.lacks_policy or not has_policies,
+        policy=None,
+        reason="",
+    )
+
+
+def _build_view_without_policy(
+    view: EscalationView, row: Escalation, *, session: Session
+) -> EscalationView:
+    """Return a view of an escalation that ended because no policy applied.
+
+    `view.policy` is the policy that applies now.
+    """
+    route = session.get(AlertRoute, row.route_id) if row.route_id else None
+    if row.route_id is None:
+        reason = "no route matched, and there was no default policy"
+    elif route is None:
+        reason = "it matched a route that was deleted"
+    else:
+        reason = f"it matched the route {route.name}, which does not page anyone"
+    sentence = _STATE_SENTENCES[EscalationState(row.state)].format(reason=reason)
+    if view.policy:
+        sentence += f" The policy {view.policy} applies only to later alerts."
+    return replace(view, sentence=sentence, policy=None, reason="")
 
 
 def _build_escalation_view(
@@ -246,9 +280,13 @@ def _build_escalation_view(
         next_whom=recipients,
         rests_until=row.next_at if is_waiting_for_end_time(row) else None,
         round=row.round,
+        unreached_round=(
+            row.round - 1 if next_at and has_unreached_round(row, session=session) else None
+        ),
         waiting=late if late > CLOCK_TOLERANCE else None,
     )
-    return replace(shown, sentence=_format_sentence(row, shown, now=now))
+    end = describe_end(row, status, session=session) if state is EscalationState.STOPPED else ""
+    return replace(shown, sentence=_format_sentence(row, shown, end, now=now))
 
 
 def _describe_escalation_recipients(
@@ -285,25 +323,24 @@ def _find_next_due_time(
     return find_next_due(plan, EscalationProgress(row.round, row.step, row.round_began_at))
 
 
-def _format_sentence(row: Escalation, view: EscalationView, *, now: datetime) -> str:
+def _format_sentence(row: Escalation, view: EscalationView, end: str, *, now: datetime) -> str:
     state = EscalationState(row.state)
     until = format_message_time(row.next_at) if row.next_at else ""
     late = f" It is {view.waiting_words}." if view.waiting is not None else ""
     if view.next_at is not None:
         of_round = f" of round {view.round}" if view.round > 1 else ""
         at = f"at {format_message_time(view.next_at)}" if view.next_at > now else "now"
-        return f"Step {view.next_step}{of_round} pages {view.next_whom} {at}.{late}"
+        before = f"Round {view.unreached_round} reached nobody. " if view.unreached_round else ""
+        return f"{before}Step {view.next_step}{of_round} pages {view.next_whom} {at}.{late}"
     if state is EscalationState.HELD:
         end = f"until {format_message_time(row.held_until)}" if row.held_until else "now"
         return f"Nobody is paged {end}: {row.held_by}.{late}"
-    if state is EscalationState.EXHAUSTED and not view.was_paged:
-        return _UNREACHED_SENTENCE
     if state is EscalationState.STOPPED and not view.was_paged:
-        return _NEVER_PAGED_SENTENCE
+        return _NEVER_PAGED_SENTENCE.format(end=end)
     sentences = (
         _STATE_SENTENCES | _OVERDUE_SENTENCES if view.waiting is not None else _STATE_SENTENCES
     )
-    return sentences[state].format(until=until) + late
+    return sentences[state].format(until=until, end=end) + late
 
 
 def _format_policy_reason(

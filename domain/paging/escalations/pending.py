@@ -126,7 +126,7 @@ def escalate_pending_alert(work: UnitOfWork, alert_id: int) -> bool:
     try:
         _escalate_for_user(own, alert_id, asked_by, status)
     except DomainError as error:
-        text = f"requested an escalation, which was cancelled. {error}"
+        text = f"requested an escalation, which was canceled. {error}"
         by = own.actor.source.actor
         add_activity_entry(alert_id, NoteKind.HANDLING, text, by=by, session=session, now=work.now)
     return True

@@ -84,14 +84,14 @@ class EscalationTransition(NamedTuple):
 
 
 _POLICY_CHOSEN_AGAIN_TEXT = "The routes choose a policy again. The escalation starts at its step 1."
-_TO_STOPPED = EscalationTransition(EscalationState.STOPPED, "Unsent pages are cancelled.")
+_TO_STOPPED = EscalationTransition(EscalationState.STOPPED, "Unsent pages are canceled.")
 _TO_ACKNOWLEDGED = EscalationTransition(
     EscalationState.ACKNOWLEDGED,
-    "Unsent pages are cancelled. The acknowledgement expires after the timeout.",
+    "Unsent pages are canceled. The acknowledgement expires after the timeout.",
 )
 _TO_SNOOZED = EscalationTransition(
     EscalationState.SNOOZED,
-    "The alert is acknowledged. Unsent pages are cancelled, and nobody is paged until the snooze "
+    "The alert is acknowledged. Unsent pages are canceled, and nobody is paged until the snooze "
     "ends.",
 )
 _TO_ESCALATED = EscalationTransition(EscalationState.ESCALATED, "The alert is triggered again.")

@@ -343,4 +343,6 @@ def _join_alternatives(words: Sequence[str]) -> str:
 
 def format_mute_reason(mute: Mute) -> str:
     """Describe the reason why an alert is muted, as part of a sentence."""
+    if mute.kind is MuteKind.SILENCE and not mute.has_comment:
+        return f"silence {mute.id}"
     return _MUTE_PHRASES[mute.kind].format(mute.name.rstrip("."))

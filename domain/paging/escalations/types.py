@@ -398,7 +398,7 @@ class ContactOutcome(Resource):
     name: str = Field(description="`email`, or the label of the contact.")
     state: MessageState
     at: Time | None = Field(
-        description="Time at which the message was accepted, failed or was cancelled. Null while "
+        description="Time at which the message was accepted, failed or was canceled. Null while "
         "it is queued."
     )
     failures: int = Field(description="Number of failed attempts.")

@@ -45,6 +45,14 @@ class ContactState(StrEnum):
     FAILING = "failing"
 
 
+class CodeState(StrEnum):
+    """The state of the last code for a contact that is not confirmed."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    FAILED = "failed"
+
+
 class Contact(Resource):
     """A contact of a user, or a channel of a project or group."""
 
@@ -65,6 +73,7 @@ class Contact(Resource):
     tries: int = Field(exclude=True)
     #: True if the contact is the account's own email address, which is used as a fallback.
     is_account_email: bool = Field(exclude=True)
+    code_state: CodeState | None = Field(exclude=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +96,19 @@ def build_contact(row: ContactRow) -> Contact:
         address=row.shown_address,
         state=state,
         is_account_email=row.address_ciphertext is None,
+        code_state=_find_code_state(row),
     )
+
+
+def _find_code_state(row: ContactRow) -> CodeState | None:
+    """Return the state of the last code, or None if the contact needs no code."""
+    if row.confirmed_at is not None or row.code_expires_at is None:
+        return None
+    queued_at = row.code_expires_at - _CODE_LIFETIME
+    if row.last_sent_at is not None and row.last_sent_at >= queued_at:
+        return CodeState.SENT
+    has_failed = row.last_failed_at is not None and row.last_failed_at >= queued_at
+    return CodeState.FAILED if has_failed else CodeState.WAITING
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -321,7 +321,7 @@ def find_follow_ups(
 
 
 def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for follow-ups in batches that were not cancelled."""
+    """Return the conditions for follow-ups in batches that were not canceled."""
     is_news = Page.kind == PageKind.FOLLOW_UP.value
     return Page.batch_id.in_(batches), is_news, Page.withdrawn_at.is_(None)
 

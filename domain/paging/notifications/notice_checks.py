@@ -34,7 +34,7 @@ class NoticeBlock(NamedTuple):
 
     reason: str
     #: True if the notice waits, since the reason may be temporary. Otherwise, the notice is
-    #: cancelled.
+    #: canceled.
     waits: bool = False
 
 

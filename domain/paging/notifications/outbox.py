@@ -6,7 +6,7 @@ messages about alerts for the same contact are combined into one message, which 
 messages after an outage.
 
 Locks are taken in this order: failing contacts, the recipient, contacts, batches, and pages.
-Batching and cancelling also lock recipients first.
+Batching and canceling also lock recipients first.
 """
 
 from collections.abc import Collection, Sequence
@@ -244,7 +244,7 @@ def _cancel_blocked_pages(
 def _end_empty_messages(
     contact: Contact, messages: Sequence[PageMessage], *, session: Session, now: datetime
 ) -> None:
-    """End messages without content; cancelled messages are counted separately."""
+    """End messages without content; canceled messages are counted separately."""
     for event, is_cancelled in (
         (MessageEvent.NOTHING_TO_SAY, False),
         (MessageEvent.NOT_ALLOWED, True),

@@ -103,7 +103,7 @@ def cancel_pages(
 
     Unsent pages are not sent. Recipients who may have received a page receive a follow-up, unless
     they turned follow-ups off. The content of a follow-up is written when it is sent. If
-    `keeps_asked` is true, manual pages to users are not cancelled. Use it for acknowledged alerts.
+    `keeps_asked` is true, manual pages to users are not canceled. Use it for acknowledged alerts.
     """
     for part in split_into_batches(sorted(set(ids))):
         kept = Page.key.not_like(f"{MANUAL_PAGE_PREFIX}%") if keeps_asked else true()

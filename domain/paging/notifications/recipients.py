@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from zoneinfo import ZoneInfo, available_timezones
 
 from sqlalchemy import bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
 from domain.core.database.rows import insert_into, update_rows
 from domain.core.errors import InvalidError
+from domain.core.time_zones import get_zone, normalize_zone_name
 from models import Contact, Page, PageRecipient, User
 
 _MINUTES_PER_DAY = 24 * 60
@@ -46,7 +46,7 @@ class QuietHours:
 
     def find_end(self, moment: datetime) -> datetime | None:
         """Return the end of the quiet hours that apply at a given time, or None."""
-        zone = ZoneInfo(self.time_zone)
+        zone = get_zone(self.time_zone)
         local = moment.astimezone(zone)
         if not self._covers(local.hour * 60 + local.minute):
             return None
@@ -111,11 +111,8 @@ def store_preferences(
 ) -> None:
     """Store the paging preferences of a user, and reschedule pages that quiet hours hold back."""
     quiet = wanted.quiet_hours
-    if quiet is not None and quiet.time_zone not in available_timezones():
-        message = "This time zone is unknown. Use an IANA name, such as Europe/Berlin."
-        raise InvalidError(message, field="time_zone")
     row = get_or_create_recipients([user_id], [], session=session)[user_id, None]
-    row.time_zone = quiet.time_zone if quiet else row.time_zone
+    row.time_zone = normalize_zone_name(quiet.time_zone) if quiet else row.time_zone
     row.quiet_from = quiet.starts if quiet else None
     row.quiet_until = quiet.ends if quiet else None
     row.critical_breaks_quiet = quiet is None or quiet.lets_critical_through

@@ -3,7 +3,7 @@
 The checks run when pages are combined into a batch. They run again before each attempt to send a
 message, in the transaction that claims the message. All pages of a batch are checked together.
 
-A page is cancelled if its recipient no longer has access to the alert or incident. A page is held
+A page is canceled if its recipient no longer has access to the alert or incident. A page is held
 while its alert is muted or its project is archived:
 
 - If no contact can have received the page, the page waits for another batch.
@@ -122,8 +122,8 @@ class PageCheckResults:
     """The pages that may be sent now, and the reasons why other pages may not be sent."""
 
     allowed: Sequence[_CheckedPage]
-    #: Cancelled pages, grouped by reason. A reason follows the name of the recipient in a sentence.
-    cancelled: Mapping[str, Sequence[_CheckedPage]]
+    #: Canceled pages, grouped by reason. A reason follows the name of the recipient in a sentence.
+    canceled: Mapping[str, Sequence[_CheckedPage]]
     #: Held pages, grouped by hold.
     held: Mapping[PageHold, Sequence[_CheckedPage]]
 
@@ -170,7 +170,7 @@ def check_pages(
     ).all()
     reasons = _find_cancel_reasons(recipient, projects, session=session, now=now)
     archived = {each.id: each.archived_at for each in projects if each.archived_at is not None}
-    cancelled: dict[str, list[_CheckedPage]] = {}
+    canceled: dict[str, list[_CheckedPage]] = {}
     held: dict[PageHold, list[_CheckedPage]] = {}
     left: list[_CheckedPage] = []
     for each in pages:
@@ -179,7 +179,7 @@ def check_pages(
         if reason is None and since is not None and each.kind == PageKind.FOLLOW_UP.value:
             reason = _ARCHIVED_UPDATE_REASON
         if reason is not None:
-            cancelled.setdefault(reason, []).append(each)
+            canceled.setdefault(reason, []).append(each)
         elif since is not None:
             held.setdefault(_build_archived_hold(since, now), []).append(each)
         else:
@@ -191,7 +191,7 @@ def check_pages(
             held.setdefault(hold, []).append(each)
     is_held = {each.id for some in held.values() for each in some}
     allowed = [each for each in left if each.id not in is_held]
-    return PageCheckResults(allowed=allowed, cancelled=cancelled, held=held)
+    return PageCheckResults(allowed=allowed, canceled=canceled, held=held)
 
 
 def _can_be_muted(page: _CheckedPage) -> bool:
@@ -235,7 +235,7 @@ def _build_archived_hold(since: datetime, now: datetime) -> PageHold:
 def _find_cancel_reasons(
     recipient: Recipient, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> Mapping[int, str]:
-    """Return the reasons why pages about projects are cancelled, by project id.
+    """Return the reasons why pages about projects are canceled, by project id.
 
     Projects without such a reason are left out.
     """
@@ -286,7 +286,7 @@ def apply_check_results(
     The reasons are added to the activity. `by` is the name of the contact in these entries.
     """
     reason = None
-    for why, pages in verdicts.cancelled.items():
+    for why, pages in verdicts.canceled.items():
         reason = why
         _cancel_pages(why, pages, recipient, session=session, now=now)
     for hold, pages in verdicts.held.items():
@@ -403,7 +403,7 @@ def _requeue_pages(
 
 
 def _cancel_messages(why: str, pages: Sequence[_CheckedPage], *, session: Session) -> None:
-    """Store the reason for cancelling unsent messages; messages with other pages are still sent."""
+    """Store the reason for canceling unsent messages; messages with other pages are still sent."""
     batches = {each.batch_id for each in pages if each.batch_id is not None}
     if batches:
         session.execute(

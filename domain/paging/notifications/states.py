@@ -83,8 +83,7 @@ class DeliveryTransition(NamedTuple):
 
 _NO_CHANGE_TEXT = "Nothing changes."
 _CANCELLED_TEXT = (
-    "Messages that have not been sent are cancelled, and the activity of the alert gives the "
-    "reason."
+    "Messages that have not been sent are canceled, and the activity of the alert gives the reason."
 )
 _DELAYED_MESSAGE_TEXT = "The message to this contact is sent, because nobody has answered yet."
 PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
@@ -151,7 +150,7 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
         PageEvent.NOT_ALLOWED: DeliveryTransition(PageState.ACCEPTED, _CANCELLED_TEXT),
         PageEvent.HELD: DeliveryTransition(
             PageState.ACCEPTED,
-            "Messages to further contacts are cancelled. A new page to all contacts waits.",
+            "Messages to further contacts are canceled. A new page to all contacts waits.",
         ),
         PageEvent.OVER: DeliveryTransition(
             PageState.WITHDRAWN, "Recipients of the page receive an update."

@@ -202,7 +202,10 @@ class OnCallRotation(Resource):
         description="Weekdays of handoffs between weekly turns. Empty for other turns."
     )
     handover_time: _TimeOfDay
-    starts_on: date
+    starts_on: date = Field(
+        description="Date of the first handoff. If none was given, the date of the last handoff "
+        "time before the rotation was created."
+    )
     users: tuple[UserReference, ...]
     layer: int
     restrictions: tuple[OnCallRestriction, ...]

@@ -70,6 +70,7 @@ class ActiveSilence(NamedTuple):
     matchers: tuple[Matcher, ...]
     #: Comment, or the matchers if there is no comment.
     name: str
+    has_comment: bool
     #: User name of the creator. Empty if the silence was created on the command line.
     created_by: str
     ends_at: datetime
@@ -138,6 +139,7 @@ def find_active_silences(
             group=group,
             matchers=parse_matchers(row.matchers),
             name=row.comment or row.matchers,
+            has_comment=bool(row.comment),
             created_by=author or "",
             ends_at=row.ends_at,
         )
@@ -162,6 +164,8 @@ class Mute:
     until: datetime | None
     #: Time of the next check, which is soon, since the mute may end early.
     look_again_at: datetime
+    #: False if `name` contains the matchers of a silence.
+    has_comment: bool = True
     #: Path of the group that owns the silence or window. None if a project owns it.
     group: str | None = None
     #: Number of the alert that this alert continues.
@@ -192,6 +196,7 @@ class _ActiveSilencesAndWindows:
                     kind=MuteKind.SILENCE,
                     id=silence.id,
                     name=silence.name,
+                    has_comment=silence.has_comment,
                     by=silence.created_by,
                     until=silence.ends_at,
                     look_again_at=_compute_next_check(silence.ends_at, at),

@@ -147,7 +147,7 @@ def test_two_taps_escalate_and_do_not_undo_it(
         telephone.reload()
     tap_twice(telephone, button, pause)
     expect(telephone.locator(".escalating")).to_be_visible()
-    expect(telephone.locator("main")).not_to_contain_text("is cancelled")
+    expect(telephone.locator("main")).not_to_contain_text("is canceled")
 
 
 @SCRIPTS

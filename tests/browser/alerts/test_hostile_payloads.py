@@ -98,7 +98,7 @@ def test_the_sample_its_tree_and_its_previews_escape_the_payload(
     expect(page.get_by_role("complementary")).to_contain_text("Severity source")
     check(page)
     page.get_by_role("button", name="Preview on recent deliveries").click()
-    expect(page.get_by_text("Recent deliveries with this draft")).to_be_visible()
+    expect(page.get_by_text("Recent deliveries parsed with this draft")).to_be_visible()
     check(page)
     page.get_by_role("button", name="Save mapping").click()
     expect(page.get_by_text("Mapping saved.")).to_be_visible()

@@ -104,7 +104,7 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     page.get_by_role("button", name="Save rotation and change these shifts").click()
     expect(page.get_by_text("Rotation saved.")).to_be_visible()
     page.get_by_role("button", name="Create address").click()
-    expect(page.get_by_role("heading", name="Calendar address")).to_be_visible()
+    expect(page.get_by_role("heading", name="Calendar URL")).to_be_visible()
 
 
 @pytest.mark.long
@@ -134,6 +134,6 @@ def test_the_pages_of_a_schedule_have_no_problems(
     look(page, f"{at}/schedules/{made['id']}/rotations/{rotation}/edit", "rotation")
     page.goto(f"{at}/schedules/{made['id']}")
     page.get_by_role("button", name="Create address").click()
-    expect(page.get_by_role("heading", name="Calendar address")).to_be_visible()
+    expect(page.get_by_role("heading", name="Calendar URL")).to_be_visible()
     assert problems_of(page) == []
     keep_picture(page, "calendar")

@@ -63,7 +63,7 @@ def test_an_unrecognized_finger_is_rejected_with_a_message(
     key.is_used_by(owner=False)
     button = page.get_by_role("button", name="Sign in with a passkey")
     button.click()
-    expect(page.get_by_role("alert")).to_contain_text("The request was cancelled")
+    expect(page.get_by_role("alert")).to_contain_text("The request was canceled")
     expect(button).to_be_enabled()
     key.is_used_by(owner=True)
     button.click()

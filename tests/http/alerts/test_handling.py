@@ -85,7 +85,9 @@ def test_the_page_of_an_alert_offers_all_manual_actions(gatebell: LiveGatebell) 
     event = last_event(gatebell, "Handled by page")
     assert (event.kind, event.details["person"]) == ("alert.person_paged", mate.username)
 
-    assert "Enter the end of the snooze." in do(browser, endpoint, "snooze", **{"for": "until"})
+    assert "Enter the time at which the snooze ends." in do(
+        browser, endpoint, "snooze", **{"for": "until"}
+    )
     text = do(browser, endpoint, "snooze", **{"for": "1h"})
     assert "Snoozed until" in text
     listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts").text)
@@ -127,7 +129,7 @@ def test_the_page_names_the_recipient_of_an_escalation_and_undoes_it(
     text = do(browser, endpoint, "escalate")
     assert f"Escalating to @{mate.username} in 5 s" in text
     assert label not in text
-    assert "The escalation was cancelled." in do(browser, endpoint, "escalate/undo")
+    assert "The escalation was canceled." in do(browser, endpoint, "escalate/undo")
     assert label in words(browser.get(url).text)
 
 
@@ -172,7 +174,7 @@ def test_unprocessed_changes_are_shown_on_every_page(
         listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/{path}").text)
         assert "Changes to alerts are not processed yet, waiting for" in listed
     report = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/on_call/reports").text)
-    assert "Nobody was paged. Changes of alerts are not processed yet, waiting for" in report
+    assert "Nobody was paged. Changes to alerts are not processed yet, waiting for" in report
     # An unprocessed alert can be escalated and acknowledged.
     assert call.done("POST", "/escalate")["escalation_policy"] == "Night"
     assert gatebell.cli("alerts", "escalate", endpoint.project, "1")["state"] == "escalated"

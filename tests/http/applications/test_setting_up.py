@@ -88,7 +88,7 @@ def test_the_page_waits_for_the_first_authorization_and_names_the_user(
     client = make_application(gatebell, owner, scopes="read_user")
     assert "Waiting for the first authorization" in setup_of(gatebell, client, owner)
 
-    assert "Guides with this Application ID filled in" in setup_of(gatebell, client, owner)
+    assert "Guides that show this application ID" in setup_of(gatebell, client, owner)
 
     browser = open_browser(gatebell, user)
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
@@ -163,7 +163,7 @@ def test_the_owner_sees_why_authorization_requests_were_rejected(gatebell: LiveG
         {"request_uri": "urn:ietf:params:oauth:request_uri:old"},
     ):
         ask(browser, gatebell, client, **parameters)
-    # Silent requests and cancelled requests are not recorded.
+    # Silent requests and canceled requests are not recorded.
     ask(machine(gatebell), gatebell, client, prompt="none", **PKCE)
     decide(browser, ask(browser, gatebell, client, **PKCE), decision="deny")
     found = requests.get(

@@ -128,14 +128,14 @@ def test_the_delivery_log_explains_bodies_of_another_format(
     gatebell: LiveGatebell, kind: str, body: str, told: str, sentence: str
 ) -> None:
     endpoint = connect(gatebell, kind=kind)
-    assert "another type's format" not in log_of(gatebell, endpoint)
+    assert "the format of another integration type" not in log_of(gatebell, endpoint)
     assert endpoint.post(captured(body)).status_code == (200 if kind == "http" else 422)
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert sentence in opened(gatebell, endpoint, f"{{id}}/deliveries/{delivery.id}")[1].text
-    assert "1 delivery looks like another type's format, " in log_of(gatebell, endpoint)
+    assert "1 delivery has the format of another integration type, " in log_of(gatebell, endpoint)
     endpoint.post(captured(body))
     seen = log_of(gatebell, endpoint)
-    assert seen.count("2 deliveries look like another type's format") == 1
+    assert seen.count("2 deliveries have the format of another integration type") == 1
     assert told in seen
 
 

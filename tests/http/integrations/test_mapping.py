@@ -213,14 +213,14 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     editor = Editor(gatebell, endpoint)
     editor.press("read", sample=json.dumps(SAMPLE))
     tried = words(editor.press("try", **CHOSEN).text)
-    assert "3 of 3 deliveries would be read differently." in tried
+    assert "3 of 3 deliveries would be parsed differently." in tried
     assert "grouped into 3 alerts and would be grouped into 2" in tried
     assert "Disk full now: New: Alert High now: critical" in tried
     assert "2026-11-21 08:00:00 UTC now: still firing" in tried
     assert editor.saved() == (None, None)
     editor.press("save")
     assert editor.saved()[1] == STORED
-    assert "0 of 3 deliveries would be read differently." in words(editor.press("try").text)
+    assert "0 of 3 deliveries would be parsed differently." in words(editor.press("try").text)
 
 
 @pytest.mark.long

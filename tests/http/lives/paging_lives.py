@@ -345,14 +345,14 @@ PAGING_LIVES: Mapping[str, Life] = {
         ),
         interfaces=("api", "pages"),
     ),
-    "handover note": Life(
+    "handoff note": Life(
         at=SCHEDULES + "/{schedule_id}/handover_notes",
         new={"text": "All is quiet."},
         shown={"text": "All is quiet."},
         commands=(
-            "handover-notes create {project} {schedule_id} --text 'All is quiet.'",
+            "handoff-notes create {project} {schedule_id} --text 'All is quiet.'",
             "",
-            "handover-notes delete {project} {schedule_id} {id}",
+            "handoff-notes delete {project} {schedule_id} {id}",
         ),
         pages=(
             Page(

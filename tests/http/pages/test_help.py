@@ -148,6 +148,18 @@ def test_a_guide_shows_only_urls_of_the_readers_own_integration(gatebell: LiveGa
     assert gatebell.http().get(wrong).status_code == 400
 
 
+def test_the_loopback_address_is_replaced_except_behind_proxies_and_in_local_checks() -> None:
+    values = GuideValues(base_url="https://gate.test/a")
+    kept = "proxy_pass http://127.0.0.1:8000; curl http://127.0.0.1:8000/readyz"
+    assert values.fill(f"http://127.0.0.1:8000/help {kept}") == f"https://gate.test/a/help {kept}"
+
+
+def test_excerpts_of_tables_have_no_rulers() -> None:
+    found = search_documents("silences")
+    assert found
+    assert not [hit.excerpt for hit in found if "---" in hit.excerpt]
+
+
 def test_values_with_shell_syntax_are_not_filled_into_commands() -> None:
     values = GuideValues(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
     text = "curl https://gate.example/x https://gate.example.org https://app.example/callback"
@@ -168,6 +180,7 @@ def test_the_former_name_of_a_document_redirects_to_it(client: FlaskClient, name
 #: Search terms of users, and a part of the first result's URL.
 _SEARCHES = {
     "2FA": "approve-access",
+    "lost phone": "approve-access#if-you-lose",
     "MFA": "approve-access",
     "SSO": "identity-providers",
     "quickstart": "quickstart",

@@ -76,7 +76,7 @@ def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell
 def test_no_changes_are_announced_when_all_are_in_force(gatebell: LiveGatebell) -> None:
     page = page_of(gatebell)
     assert "No changes are announced for later releases." in page
-    assert "why programs that were written for an older release get different responses" in page
+    assert "why clients that were written for an older release receive different responses" in page
     assert "removal can happen any time in the month before the release" in page
     assert ids_in(page_of(gatebell, f"{PAGES}?state=announced")) == []
 

@@ -103,7 +103,7 @@ def test_a_calendar_url_ends_with_a_reset_and_with_lost_access(
     subscriber: Subscriber,
 ) -> None:
     gatebell, former = subscriber.gatebell, subscriber.subscribe()
-    assert "You have a calendar address" in subscriber.browser.get(subscriber.page).text
+    assert "You have a calendar URL" in subscriber.browser.get(subscriber.page).text
     assert former not in subscriber.browser.get(subscriber.page).text
     address = subscriber.subscribe()
     assert [read(each).status_code for each in (former, address)] == [404, 200]
@@ -135,7 +135,7 @@ def test_each_member_has_a_separate_calendar_url(subscriber: Subscriber) -> None
     address = subscriber.subscribe()
     other = signed_in(subscriber.gatebell, subscriber.owner)
     page = other.get(subscriber.page)
-    assert "You have a calendar address" not in page.text
+    assert "You have a calendar URL" not in page.text
     submit(other, page, form_to(page, "/calendar"))
     assert read(address).status_code == 200
     # A request without the page's form is rejected.
@@ -185,7 +185,7 @@ def test_the_personal_calendar_contains_own_shifts_of_all_schedules(subscriber: 
     gatebell.cli("users", "unlock", person.username)
     subscriber.browser = open_browser(gatebell, person)  # Locking the user ended the other session.
     page = subscriber.browser.get(f"{gatebell.url}/-/on_call")
-    assert "You have a calendar address" in page.text
+    assert "You have a calendar URL" in page.text
     submit(subscriber.browser, page, form_to(page, "/calendar/end"))
     assert read(address).status_code == 404
     made = gatebell.cli("on-call", "renew-calendar", person.username)["url"]

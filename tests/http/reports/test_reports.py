@@ -212,7 +212,7 @@ def test_the_page_uses_days_in_the_time_zone_of_the_reader(
     # A page without chosen days shows a hint and no error.
     for query, status in (("period=own", 200), ("period=own&from=today", 422)):
         missing = browser.get(f"{address}?{query}")
-        told = "Choose a first and a last day." in missing.text
+        told = "Choose the first day and the last day." in missing.text
         assert (missing.status_code, told) == (status, True)
     early = browser.get(f"{address}?period=own&from=2020-01-01&until=2020-01-02")
     assert (early.status_code, "at most 90 days ago" in early.text) == (422, True)

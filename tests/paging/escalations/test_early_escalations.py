@@ -155,7 +155,10 @@ def test_an_alert_that_ends_before_processing_has_its_policy_and_pages_no_user(
     covered.follow()
     view = covered.explained(alert)
     assert (view.state, view.policy) == (EscalationState.STOPPED, "Night")
-    assert view.sentence.startswith("Nobody was paged before the alert was acknowledged")
+    assert (
+        view.sentence
+        == f"Nobody was paged before @bob {end.__name__.removesuffix('e')}ed the alert."
+    )
     assert covered.paged(alert) == []
     trigger(covered, alert)
     covered.follow()

@@ -9,7 +9,7 @@ from sqlalchemy import delete
 from domain.paging.escalations.explanation import EscalationView, list_sent_pages
 from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import SentPage
-from models import ContactRule, Escalation, User
+from models import ContactRule, Escalation, Silence, User
 from tests.paging.escalations.test_handling import set_timeout
 from tests.support.notifications.escalations import Escalated
 
@@ -51,7 +51,9 @@ def test_the_explanation_names_the_paged_and_the_next_user(shop: Escalated) -> N
     shop.pass_time(minutes=1)
     view = shown(shop, alert)
     assert (view.state, view.next_at) == (EscalationState.STOPPED, None)
-    assert view.sentence.startswith("Paging stopped when the alert was acknowledged")
+    assert view.sentence == "Paging stopped when @bob acknowledged the alert."
+    shop.resolve([alert])
+    assert shown(shop, alert).sentence == "Paging stopped when @bob acknowledged the alert."
 
 
 @pytest.mark.long
@@ -95,12 +97,47 @@ def test_the_explanation_gives_the_reason_why_no_user_is_paged(shop: Escalated) 
     shop.silence('environment="prod"', hours=1)
     silent = shop.alert(environment="prod")
     shop.pass_time()
-    assert shown(shop, test).reason == "chosen by the route Tests"
-    assert shown(shop, other).reason == "no route matches, and there is no default policy"
-    assert shown(shop, other).sentence == "Nobody is paged for this alert."
+    assert shown(shop, test).sentence == (
+        "Nobody is paged for this alert: it matched the route Tests, which does not page anyone."
+    )
+    none = "Nobody is paged for this alert: no route matched, and there was no default policy."
+    assert shown(shop, other).sentence == none
+    shop.policy("0s user:alice", name="Later")
+    view = shown(shop, other)
+    assert view.sentence == f"{none} The policy Later applies only to later alerts."
+    assert (view.policy, view.can_escalate, view.lacks_policy) == (None, True, False)
     held = shown(shop, silent)
     assert held.sentence == "Nobody is paged until 2026-03-01 21:00 UTC: silence “deploy”."
     assert held.policy == "Night"
+
+
+def test_a_silence_without_a_comment_is_named_by_its_id(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    number = shop.silence('environment="prod"', hours=1)
+    with shop.session() as session:
+        session.get_one(Silence, number).comment = ""
+    alert = shop.alert(environment="prod")
+    shop.pass_time()
+    sentence = f"Nobody is paged until 2026-03-01 21:00 UTC: silence {number}."
+    assert shown(shop, alert).sentence == sentence
+
+
+def test_the_sentence_names_a_round_that_reached_nobody(shop: Escalated) -> None:
+    shop.schedule("Empty")
+    shop.policy("0s schedule:Empty")
+    alert = shop.alert()
+    shop.pass_time()
+    sentence = shown(shop, alert).sentence
+    assert sentence.startswith("Round 1 reached nobody. Step 1 of round 2 pages ")
+
+
+def test_a_report_that_ended_an_alert_is_not_attributed_to_a_user(shop: Escalated) -> None:
+    shop.policy("0s user:alice")
+    alert = shop.alert()
+    shop.pass_time()
+    shop.resolve([alert])
+    shop.pass_time()
+    assert shown(shop, alert).sentence == "Paging stopped when the alert was resolved."
 
 
 @pytest.mark.long

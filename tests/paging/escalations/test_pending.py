@@ -104,7 +104,7 @@ def test_an_alert_that_is_acknowledged_during_the_wait_is_not_escalated(
     assert escalate_due(shop) == 1
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1)]
-    assert "which was cancelled. The alert is acknowledged now." in user_actions(shop, alert)[-1]
+    assert "which was canceled. The alert is acknowledged now." in user_actions(shop, alert)[-1]
     assert not is_pending(shop)
 
 

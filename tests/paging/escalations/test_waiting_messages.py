@@ -170,7 +170,7 @@ def test_a_waiting_message_is_not_sent_after_an_event_that_forbids_it(
 
 
 def cancelled(shop: Escalated) -> tuple[int, int]:
-    """Return the numbers of cancelled messages, as rows and as metrics."""
+    """Return the numbers of canceled messages, as rows and as metrics."""
     with shop.session() as session:
         because = PageMessage.cancelled_because.is_not(None), PageMessage.outcome == "withdrawn"
         rows = session.scalar(select(func.count()).select_from(PageMessage).where(*because))
@@ -521,7 +521,7 @@ def test_a_waiting_notice_for_maintainers_is_checked_again(
     assert new_recipients(mailbox) == []
     (notice,) = shop.notices()
     waits = what == "silenced"
-    assert (notice.last_error or "").startswith("waits: " if waits else "cancelled: ")
+    assert (notice.last_error or "").startswith("waits: " if waits else "canceled: ")
     with shop.session() as session:
         session.execute(delete(Silence))
     shop.wait(minutes=2)

@@ -1,4 +1,4 @@
-"""Tests that pages for a person are batched, sent once, and cancelled when they are pointless."""
+"""Tests that pages for a person are batched, sent once, and canceled when they are pointless."""
 
 from typing import Any
 

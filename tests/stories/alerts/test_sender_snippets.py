@@ -69,9 +69,9 @@ def test_apprise_accepts_its_url(live_sqlite: LiveGatebell, endpoint: Endpoint) 
     with warnings.catch_warnings():  # Its plugins cause warnings.
         warnings.simplefilter("ignore")
         assert sender.add(url[1])
-        assert sender.notify(title="Disk almost full", body="2 % left")
+        assert sender.notify(title="Disk almost full", body="2% left")
     (alert,) = alerts_of(live_sqlite, endpoint.project)
-    assert (alert.title, alert.description) == ("Disk almost full", "2 % left")
+    assert (alert.title, alert.description) == ("Disk almost full", "2% left")
 
 
 @pytest.mark.long

@@ -117,7 +117,7 @@ def test_a_waiting_message_is_cancelled_if_the_user_lost_access(
     assert mailbox.messages == []
     with project.app.app_context():
         (row,) = stored_mails(db.session(), project.settings.secret_key)
-        assert row.last_error == "cancelled: the recipient no longer has access to the project"
+        assert row.last_error == "canceled: the recipient no longer has access to the project"
         assert row.send_at is None
         db.session.rollback()
 

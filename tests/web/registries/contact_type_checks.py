@@ -39,7 +39,7 @@ def test_pages_offer_the_contact_type(visitor: FlaskClient) -> None:
     assert "A pigeon that carries a few words." in page.text
     form = {"type": "pigeon", "address": "loft 7", "label": "Roof"}
     answer = visitor.post("/-/user_settings/contacts", data=form, follow_redirects=True)
-    assert "Contact added. A code is on its way" in answer.text
+    assert "The code is being sent." in answer.text
     assert "<bdi>loft</bdi>" in answer.text
     assert "Carrier pigeons" in visitor.get("/admin/notifications").text
 

@@ -1,4 +1,4 @@
-"""Descriptions of views that are not operations of the API.
+"""Descriptions of views that are not API operations.
 
     @token.post("/token")
     @ViewDescription(name="oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
@@ -31,21 +31,20 @@ METADATA = "Metadata"
 HEALTH = "Health"
 REGISTRY = "Container registry"
 
-#: Security requirement in OpenAPI: names of schemes with scopes. One of several suffices.
+#: Security requirement in OpenAPI: names of schemes, with scopes. One requirement must be met.
 Requirement = Mapping[str, tuple[str, ...]]
 
 
 class Caller(Enum):
     """Kind of caller of an endpoint, with alternative security requirements.
 
-    Members have names as values, since an empty tuple cannot be the value of a member in Python
-    3.11.2.
+    The values are names, because Python 3.11.2 does not support empty tuples as values of members.
     """
 
     ANYONE = "anyone"
     #: Client that authenticates in the header, or with client_id and client_secret in the body.
     CLIENT = "client"
-    #: Token of an application, as opposed to a personal token.
+    #: Application that sends an OAuth token. Personal access tokens are not accepted.
     OAUTH_TOKEN = "OAuth token"  # noqa: S105 - a name
     #: Initial access token, if the instance requires one.
     REGISTRAR = "registrar"
@@ -75,7 +74,7 @@ _SECURITY_REQUIREMENTS: Mapping[Caller, tuple[Requirement, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedResponse:
-    """Response other than success and errors."""
+    """Response that is neither the usual success nor an error."""
 
     text: str
     returns: type[BaseModel] | None = None
@@ -85,9 +84,9 @@ class DescribedResponse:
 
 @dataclass(frozen=True, kw_only=True)
 class ViewDescription:
-    """Description of a view, which is also the decorator that attaches it."""
+    """Description of a view, and decorator that attaches the description."""
 
-    #: Value of `operationId`. The name of the method is appended for further methods of a view.
+    #: Value of `operationId`. For additional methods of a view, the method is appended.
     name: str
     tag: str
     caller: Caller = Caller.ANYONE
@@ -100,13 +99,13 @@ class ViewDescription:
     status: int = 200
     #: Media type of the response.
     content_type: str = JSON
-    #: Error statuses in addition to 503. Pages have none; they use `others`.
+    #: Error statuses in addition to 503. Pages use `others` instead.
     errors: tuple[int, ...] = ()
-    #: Responses by status that are not errors in the endpoint's format.
+    #: Other responses by status, which do not have the endpoint's error format.
     others: Mapping[int, DescribedResponse] = field(default_factory=dict)
     #: `True` if the response has an ETag.
     is_conditional: bool = False
-    #: Variables of alternative URLs of the same view, which the description omits.
+    #: Variables in alternative URLs of the view. The description omits URLs with these variables.
     without: tuple[str, ...] = ()
 
     def __call__(self, view: View) -> View:
@@ -125,7 +124,7 @@ def _set_view_attribute(name: str, value: object) -> Callable[[View], View]:
 
 
 def responds_with(**media_types: str) -> Callable[[View], View]:
-    """Declare the media types of an operation whose responses are not JSON of a schema.
+    """Declare the media types of an operation that does not return JSON with a schema.
 
     The keys are values of `<any(…):…>` in the URL, or `file`.
     """
@@ -133,7 +132,7 @@ def responds_with(**media_types: str) -> Callable[[View], View]:
 
 
 def rejects_with(*statuses: int) -> Callable[[View], View]:
-    """Declare additional error statuses of an operation of the API."""
+    """Declare additional error statuses of an API operation."""
     return _set_view_attribute("gatebell_refusals", statuses)
 
 

@@ -72,8 +72,8 @@ RESPONSE_HEADERS: Mapping[str, dict[str, Any]] = {
         "Number of seconds to wait before the next request.", **_NON_NEGATIVE_INTEGER
     ),
     "ETag": _describe_header(
-        "Version of the response for `If-None-Match`. If nothing has changed, the response is 304 "
-        "without a body."
+        "Version of the response, to send in `If-None-Match`. If nothing has changed, the status "
+        "is 304 and the response has no body."
     ),
     "Link": _describe_header('Links to other pages of the list (RFC 8288), such as `rel="next"`.'),
     "X-Total": _describe_header("Total number of items.", **_NON_NEGATIVE_INTEGER),
@@ -83,7 +83,7 @@ RESPONSE_HEADERS: Mapping[str, dict[str, Any]] = {
     "X-Next-Page": _describe_header("Number of the next page. Empty on the last page."),
     "X-Prev-Page": _describe_header("Number of the previous page. Empty on the first page."),
     IGNORED_PARAMETERS_HEADER: _describe_header(
-        "Unknown parameters of the request, which were ignored. The names are percent-encoded and "
+        "Unknown request parameters that were ignored. The names are percent-encoded and "
         "separated by commas."
     ),
     "Allow": _describe_header("Allowed methods. Empty if the token cannot use the endpoint."),
@@ -104,7 +104,7 @@ _ERROR_DESCRIPTIONS = {
     401: "The token is missing, unknown, expired or revoked.",
     403: "The scopes of the token or the role of its user are not sufficient.",
     404: "The resource does not exist, or the caller has no access to it.",
-    405: "The method is not allowed with this kind of token, or at a former path of the project "
+    405: "The method is not allowed with this kind of token, or at a previous path of the project "
     "or group.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with existing data.",
@@ -140,7 +140,7 @@ _FORMAT_PREFIXES = {
     ErrorFormat.TEXT: "Plain",
     ErrorFormat.EVENTS: "Event",
 }
-#: Error schemas of a format for statuses that differ from the usual schema.
+#: Error schemas for statuses that do not use the default schema of the format.
 _API_ERROR_SCHEMAS: _ModelTypesByStatus = {
     400: (ParameterError, Taken, Message, TokenRefusal),
     401: (Message, TokenRefusal),
@@ -168,7 +168,7 @@ def _refer_to_headers(*names: str) -> dict[str, Any]:
 
 
 def describe_responses(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
-    """Return the responses of a view by status."""
+    """Return the responses of a view, by status."""
     found: dict[str, Any] = {str(int(view.status)): _describe_success(view, referred)}
     if view.is_conditional:
         found["304"] = {"$ref": "#/components/responses/NotModified"}
@@ -294,9 +294,9 @@ SchemaMode = Literal["validation", "serialization"]
 
 
 class _SchemaGenerator(GenerateJsonSchema):
-    """Generator that omits the titles of fields and defaults that stand for an absent field.
+    """Generator that omits the titles of fields, and defaults that represent an omitted field.
 
-    These are all defaults in responses, and empty strings in requests.
+    All defaults in responses and empty strings in requests represent an omitted field.
     """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -323,19 +323,22 @@ class ModelSchemas:
         self._references = references
         self._written: dict[str, Any] = written["$defs"]
         self._in_parameters: set[str] = set()
+        self._in_references: set[str] = set()
 
     def reference(self, model: type[BaseModel], mode: SchemaMode) -> dict[str, Any]:
         """Return the reference to a schema."""
-        return self._references[model, mode]
+        reference = self._references[model, mode]
+        self._in_references.add(_get_schema_name(reference))
+        return reference
 
     def properties(self, model: type[BaseModel]) -> tuple[Mapping[str, Any], frozenset[str]]:
         """Return the fields of a request model and the names of its required fields."""
-        schema = self._written[self._name(model)]
+        schema = self._written[self._get_name(model)]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
     def parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
-        """Return a model as query parameters."""
-        self._in_parameters.add(self._name(model))
+        """Return the fields of a model as query parameters."""
+        self._in_parameters.add(self._get_name(model))
         properties, required = self.properties(model)
         return [
             _describe_query_parameter(name, schema, is_required=name in required)
@@ -343,16 +346,21 @@ class ModelSchemas:
         ]
 
     def components(self) -> dict[str, Any]:
-        """Return all schemas except the schemas that became parameters."""
+        """Return all schemas except the schemas that only became parameters."""
+        only_in_parameters = self._in_parameters - self._in_references
         return {
             name: schema
             for name, schema in sorted(self._written.items())
-            if name not in self._in_parameters
+            if name not in only_in_parameters
         }
 
-    def _name(self, model: type[BaseModel]) -> str:
-        reference: str = self._references[model, VALIDATION_MODE]["$ref"]
-        return reference.rpartition("/")[2]
+    def _get_name(self, model: type[BaseModel]) -> str:
+        return _get_schema_name(self._references[model, VALIDATION_MODE])
+
+
+def _get_schema_name(reference: Mapping[str, Any]) -> str:
+    name: str = reference["$ref"].rpartition("/")[2]
+    return name
 
 
 def _describe_query_parameter(
@@ -373,8 +381,8 @@ def _describe_query_parameter(
 
 
 _INTRODUCTION = """\
-The operations of Gatebell for programs. The scopes of the token and the role of its user determine
-what a request can do. Each operation lists its requirements.
+The operations that Gatebell offers to clients. The scopes of the token and the role of its user
+determine what a request can do. Each operation lists its requirements.
 
 - **Tokens**: send the token in the header `Authorization: Bearer …` or `PRIVATE-TOKEN: …`.
 - **Administrators** also need the scope `admin_mode`. To act as another user, send a personal
@@ -398,7 +406,7 @@ class InstanceDetails:
 
     base_url: str
     instance_name: str
-    #: Release of the interfaces.
+    #: Release of the API.
     release: str
 
 
@@ -436,6 +444,44 @@ def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, An
     }
 
 
+def select_topic(document: Mapping[str, Any], tag: str) -> dict[str, Any]:
+    """Return the part of a document with the operations of a tag, and what they refer to."""
+    selected = {
+        "tags": [each for each in document["tags"] if each["name"] == tag],
+        **{
+            kind: {
+                path: operations
+                for path, methods in document[kind].items()
+                if (operations := {k: v for k, v in methods.items() if tag in v["tags"]})
+            }
+            for kind in ("paths", "webhooks")
+        },
+    }
+    all_components = document["components"]
+    components: dict[str, Any] = {"securitySchemes": all_components["securitySchemes"]}
+    waiting = _list_references(selected)
+    while waiting:
+        kind, name = waiting.pop()
+        found = components.setdefault(kind, {})
+        if name not in found:
+            found[name] = all_components[kind][name]
+            waiting += _list_references(found[name])
+    return {**document, **selected, "components": components}
+
+
+def _list_references(part: object) -> list[tuple[str, str]]:
+    """Return the kinds and names of components that a part of a document refers to."""
+    if isinstance(part, list):
+        return [each for item in part for each in _list_references(item)]
+    if not isinstance(part, dict):
+        return []
+    found = [each for item in part.values() for each in _list_references(item)]
+    if isinstance(reference := part.get("$ref"), str):
+        kind, name = reference.removeprefix("#/components/").split("/")
+        found.append((kind, name))
+    return found
+
+
 _SHARED_PARAMETERS = {
     "IfNoneMatch": {
         "name": "If-None-Match",
@@ -446,8 +492,8 @@ _SHARED_PARAMETERS = {
     "IdempotencyKey": {
         "name": IDEMPOTENCY_KEY_HEADER,
         "in": "header",
-        "description": "Unique key that the client chooses. A request that is repeated with the "
-        "same key is executed only once.",
+        "description": "Unique key that the client chooses. Requests with the same key are "
+        "executed only once.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
 }
@@ -467,9 +513,9 @@ def _list_models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseMode
 def _describe_webhook_message(name: str, schemas: ModelSchemas) -> dict[str, Any]:
     """Return the description of a request to a project's webhook."""
     headers = (
-        ("webhook-id", "Id of the message, the same for each attempt.", "string"),
+        ("webhook-id", "ID of the message. Every attempt has the same ID.", "string"),
         ("webhook-timestamp", "Time of the attempt, in seconds since 1970.", "integer"),
-        ("webhook-signature", "`v1,` and a signature, for each valid secret.", "string"),
+        ("webhook-signature", "Signatures with each valid secret, prefixed with `v1,`.", "string"),
     )
     return {
         "operationId": f"webhook.{name}",

@@ -36,7 +36,7 @@ def build_security_schemes(base_url: str) -> dict[str, Any]:
             "type": "apiKey",
             "in": "header",
             "name": PRIVATE_TOKEN_HEADER,
-            "description": "Any access token, in the header that clients of GitLab's API send.",
+            "description": "Any access token, in the header that GitLab API clients send.",
         },
         "client_credentials": _build_basic_scheme(
             "The client_id and the client secret of an application."

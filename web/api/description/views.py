@@ -1,4 +1,4 @@
-"""Uniform descriptions of all views, both operations of the API and other endpoints."""
+"""Uniform descriptions of all views: API operations and other endpoints."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -31,14 +31,14 @@ from web.http.endpoints import ErrorFormat, find_access_decorator, get_endpoints
 from web.releases.gate import list_schedule_entries
 
 _URL_VARIABLE = re.compile(r"<(?:(?P<converter>\w+)(?:\((?P<limits>.*?)\))?:)?(?P<name>\w+)>")
-#: Names of variables as clients know them from GitLab's documentation.
+#: Names of variables in GitLab's documentation, by the name in URL rules.
 _PUBLIC_NAMES = {"reference": "id"}
 _VARIABLE_DESCRIPTIONS = {
     "reference": (
-        "Id of the {place}, or its full path with `%2F` for slashes, such as `acme%2Fshop`."
+        "ID of the {place}, or its full path with `%2F` for slashes, such as `acme%2Fshop`."
     ),
     "project_path": "Full path of the project, such as `acme/shop`. Slashes need not be encoded.",
-    "slug": "Name of the integration in the URL, for readability. It is not checked.",
+    "slug": "Name of the integration, for readable URLs. The name is not checked.",
     "endpoint_identifier": "Identifier of the integration: 16 hexadecimal digits.",
     "iid": "Number of the alert or incident in its project.",
     "alert_iid": "Number of the alert in its project.",
@@ -51,13 +51,13 @@ _VARIABLE_DESCRIPTIONS = {
     "sha": "Full hash of the commit, with 40 or 64 hexadecimal digits.",
 }
 _RESOURCE_NOUNS = {"projects": "project", "groups": "group"}
-#: Lowest id of a row.
+#: Lowest ID of a row.
 _MIN_ID = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedPath:
-    """Path in the description."""
+    """URL path in the OpenAPI description."""
 
     template: str
     parameters: tuple[dict[str, Any], ...]
@@ -139,21 +139,21 @@ def _build_variable_schema(converter: BaseConverter) -> dict[str, Any]:
 
 _FLASK_METHODS = frozenset({"HEAD", "OPTIONS"})
 _WRITE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-#: Response of reading methods at a former path.
+#: Response to GET requests at a previous path.
 _MOVED_RESPONSES: Mapping[int, DescribedResponse] = {
     302: DescribedResponse(
-        text="The project or group has a new path. Its URL is in `Location`.",
+        text="The project or group has a new path. `Location` contains the new URL.",
         returns=Message,
         headers=("Location",),
     )
 }
-#: Security schemes of the API other than OAuth.
+#: Security schemes of the API, without OAuth.
 _TOKEN_REQUIREMENTS: tuple[Requirement, ...] = ({"access_token": ()}, {"private_token": ()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedView:
-    """Method of a path with its complete description."""
+    """HTTP method at a path, with its complete description."""
 
     name: str
     tag: str
@@ -165,7 +165,7 @@ class DescribedView:
     query: type[BaseModel] | None
     body: type[BaseModel] | None
     accepts: tuple[str, ...]
-    #: Schemas of the response: none if it is not JSON, several for alternatives.
+    #: Schemas of the response. Empty if the response is not JSON.
     returns: tuple[type[BaseModel], ...]
     status: int
     #: Media type of the response, or None if it has no body.
@@ -245,7 +245,7 @@ def _describe_api_operation(
             in_query = said.query or (said.body if method == "DELETE" else None)
             yield DescribedView(
                 name=".".join((said.name, *path.chosen, *([method.lower()] if index else []))),
-                tag=_get_tag(said.name),
+                tag=get_tag(said.name),
                 path=path,
                 method=method,
                 summary=summary,
@@ -272,9 +272,14 @@ def _describe_api_operation(
             )
 
 
-def _get_tag(name: str) -> str:
+#: Tags that differ from the names of permissions, which never change.
+_TAGS = {"on_call_handover_notes": "On call handoff notes"}
+
+
+def get_tag(name: str) -> str:
     """Return the tag of an operation, such as `API usage` for `api_usage.index`."""
-    words = name.partition(".")[0].replace("_", " ").capitalize()
+    room = name.partition(".")[0]
+    words = _TAGS.get(room) or room.replace("_", " ").capitalize()
     return words.replace("Api ", "API ")
 
 

@@ -4,7 +4,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from domain.core.types.base import Resource
+from domain.core.types.base import Query, Resource, Text
+
+
+class OpenApiQuery(Query):
+    """Query for the OpenAPI document."""
+
+    tag: Text | None = Field(
+        default=None,
+        description="Tag of operations, such as `Alerts`. Other operations are omitted.",
+    )
 
 
 class OpenApiDocument(Resource):
@@ -19,7 +28,7 @@ class OpenApiDocument(Resource):
 
 
 class WrongField(Resource):
-    """Error in one field of a body."""
+    """Error in a field of the request body."""
 
     field: str
     message: str
@@ -32,64 +41,64 @@ class Message(Resource):
 
 
 class Conflict(Message):
-    """Existing resource that the request conflicts with."""
+    """Error for a request that conflicts with an existing resource."""
 
     errors: list[WrongField] = Field(default_factory=list)
 
 
 class Taken(Resource):
-    """Path or name that is already in use."""
+    """Error for a path or name that is already in use."""
 
-    #: `has already been taken`, by parameter.
+    #: Messages by parameter. Each message is `has already been taken`.
     message: dict[str, list[str]]
     errors: list[WrongField] = Field(default_factory=list)
 
 
 class ParameterError(Resource):
-    """Error in parameters, with all invalid fields of a body."""
+    """Error in request parameters, with all invalid fields of the body."""
 
     error: str
     errors: list[WrongField] = Field(default_factory=list)
 
 
 class TokenRefusal(Resource):
-    """Rejected token (RFC 6750 section 3.1)."""
+    """Error for a rejected token (RFC 6750 section 3.1)."""
 
     error: str
     error_description: str
-    #: Scopes of which one is required.
+    #: Accepted scopes. The token needs one of these scopes.
     scope: str = ""
 
 
 class UnreadRequest(Message):
-    """Request that the web server could not parse, reported before the endpoint is known."""
+    """Error for a request that the web server could not parse, before the endpoint is known."""
 
     error: str
     error_description: str
 
 
 class OAuthError(Resource):
-    """Error of the OAuth endpoints (RFC 6749 section 5.2)."""
+    """Error from an OAuth endpoint (RFC 6749 section 5.2)."""
 
     error: str
     error_description: str = ""
     #: URL of a page that explains the error.
     error_uri: str
-    #: Id of this request in the log.
+    #: ID of this request in the log.
     request_id: str
-    #: Number of seconds between polls from now on, only with `slow_down`.
+    #: New interval between polls in seconds. Only included with the error `slow_down`.
     interval: int | None = None
 
 
 class RefusedItem(Resource):
-    """Item of a body that is not a valid alert."""
+    """Item in the request body that is not a valid alert."""
 
     item: int
     reason: str
 
 
 class Refusal(Resource):
-    """Error for a body that a receiver rejects."""
+    """Error for a request body that a receiver rejects."""
 
     message: str
     #: Required attributes that are missing or malformed.

@@ -15,7 +15,7 @@ from web.settings.reader import Settings
 
 
 class Liveness(Resource):
-    """Liveness of the process. Other fields are only for signed requests of `gatebell doctor`."""
+    """Liveness of the process. Signed requests from `gatebell doctor` receive all fields."""
 
     status: str
     client: str = ""
@@ -23,7 +23,7 @@ class Liveness(Resource):
 
 
 class Readiness(Resource):
-    """Readiness of the service, with the parts that are not ready."""
+    """Readiness of the service, with the state of its parts."""
 
     status: str
     database: str
@@ -34,26 +34,26 @@ class Readiness(Resource):
 class Version(Resource):
     """Running release."""
 
-    version: str = Field(description="Running release of the interfaces.")
+    version: str = Field(description="Running release of the API.")
     revision: Literal["gatebell"] = "gatebell"
-    gatebell_version: str = Field(description="Version of the program.")
-    gatebell_commit: str | None = Field(description="Commit of the program. Null if unknown.")
+    gatebell_version: str = Field(description="Version of Gatebell.")
+    gatebell_commit: str | None = Field(description="Commit that was built. Null if unknown.")
 
 
 class Metadata(Version):
-    """Running release with further fields of GitLab's metadata."""
+    """Running release with additional fields from GitLab's metadata."""
 
     enterprise: Literal[False] = False
 
 
-#: Appearance settings of the sign-in page and of the messages on all pages, by API name.
+#: Appearance settings for the sign-in page and the messages on all pages, by API name.
 _APPEARANCE_SETTINGS = {
     "title": "appearance_title",
     "description": "appearance_description",
     "header_message": "header_message",
     "footer_message": "footer_message",
 }
-#: Names in GitLab's API by names of our settings.
+#: Names of settings in GitLab's API, by the name in this service.
 _GITLAB_NAMES = {
     "password_min_length": "minimum_password_length",
     "personal_access_token_lifetime_days": "max_personal_access_token_lifetime",
@@ -96,7 +96,7 @@ def _create_resource_model(
         for each, setting in (removed or {}).items()
     }
     made |= former
-    return create_model(name, __base__=Resource, __doc__="The current values.", **made)
+    return create_model(name, __base__=Resource, __doc__="Current values of the settings.", **made)
 
 
 def _create_body_model(name: str, of: Mapping[str, str]) -> type[Body]:
@@ -108,11 +108,11 @@ def _create_body_model(name: str, of: Mapping[str, str]) -> type[Body]:
         for each, setting in of.items()
     }
     return create_model(
-        name, __base__=Body, __doc__="New values; omitted settings are kept.", **made
+        name, __base__=Body, __doc__="New values. Omitted settings do not change.", **made
     )
 
 
-#: API settings that a release removes, with the settings that hold their values.
+#: API settings that a release removes, with the settings that contain their values.
 _REMOVED_SETTINGS = {
     "user_email_lookup_limit": "search_rate_limit",
     "sign_in_text": "appearance_description",
@@ -126,10 +126,10 @@ InstanceSettings = _create_resource_model(
 InstanceSettingsOfRelease = create_model(
     "InstanceSettingsOfRelease",
     __base__=InstanceSettings,
-    __doc__="The values after a change of the running release.",
+    __doc__="Values of the settings after the running release was changed.",
     rehearsal=(
         ReleaseRehearsal,
-        Field(description="Effects of the change of the running release."),
+        Field(description="Effects of changing the running release."),
     ),
 )
 InstanceSettingsBody = _create_body_model(
@@ -137,14 +137,14 @@ InstanceSettingsBody = _create_body_model(
 )
 Appearance = _create_resource_model("Appearance", _APPEARANCE_SETTINGS)
 AppearanceBody = _create_body_model("AppearanceBody", _APPEARANCE_SETTINGS)
-#: API names by names of settings.
+#: API names of settings, by the name of the setting.
 API_NAMES_BY_SETTING = {
     name: each for each, name in {**_API_SETTINGS, **_APPEARANCE_SETTINGS}.items()
 }
 
 
 def build_settings_resource(values: Settings, rehearsal: Rehearsal | None = None) -> Resource:
-    """Present the settings, with a rehearsal after a change of the running release."""
+    """Return the settings as a resource, with a rehearsal if the running release was changed."""
     own: dict[str, Any] = {
         each: getattr(values, name) for each, name in {**_API_SETTINGS, **_REMOVED_SETTINGS}.items()
     }
@@ -155,14 +155,14 @@ def build_settings_resource(values: Settings, rehearsal: Rehearsal | None = None
 
 
 def build_appearance_resource(values: Settings) -> Resource:
-    """Present the appearance settings."""
+    """Return the appearance settings as a resource."""
     return Appearance(
         **{each: getattr(values, name) for each, name in _APPEARANCE_SETTINGS.items()}
     )
 
 
 def list_changed_settings(body: Body) -> Mapping[str, str]:
-    """Return the values that a body sets as texts, by names of settings."""
+    """Return the values in a body as strings, by the name of the setting."""
     own = {**_REMOVED_SETTINGS, **_API_SETTINGS, **_APPEARANCE_SETTINGS}
     given = body.model_dump(exclude_none=True)
     return {own[name]: _format_value(value) for name, value in given.items()}

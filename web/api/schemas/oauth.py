@@ -1,4 +1,4 @@
-"""Schemas of OAuth requests and responses, for the description only.
+"""Schemas of OAuth requests and responses, used only in the OpenAPI description.
 
 `domain/oauth` contains the code that reads and writes them.
 """
@@ -21,11 +21,11 @@ _AnyTokenRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
 
 
 class TokenRequest(RootModel[_AnyTokenRequest]):  # type: ignore[valid-type]
-    """Request for tokens with one of the supported grants."""
+    """Token request with one of the supported grants."""
 
 
 class DeviceAuthorizationRequest(ClientParameters):
-    """Request of a device for codes (RFC 8628 section 3.1)."""
+    """Device authorization request (RFC 8628 section 3.1)."""
 
     scope: str = ""
 
@@ -34,11 +34,11 @@ class TokenQuestion(ClientParameters):
     """Token to introspect or to revoke (RFC 7009 section 2.1, RFC 7662 section 2.1)."""
 
     token: str
-    token_type_hint: str = Field(default="", description="Accepted, but not used.")
+    token_type_hint: str = Field(default="", description="Accepted but ignored.")
 
 
 class _AuthorizationParameters(Query):
-    """Parameters of an authorization (RFC 6749 section 4.1.1, OpenID Connect Core 3.1.2.1)."""
+    """Authorization request parameters (RFC 6749 section 4.1.1, OpenID Connect Core 3.1.2.1)."""
 
     response_type: Literal["code"]
     redirect_uri: str
@@ -82,7 +82,7 @@ class ClientRegistration(Body):
     )
     grant_types: list[str] = Field(default_factory=list, max_length=50)
     response_types: list[str] = Field(default_factory=list, max_length=50)
-    client_uri: str = Field(default="", description="An https URL, like the following URLs.")
+    client_uri: str = Field(default="", description="HTTPS URL of the client's home page.")
     logo_uri: str = ""
     tos_uri: str = ""
     policy_uri: str = ""
@@ -110,7 +110,7 @@ class TokenResponse(Resource):
     scope: str = Field(default="", description="Granted scopes, separated by spaces.")
     created_at: int = Field(default=0, description="Creation time, in seconds since 1970.")
     id_token: str = Field(
-        default="", description="ID token of OpenID Connect, if `openid` was granted."
+        default="", description="OpenID Connect ID token. Included if `openid` was granted."
     )
 
 
@@ -133,7 +133,7 @@ class PushedResponse(Resource):
 
 
 class RevocationResponse(Resource):
-    """Empty response: the token is revoked or did not exist (RFC 7009 section 2.2)."""
+    """Empty response. The token is revoked or did not exist (RFC 7009 section 2.2)."""
 
 
 class BoundKey(Resource):
@@ -143,7 +143,7 @@ class BoundKey(Resource):
 
 
 class Introspection(Resource):
-    """Metadata of a token (RFC 7662 section 2.2). An inactive token has none."""
+    """Metadata of a token (RFC 7662 section 2.2). Inactive tokens have only `active`."""
 
     active: bool
     scope: str = ""
@@ -211,7 +211,7 @@ class KeySet(Resource):
 
 
 class RegisteredClient(Resource):
-    """Client with its metadata (RFC 7591 section 3.2.1)."""
+    """Registered client with its metadata (RFC 7591 section 3.2.1)."""
 
     client_id: str
     client_id_issued_at: int
@@ -269,7 +269,7 @@ class AuthorizationServerMetadata(Resource):
 
 
 class OpenIdProviderMetadata(AuthorizationServerMetadata):
-    """Server metadata with the additional fields of OpenID Connect Discovery section 3."""
+    """Server metadata with the additional fields in OpenID Connect Discovery section 3."""
 
     subject_types_supported: list[str]
     id_token_signing_alg_values_supported: list[str]

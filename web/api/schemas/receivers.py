@@ -1,7 +1,7 @@
-"""Schemas of requests from monitoring systems, for the description only.
+"""Schemas of requests from monitoring systems, used only in the OpenAPI description.
 
-`domain/alerts/formats` parses the requests and accepts nearly any JSON. A field of an unexpected
-type counts as text or as missing.
+`domain/alerts/formats` parses the requests and accepts nearly any JSON. A field with an unexpected
+type is converted to text or treated as missing.
 """
 
 from typing import Any, Literal, Union
@@ -30,11 +30,11 @@ class ReceivedAlert(Resource):
 
 
 class ReceivedAlerts(RootModel[list[ReceivedAlert]]):
-    """Alerts of a request, in the order of its items."""
+    """Alerts in a request, in the order of the items in the request body."""
 
 
 class PagerDutyPayload(Body):
-    """Payload of an event."""
+    """Payload of an alert event."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -48,7 +48,7 @@ class PagerDutyPayload(Body):
 
 
 class PagerDutyEvent(Body):
-    """Alert event of PagerDuty's Events API v2."""
+    """Alert event in the format of PagerDuty's Events API v2."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -72,14 +72,14 @@ class ChangePayload(Body):
 
 
 class ChangeEvent(Body):
-    """Change event of PagerDuty's Events API v2."""
+    """Change event in the format of PagerDuty's Events API v2."""
 
     routing_key: str = Field(description="Authorization key of an HTTP endpoint.")
     payload: ChangePayload
 
 
 class AcceptedEvent(Resource):
-    """Response of PagerDuty's API to an accepted event."""
+    """Response to an accepted event, in the format of PagerDuty's API."""
 
     status: Literal["success"]
     message: str

@@ -1,4 +1,4 @@
-"""Schemas of requests from Docker's registry and its clients, for the description only.
+"""Schemas of requests from Docker's registry and its clients, only for the OpenAPI description.
 
 `domain/registry` contains the code that reads them.
 """
@@ -11,7 +11,7 @@ from domain.core.types.base import Body, Query, Resource, Time
 
 
 class RegistryTokenQuery(Query):
-    """Token request of a registry client."""
+    """Token request from a registry client."""
 
     service: Literal["container_registry"]
     scope: str = Field(
@@ -22,7 +22,7 @@ class RegistryTokenQuery(Query):
 
 
 class RegistryTokenForm(Body):
-    """Token request of a registry client as a form."""
+    """Token request that a registry client sends as a form."""
 
     grant_type: Literal["password"]
     service: Literal["container_registry"]
@@ -32,7 +32,7 @@ class RegistryTokenForm(Body):
 
 
 class RegistryTokenResponse(Resource):
-    """Token for the registry, under both names that clients read."""
+    """Token for the registry, included under both names that clients use."""
 
     token: str
     access_token: str
@@ -42,7 +42,7 @@ class RegistryTokenResponse(Resource):
 
 
 class RegistryEnvelope(Body):
-    """Notification of the registry."""
+    """Notification from the registry."""
 
     events: list[dict[str, Any]] = Field(max_length=200)
 
@@ -55,6 +55,6 @@ class RegistryError(Resource):
 
 
 class RegistryErrors(Resource):
-    """Errors of a request from a registry client."""
+    """Errors in a response to a registry client."""
 
     errors: list[RegistryError]

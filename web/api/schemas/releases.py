@@ -28,12 +28,12 @@ from domain.releases.version import Release, parse_release
 from web.releases.rehearsal import Rehearsal
 from web.releases.schedule_view import ListedChange, build_change_url
 
-#: Page size at which all changes fit on one page.
+#: Default page size, which fits all changes on one page.
 _MAX_PAGE_SIZE = 100
 
 
 def validate_release_text(text: str) -> str:
-    """Return the text of a release.
+    """Check that a text is a release, and return the text.
 
     Raise ValueError if the text is not a release.
     """
@@ -53,44 +53,44 @@ class ReleaseFilterQuery(Query):
     interface: Interface | None = None
     state: ReleaseChangeState | None = Field(
         default=None,
-        description="State of the change in the running release. `not_hosted` is a change of an "
-        "interface that this service does not have.",
+        description="State of the change in the running release. `not_hosted` means that this "
+        "service does not have the interface.",
     )
 
     @property
     def wanted(self) -> ChangeFilter:
-        """Filter that the parameters describe."""
+        """Filter with the values of the parameters."""
         release: Release | None = parse_release(self.release) if self.release else None
         return ChangeFilter(release=release, interface=self.interface, state=self.state)
 
 
 class ReleaseChangeQuery(OffsetQuery, ReleaseFilterQuery):
-    """Filter and page of a list of changes."""
+    """Filter and pagination for a list of changes."""
 
     per_page: PageSize = _MAX_PAGE_SIZE
 
 
 class ReleaseChange(Resource):
-    """Change of an interface in a release."""
+    """Interface change in a release."""
 
     id: str
     release: str = Field(description="Release in which the change takes effect.")
-    date: dt.date | None = Field(description="Date of the release, if it was entered.")
+    date: dt.date | None = Field(description="Date of the release. Null if no date is set.")
     interface: Interface
     kind: ReleaseChangeKind
     state: ReleaseChangeState
     title: str
     matches: tuple[str, ...] = Field(description="Calls and names that the change affects.")
-    after: str = Field(description="Behavior from the release on.")
+    after: str = Field(description="Behavior starting with the release.")
     replacement: str = Field(description="Replacement for the interface.")
     hosted: bool = Field(description="True if this service has the interface.")
-    announced: str | None = Field(description="Release of the announcement, if known.")
+    announced: str | None = Field(description="Release that announced the change. Null if unknown.")
     end_of_support: str | None = Field(description="Release in which support ends.")
     url: str = Field(description="URL of the page about the change.")
 
     @classmethod
     def of(cls, listed: ListedChange) -> "ReleaseChange":
-        """Present a change."""
+        """Return a change as a resource."""
         shown = {
             **get_column_values(listed.change, cls),
             **get_column_values(listed, cls),
@@ -101,12 +101,12 @@ class ReleaseChange(Resource):
 
 
 class ReleaseCheckBody(Body):
-    """Text to check. In multipart/form-data, the content and the name come from `file`."""
+    """Text to check. In multipart/form-data, `file` provides the content and the name."""
 
     name: str = Field(
         default="",
-        description="File name. The extension determines the type of the content. Omit it for a "
-        "part of a file.",
+        description="File name. The extension determines the type of the content. Omit the name if "
+        "the content is only a part of a file.",
     )
     content: RequiredText = Field(
         description="Text to check: a HAR file, an access log, a list of requests, a GraphQL "
@@ -127,38 +127,38 @@ class ReleaseCheckBody(Body):
 class ReleaseFinding(Resource):
     """Finding of the release checker."""
 
-    change: str = Field(description="Id of the change.")
+    change: str = Field(description="ID of the change.")
     title: str
     release: str = Field(description="Release in which the change takes effect.")
     interface: Interface
     line: int = Field(description="Line number of the finding, starting at 1.")
     certainty: Certainty = Field(
-        description="`sure`, or `possible` if only a name or a part of the call was found, or if "
-        "only some of these requests fail or change their meaning."
+        description="Certainty of the finding. `possible` means that only a name or a part of the "
+        "call was found, or that only some of the requests fail or change their meaning."
     )
-    reason: str = Field(description="Reason for the finding, without values of the content.")
+    reason: str = Field(description="Reason for the finding, without values from the content.")
     replacement: str = Field(description="Replacement for the interface.")
     url: str = Field(description="URL of the page about the change.")
 
     @classmethod
     def of(cls, found: Finding) -> Self:
-        """Present a finding."""
+        """Return a finding as a resource."""
         shown = {**get_column_values(found.change, cls), **get_column_values(found, cls)}
         shown |= {"change": found.change.id, "url": build_change_url(found.change)}
         return cls.model_validate(shown)
 
 
 class ReleaseCheck(Resource):
-    """Findings in a text."""
+    """Result of a release check, with the findings."""
 
-    kind: str = Field(description="The detected type of the text.")
+    kind: str = Field(description="Detected type of the text.")
     release: str
     findings: list[ReleaseFinding]
     is_cut: bool = Field(description="True if there are more findings than listed.")
 
     @classmethod
     def of(cls, report: CheckReport, release: Release) -> Self:
-        """Present a report."""
+        """Return a report as a resource."""
         return cls(
             kind=report.kind,
             release=str(release),
@@ -168,9 +168,9 @@ class ReleaseCheck(Resource):
 
 
 class UsageQuery(OffsetQuery):
-    """Scope and page of a list of affected calls."""
+    """Scope and pagination for a list of affected calls."""
 
-    #: Calls to list. `all` is for administrators and covers the whole instance.
+    #: Calls to list. Only administrators can use `all`, which covers the whole instance.
     scope: Literal["mine", "all"] = "mine"
 
 
@@ -178,34 +178,34 @@ class ConsumerResource(Resource):
     """Consumer of the API."""
 
     kind: Annotated[str, describe_choices(*ConsumerKind)]
-    #: Id of the application, the token or the user; null for requests without a token.
+    #: ID of the application, the token or the user. Null for requests without a token.
     id: int | None
     name: str
-    #: User name, or path of a project or group. It is empty for an application of the instance.
+    #: User name, or path of a project or group. Empty for instance-wide applications.
     owner: str
 
 
 class UsageResource(Resource):
-    """Calls of a consumer that a change affects."""
+    """API calls by a consumer that a change affects."""
 
     change: str
     release: str
     title: str
     replacement: str
-    #: `sure`, or `possible` if the effect depends on how the caller uses the response.
+    #: Certainty. `possible` means that the effect depends on how the caller uses the response.
     certainty: Annotated[str, describe_choices("sure", "possible")]
     consumer: ConsumerResource
     calls: int
     operations: list[str]
     first_called_at: Time
     last_called_at: Time
-    #: Last IP address of the caller. For applications, which several users may share, it is only
-    #: included for administrators.
+    #: Last IP address of the caller. Several users may share an application, so only
+    #: administrators can see the last address for an application.
     last_address: str | None
 
     @classmethod
     def of(cls, use: AffectedUsage) -> "UsageResource":
-        """Present the calls that a change affects."""
+        """Return the calls that a change affects as a resource."""
         return cls(
             change=use.change.id,
             release=use.change.release,
@@ -217,7 +217,7 @@ class UsageResource(Resource):
 
 
 def build_call_fields(use: AffectedUsage) -> dict[str, Any]:
-    """Return how calls are affected and when they were made, as fields."""
+    """Return the fields that describe the effect on calls and the time of the calls."""
     return {
         "certainty": use.certainty,
         "calls": use.calls,
@@ -228,12 +228,12 @@ def build_call_fields(use: AffectedUsage) -> dict[str, Any]:
     }
 
 
-#: Maximum number of uses in a response.
+#: Maximum number of uses in a rehearsal.
 _MAX_USES = 100
 
 
 class RehearsedConsumer(ConsumerResource):
-    """Consumer and how its calls are affected."""
+    """Consumer with its affected calls."""
 
     certainty: Annotated[str, describe_choices("sure", "possible")]
     calls: int
@@ -244,7 +244,7 @@ class RehearsedConsumer(ConsumerResource):
 
     @classmethod
     def of(cls, use: AffectedUsage) -> "RehearsedConsumer":
-        """Present a consumer."""
+        """Return a consumer as a resource."""
         return cls(**get_column_values(use.consumer, cls), **build_call_fields(use))
 
 
@@ -259,22 +259,22 @@ class RehearsedChange(Resource):
 
 
 class ReleaseRehearsal(Resource):
-    """Effects of a change of the running release on the counted calls."""
+    """Effects that a new running release has on recorded API calls."""
 
     running: str = Field(description="Running release before the change.")
     release: str
-    breaks: int = Field(description="Number of uses whose results are certain to change.")
+    breaks: int = Field(description="Number of uses that are certain to be affected.")
     tokens_given_expiry: int = Field(
-        description="Number of access tokens that had no expiry date and get one."
+        description="Number of access tokens that the change gives an expiry date."
     )
     changes: list[RehearsedChange] = Field(
-        description="Changes with at most 100 consumers. `GET /releases/usage?scope=all` lists "
-        "all consumers."
+        description="Changes, with at most 100 consumers in total. "
+        "`GET /releases/usage?scope=all` lists all consumers."
     )
 
     @classmethod
     def of(cls, found: Rehearsal, *, most: int | None = _MAX_USES) -> "ReleaseRehearsal":
-        """Present a rehearsal with at most `most` uses, or all uses if `most` is None."""
+        """Return a rehearsal with at most `most` uses, or with all uses if `most` is None."""
         by_change = sorted(found.uses[:most], key=lambda use: use.change.id)
         return cls(
             running=str(found.running),

@@ -1,4 +1,4 @@
-"""Schemas of messages to webhooks of projects, for the description only."""
+"""Schemas of messages to project webhooks, used only in the OpenAPI description."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ _Severity = Annotated[str, describe_choices(*Severity)]
 
 
 class MessageProject(Resource):
-    """Project of a message."""
+    """Project that a message is about."""
 
     id: int
     name: str
@@ -23,10 +23,10 @@ class MessageProject(Resource):
 
 
 class MessageAlert(Resource):
-    """Alert as of the time when the message was created."""
+    """Alert at the time when the message was created."""
 
     id: int
-    iid: int = Field(description="Number in the project.")
+    iid: int = Field(description="Number within the project.")
     title: str
     description: str | None
     severity: _Severity
@@ -36,23 +36,23 @@ class MessageAlert(Resource):
     monitoring_tool: str | None
     hosts: list[str]
     integration: str | None
-    events: int = Field(description="Number of reports.")
+    events: int = Field(description="Number of times that the alert was reported.")
     started_at: Time
     ended_at: Time | None
     last_event_at: Time
     labels: dict[str, str] = Field(
-        description="Labels of the alert, at most 64, each cut after 1,000 characters."
+        description="The first 64 labels of the alert, each truncated to 1,000 characters."
     )
     web_url: str
 
 
 class MessageIncident(Resource):
-    """Incident as of the time when the message was created."""
+    """Incident at the time when the message was created."""
 
     id: int
-    iid: int = Field(description="Number in the project.")
+    iid: int = Field(description="Number within the project.")
     title: str
-    description: str = Field(description="Markdown, cut after 10,000 characters.")
+    description: str = Field(description="Description in Markdown, truncated to 10,000 characters.")
     severity: _Severity
     status: Annotated[str, describe_choices("triggered", "acknowledged", "resolved")]
     alerts: list[int] = Field(description="Numbers (`iid`) of the first 100 alerts.")
@@ -64,7 +64,7 @@ class MessageIncident(Resource):
 
 
 class MessageData(Resource):
-    """Data of every message."""
+    """Data that every message contains."""
 
     project: MessageProject
 

@@ -29,7 +29,7 @@ _MAX_REPORTED_FAULTS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class BackedUpFile:
-    """File of a backup."""
+    """A file in a backup."""
 
     #: Path of the file in the backup.
     name: str
@@ -68,16 +68,15 @@ class Manifest:
     #: Name of the database file.
     database_file: str
     contents: DatabaseContents
-    #: Fingerprints of SECRET_KEY and its fallbacks, starting with the key that data is written
-    #: with.
+    #: Fingerprints of SECRET_KEY and its fallbacks, starting with the key that encrypts new data.
     key_fingerprints: list[str]
     files: list[BackedUpFile]
-    #: Sentences about data that must be kept elsewhere.
+    #: Sentences about data that is missing from the backup and must be stored separately.
     left_out: list[str]
     format: int = _FORMAT_VERSION
 
     def write(self, directory: Path) -> None:
-        """Write the manifest as the last file of the backup, which is unusable without it."""
+        """Write the manifest as the last file, so that an incomplete backup has no manifest."""
         for each in self.files:
             _sync_to_disk(directory / each.name)
         aside = directory / f"{MANIFEST_NAME}.new"
@@ -95,9 +94,7 @@ class Manifest:
             said = json.loads((directory / MANIFEST_NAME).read_text(encoding="utf-8"))
             return cls._of(said)
         except FileNotFoundError:
-            message = (
-                f"{directory} has no {MANIFEST_NAME}. It is not a backup, or it is not complete."
-            )
+            message = f"{directory} has no {MANIFEST_NAME}, so it is not a complete backup."
             raise InvalidError(message) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidError(f"{directory / MANIFEST_NAME} cannot be read.") from error
@@ -152,7 +149,7 @@ def read_database_contents(connection: Connection, keyring: Keyring) -> Database
     names = list_tables(connection)
     if _REVISION_TABLE not in names:
         raise InvalidError("The database is empty, so there is nothing to back up.")
-    # Rows are counted first, because reading an audit log without a key creates one.
+    # Rows are counted first, because reading an audit log without a key creates a key.
     revision, rows = _get_revision(connection), _count_rows(connection)
     head, faults = _verify_audit_log(connection, keyring)
     if faults:
@@ -178,7 +175,7 @@ def find_content_faults(
         if found != wanted:
             yield f"{name} has {_format_row_count(found)} instead of {_format_row_count(wanted)}."
     if revision != get_newest_known_revision():
-        return  # this code cannot read the schema
+        return  # this code cannot read other schemas
     yield from _find_key_faults(connection, keyring)
     head, faults = _verify_audit_log(connection, keyring)
     yield from faults[:_MAX_REPORTED_FAULTS]
@@ -187,7 +184,7 @@ def find_content_faults(
 
 
 def delete_hosts(connection: Connection) -> None:
-    """Remove the hosts that used the database of the backup, since none of them uses this one."""
+    """Remove the hosts of the backed-up database, which do not use the restored database."""
     if Host.__tablename__ in list_tables(connection):
         connection.execute(delete(table(Host.__tablename__)))
 
@@ -217,7 +214,7 @@ def _count_rows(connection: Connection) -> dict[str, int]:
 
 
 def _verify_audit_log(connection: Connection, keyring: Keyring) -> tuple[str | None, list[str]]:
-    """Return the newest seal and the faults, or nothing for a database with another schema."""
+    """Return the newest seal and the faults, or neither for a database with another schema."""
     if _get_revision(connection) != get_newest_known_revision():
         return None, []
     with Session(connection) as session:

@@ -1,4 +1,4 @@
-"""Dump and restoration of a Postgres database with the operator's pg_dump and pg_restore."""
+"""Dumps and restores a Postgres database with the operator's pg_dump and pg_restore."""
 
 import os
 import re
@@ -24,7 +24,7 @@ from web.logging import mask_secrets
 from web.settings.reader import Settings
 
 DUMP_FILE = "gatebell.dump"
-#: Query for statements that drop our objects in the schema, in a valid order.
+#: Query that returns statements for dropping our objects in the schema, in a valid order.
 _DROP_STATEMENTS_QUERY = """
 SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
   SELECT 1 AS place, 'TABLE' AS kind, quote_ident(tablename) AS name
@@ -41,7 +41,7 @@ SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
 
 @contextmanager
 def open_snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
-    """Open a transaction with a snapshot, and provide the name under which others can use it."""
+    """Open a transaction with a snapshot, and yield the name by which others can use it."""
     engine = _open_database(settings)
     try:
         with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
@@ -54,8 +54,8 @@ def open_snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
 def _open_database(settings: Settings) -> Engine:
     """Open the database for a long transaction.
 
-    Raise InvalidError behind a transaction pooler, since pg_dump and pg_restore would change the
-    sessions of other clients.
+    Raise InvalidError if DATABASE_URL refers to a transaction pooler, because pg_dump and
+    pg_restore would change the sessions of other clients.
     """
     try:
         return open_unlimited_engine(settings)
@@ -119,13 +119,13 @@ def restore_dump(settings: Settings, file: Path, *, program: str) -> None:
 def _run_program(
     program: str, options: Sequence[str], settings: Settings, *, connects: bool = True
 ) -> None:
-    """Run a Postgres program, whose arguments do not contain the password.
+    """Run a Postgres program, with the password in its environment.
 
-    All users of the host can see the arguments, so the password is in the environment. Raise
+    The password is not among the arguments, because all users of the host can see them. Raise
     InvalidError if the program fails.
     """
     url = make_url(build_psycopg_url(settings))
-    environment = dict(os.environ)  # noqa: TID251 - of the program, with PATH and its own variables
+    environment = dict(os.environ)  # noqa: TID251 - the program needs PATH and its own variables
     if url.password:
         environment["PGPASSWORD"] = str(url.password)
     public = url.set(password=None).render_as_string(hide_password=False)
@@ -166,8 +166,8 @@ def restore_postgres_dump(
 ) -> None:
     """Restore a dump in place of the current database.
 
-    The current data is dropped once the dump could be read. Raise InvalidError if the result
-    differs from the backup.
+    The current data is dropped only after the dump has been read successfully. Raise InvalidError
+    if the result differs from the backup.
     """
     check_dump_archive(file, settings, program=program)
     engine = _open_database(settings)

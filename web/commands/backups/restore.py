@@ -36,14 +36,14 @@ from web.instance_files import make_private_file, write_private_file
 from web.services import git, now, services
 from web.settings.reader import Settings
 
-#: Files of the instance that a backup with the key contains. Each of them gives access to the
-#: service, and all other files can be created again.
+#: Secret files of the instance, which are part of a backup that includes the key. Each of them
+#: gives access to the service. All other files can be created again.
 SECRET_FILES = ("secret_key", "first_administrator.txt")
 INSTANCE_FOLDER, REPOSITORIES_FOLDER = "instance", "repositories"
 
 
 def has_generated_key(settings: Settings) -> bool:
-    """Return whether the secret key is the key that this instance generated."""
+    """Return whether this instance uses a secret key that it generated."""
     file = settings.instance_path / "secret_key"
     return file.exists() and file.read_text(encoding="utf-8").strip() == settings.secret_key
 
@@ -129,7 +129,7 @@ def _record_failure_on_error() -> Iterator[None]:
 
 
 def _store_result(record: Callable[..., None]) -> bool:
-    """Store a result for `/metrics` and return whether the role of the backup may write."""
+    """Store a result for `/metrics`, and return whether the database role may write."""
     try:
         with Session(db.engine) as session, session.begin():
             record(session=session, now=now())
@@ -140,7 +140,7 @@ def _store_result(record: Callable[..., None]) -> bool:
 
 @contextmanager
 def _empty_directory_on_failure(directory: Path) -> Iterator[None]:
-    """Create an empty directory, and empty it again if the backup fails, so it can be retried.
+    """Create an empty directory, and empty it if the backup fails, so that a retry can use it.
 
     SIGTERM counts as a failure, because systemd sends it.
     """
@@ -184,7 +184,7 @@ def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
 def _delete_older_backups(directory: Path, *, keep: int) -> list[str]:
     """Delete all but the newest complete backups next to a directory and return their paths.
 
-    Keep everything that is not a backup, is incomplete, or has none of our keys.
+    Incomplete backups, backups without any of our keys, and other directories are kept.
     """
     ours = set(services().keyring.fingerprints)
     found: list[tuple[str, Path]] = []
@@ -367,7 +367,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         with Session(db.engine) as session:
             present = list_running_hosts(session=session, now=now())
     except SQLAlchemyError:
-        return  # another schema, which none of our hosts uses
+        return  # no host of this release uses another schema
     if present:
         names = ", ".join(each.name for each in present)
         raise ConflictError(

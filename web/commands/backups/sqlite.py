@@ -23,9 +23,9 @@ COMPANION_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy a database with SQLite's backup API, in one step and thus as of one moment.
+    """Copy a database with SQLite's backup API in one step, so that the copy is consistent.
 
-    The source may be written to meanwhile. The copy is a single file.
+    Other processes may write to the source meanwhile. The copy is a single file.
     """
     make_private_file(target)
     with (
@@ -57,7 +57,7 @@ def _open_copy_for_changes(file: Path) -> Iterator[Connection]:
 
 
 def find_page_faults(connection: Connection) -> list[str]:
-    """Check all pages and references between rows and return the faults."""
+    """Check all database pages and foreign keys, and return the faults."""
     said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
     lost = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(1)
     faults = [] if said == ["ok"] else [f"SQLite reports: {each}" for each in said[:20]]
@@ -79,7 +79,7 @@ def has_tables(settings: Settings) -> bool:
 def restore_sqlite_copy(
     settings: Settings, source: Path, expected: DatabaseContents, keyring: Keyring
 ) -> Path | None:
-    """Replace the database with a copy and return the path of the former database, if any.
+    """Replace the database with a copy and return the new path of the previous database, if any.
 
     Raise InvalidError, and keep the current database, if the copy differs from the backup.
     """

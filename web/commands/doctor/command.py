@@ -41,7 +41,6 @@ from web.commands.doctor.host_checks import (
     check_backups,
     check_disk,
     check_git,
-    check_last_backup,
     check_memory,
 )
 from web.commands.doctor.results import (
@@ -75,21 +74,21 @@ from web.services import now, services
 from web.settings.reader import Settings, SettingsError, list_ignored_variables
 
 _PERMISSIONS_OF_OTHERS = 0o077
-#: Longest time between reports of a worker, which reports every minute unless it is very busy.
+#: Longest time between reports from a worker, which reports every minute unless it is very busy.
 _MAX_REPORT_AGE = timedelta(seconds=100)
-#: Longest time since the last pruning: two periods, and some time for it to end.
+#: Longest time since the last pruning: two intervals, plus the duration of a run.
 _MAX_PRUNE_AGE = timedelta(minutes=30)
 #: Waiting times of pages and email that cause a warning. Normally they are sent within seconds or
 #: minutes.
 _MAX_PAGE_WAIT, _MAX_MAIL_WAIT = timedelta(minutes=2), timedelta(minutes=15)
-#: Consequences of waiting alert changes for each follower.
+#: Consequences of delayed alert changes, by follower.
 _FOLLOWER_CONSEQUENCES = {
     Follower.ESCALATIONS: "nobody is paged for them",
     Follower.INCIDENTS: "no rule opens incidents for them",
     Follower.WEBHOOKS: "no webhook receives them",
 }
 _PROXY_TIMEOUT_SECONDS = 10.0
-#: Documentation address (RFC 5737) that no client has.
+#: IP address for documentation (RFC 5737), which no client has.
 FORGED_ADDRESS = "192.0.2.1"
 _HTTP_OK = 200
 _PYTHON_REMEDY = (
@@ -99,11 +98,11 @@ _PYTHON_REMEDY = (
 _DATABASE_NAMES = {"postgresql": "Postgres", "sqlite": "SQLite"}
 
 
-#: Constructors of findings: no problem, a warning, and a failure.
+#: Constructors of results: no problem, a warning, and a failure.
 
 
 class DoctorCheck(NamedTuple):
-    """Check with its name, its function, and whether it needs a reachable database."""
+    """A check, with its name, its function, and whether it needs a reachable database."""
 
     name: str
     check: Callable[[Settings], Iterator[CheckResult]]
@@ -137,7 +136,7 @@ def _run_checks(settings: Settings) -> Iterator[tuple[str, CheckResult]]:
             continue
         found = list(_run_check(check, settings))
         is_away = is_away or (name in {"database", "migrations"} and _has_failed(found))
-        # Positive results are only shown if there are no others.
+        # Positive results are shown only if there are no other results.
         shown = [each for each in found if each.state is not CheckState.OK] or found
         yield from ((name, each) for each in shown)
 
@@ -149,7 +148,7 @@ def _has_failed(found: list[CheckResult]) -> bool:
 def _run_check(
     check: Callable[[Settings], Iterator[CheckResult]], settings: Settings
 ) -> Iterator[CheckResult]:
-    """Run a check and yield its findings, or a failure if the check itself fails."""
+    """Run a check and yield its results, or a failure if the check itself fails."""
     try:
         yield from check(settings)
     except (SQLAlchemyError, CannotStartError, OSError) as error:
@@ -178,7 +177,7 @@ def check_settings(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_keys(settings: Settings) -> Iterator[CheckResult]:
-    """Check whether this host has the keys that the database was written with."""
+    """Check whether this host has the keys that encrypt the data in the database."""
     session, keyring = db.session(), services().keyring
     missing = find_missing_fingerprints(keyring, session=session)
     if missing:
@@ -201,13 +200,13 @@ def check_keys(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _check_file_mode(file: Path) -> Iterator[CheckResult]:
-    # Files in a folder that is closed to other users are private in any case.
+    # Files in a directory that other users cannot open are always private.
     if file.exists() and file.stat().st_mode & file.parent.stat().st_mode & _PERMISSIONS_OF_OTHERS:
         yield warning(f"Other users can read {file}. Run `chmod 600 {file}`.")
 
 
 def check_certificate(settings: Settings) -> Iterator[CheckResult]:
-    """Check when the certificate of our own TLS expires."""
+    """Check when the service's own TLS certificate expires."""
     try:
         certificate = open_certificate(settings)
     except CertificateFilesError as error:
@@ -223,7 +222,7 @@ def check_certificate(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_rate_limit_store(settings: Settings) -> Iterator[CheckResult]:
-    """Check the store in which rate limits are counted."""
+    """Check the store that counts requests for rate limits."""
     if settings.counts_on_host:
         return
     from limits.storage import storage_from_string  # noqa: PLC0415 - few installations need it
@@ -235,7 +234,7 @@ def check_rate_limit_store(settings: Settings) -> Iterator[CheckResult]:
         made["RATELIMIT_STORAGE_URI"], **made.get("RATELIMIT_STORAGE_OPTIONS", {})
     )
     if storage.check():
-        yield ok("The store of rate limits is reachable.")
+        yield ok("The rate limit store is reachable.")
     else:
         yield failed("RATELIMIT_STORAGE_URI is unreachable, so each web process counts separately.")
 
@@ -259,7 +258,7 @@ def check_python(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_worker(settings: Settings) -> Iterator[CheckResult]:
-    """Check when a background worker last reported, and when it last pruned."""
+    """Check when a background worker last reported, and when expired data was last removed."""
     del settings
     session, moment = db.session(), now()
     seen_at = find_last_run(WORKER_HEARTBEAT_JOB, session=session)
@@ -268,7 +267,7 @@ def check_worker(settings: Settings) -> Iterator[CheckResult]:
         return
     silence = moment - seen_at
     if silence < -MAX_HOST_REPORT_AGE:
-        # A running worker corrects this within a minute.
+        # A running worker corrects future times within a minute.
         yield failed("The latest report of the background worker has a time in the future.")
         return
     if silence > MAX_HOST_REPORT_AGE:
@@ -492,7 +491,7 @@ def check_clock(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _measure_clock_lead(connection: Connection) -> int:
-    """Return the clock difference with the smallest absolute value out of three measurements."""
+    """Return the smallest absolute clock difference of three measurements, with its sign."""
     connection.execute(text("SELECT 1"))
     leads = (measure_clock_lead_ms(connection, clock=services().clock) for _ in range(3))
     return min((each for each in leads if each is not None), key=abs)
@@ -518,6 +517,5 @@ _DOCTOR_CHECKS = (
     DoctorCheck("rate limits", check_rate_limit_store, needs_database=False),
     DoctorCheck("rate limits", check_separate_rate_limits),
     DoctorCheck("backups", check_backups),
-    DoctorCheck("backups", check_last_backup),
     DoctorCheck("git", check_git, needs_database=False),
 )

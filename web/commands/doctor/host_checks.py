@@ -1,4 +1,4 @@
-"""Checks of the doctor command for the memory, disks, backups and Git of the host."""
+"""Checks by the doctor command of the host's memory, disks, backups and Git installation."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ _MIN_FREE_INODES = 1_000
 
 
 def check_memory(settings: Settings) -> Iterator[CheckResult]:
-    """Compare the memory of this host with the needs of its settings."""
+    """Compare the memory of this host with the memory that its settings require."""
     said, limit = find_memory_warning(settings), find_memory_limit_mib()
     if said:
         yield warning(said)
@@ -51,7 +51,7 @@ def _find_existing_parent(path: Path) -> Path:
 
 def _check_free_space(path: Path) -> CheckResult:
     files = os.statvfs(path)
-    # Some file systems do not count files.
+    # Some file systems have no inode limit.
     if files.f_files and files.f_favail < _MIN_FREE_INODES:
         return failed(f"Only {files.f_favail} more files can be created on the disk of {path}.")
     usage = shutil.disk_usage(path)
@@ -63,9 +63,14 @@ def _check_free_space(path: Path) -> CheckResult:
 
 
 def check_backups(settings: Settings) -> Iterator[CheckResult]:
+    """Check the last backup and the program that backups need."""
+    yield from _check_backup_program(settings)
+    yield from _check_last_backup()
+
+
+def _check_backup_program(settings: Settings) -> Iterator[CheckResult]:
     """Check whether pg_dump is new enough for the server, which it needs for a backup."""
     if settings.uses_sqlite:
-        yield ok("`gatebell backup` needs no other program for SQLite.")
         return
     with db.engine.connect() as connection:
         server = int((connection.dialect.server_version_info or (0,))[0])
@@ -84,9 +89,8 @@ def check_backups(settings: Settings) -> Iterator[CheckResult]:
         yield ok(f"pg_dump {found} can back up Postgres {server}.")
 
 
-def check_last_backup(settings: Settings) -> Iterator[CheckResult]:
+def _check_last_backup() -> Iterator[CheckResult]:
     """Check that the last backup succeeded and is not too old."""
-    del settings
     state, moment = get_backup_state(session=db.session()), now()
     if state.has_failed and state.failed_at:
         ago = format_duration(moment - state.failed_at)

@@ -33,7 +33,7 @@ def second_factor_rule(current: Settings) -> SecondFactorRule:
 def sign_up_policy(current: Settings) -> SignUpPolicy:
     """Return the policy for sign-ups.
 
-    Sign-up is off without a mail server, or if it is limited to domains and there are none.
+    Sign-up is off without a mail server, or if it is limited to domains and no domains are set.
     """
     domains = frozenset(current.sign_up_email_domains.split(", ")) - {""}
     works = bool(current.mail_url) and (bool(domains) or current.sign_up != SIGN_UP_BY_DOMAIN)

@@ -13,7 +13,7 @@ def parser_settings(current: Settings) -> ParserSettings:
 
 
 def get_body_limit(current: Settings, body_format: AlertFormat) -> int:
-    """Return the number of bytes that a body of the given format must stay below."""
+    """Return the exclusive size limit in bytes for a body of the given format."""
     if body_format.accepts_groups:
         return current.metrics_body_limit_bytes
     return current.alert_body_limit_bytes

@@ -116,7 +116,7 @@ def test_a_swapped_shift_can_be_swapped_again() -> None:
 
 def test_former_members_are_skipped_from_that_day_on() -> None:
     left = {ALICE: (Period(LONG_AGO, datetime(2026, 11, 3, tzinfo=UTC)),)}
-    below = plan(rotation(BOB), rotation(ALICE, id=2, layer=2), times=left)
+    below = plan(rotation(BOB), rotation(ALICE, id=2, layer=2), eligible_periods=left)
     assert local_spans(below, "2026-11-02 12:00", "2026-11-04 12:00") == [
         ("Mon 02 12:00", "Tue 03 01:00", [ALICE]),
         ("Tue 03 01:00", "Wed 04 12:00", [BOB]),
@@ -197,7 +197,7 @@ plans = st.builds(
     swaps=st.lists(
         st.builds(Swap, id=st.integers(1, 9), first=stints, second=stints), max_size=3
     ).map(tuple),
-    times=st.dictionaries(people, st.lists(periods, max_size=2).map(tuple), max_size=2),
+    eligible_periods=st.dictionaries(people, st.lists(periods, max_size=2).map(tuple), max_size=2),
 )
 
 

@@ -194,9 +194,10 @@ def test_the_page_of_an_alert_explains_why_no_user_is_paged(gatebell: LiveGatebe
     assert "New alerts in this project do not page anyone." in words(
         browser.get(f"{gatebell.url}/{path}")
     )
-    body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
+    body = {"name": "Night", "steps": [f"0s user:{bob.username}"], "default": True}
     call.done("POST", "/escalation_policies", status=201, json=body)
     shown = words(browser.get(alert))
+    assert "Policy: Night" not in shown
     assert "opened before the project had an escalation policy" in shown
     assert "resolve it: its next report then opens a new alert." in shown
     assert "Page a person" in shown

@@ -90,7 +90,7 @@ def test_without_a_mail_server_no_code_is_announced(gatebell: LiveGatebell) -> N
     assert "This service cannot send email until an administrator sets MAIL_URL." in page.text
     form = form_with(page, "address")
     answer = press(browser, page, "/contacts", type="email", address="a2@pager.example")
-    assert "Contact added. No code was sent, because this service cannot send email" in answer.text
+    assert "No code was sent.</strong> This service cannot send email" in answer.text
     # A URL is not an email address, whichever type is selected.
     submit(browser, page, form, type="email", address="ntfy://127.0.0.1:9/x")
     assert "ntfy://127.0.0.1:9/" in browser.get(page.url).text
@@ -107,6 +107,12 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
     submit(browser, page, form_with(page, "address"), address=address, label="Phone")
     page = browser.get(page.url)
     assert "Unconfirmed" in page.text
+    state = re.search(r'data-watch="([^"]+/code)"', page.text)
+    assert state is not None
+    wait_until(
+        lambda: "The code was sent" in browser.get(f"{gatebell.url}{state[1]}").text,
+        "the page does not show that the code was sent",
+    )
 
     wrong = "000000" if post.code(address) != "000000" else "111111"
     page = press(browser, page, "/confirm", code=wrong)
@@ -235,6 +241,9 @@ def test_responses_of_a_service_are_hidden_until_it_accepts_a_message(
 
     wait_until(lambda: error() is not None, "the code was not taken")
     assert error() == "ntfy returned 403 Forbidden"
+    browser = open_browser(post.gatebell, alice)
+    page = browser.get(f"{post.gatebell.url}{PAGE}")
+    assert "The code was not sent:</strong> <bdi>ntfy returned 403 Forbidden</bdi>." in page.text
 
     project = quote(make_project(post.gatebell, alice), safe="")
     channels = api_caller(post.gatebell, alice, f"/projects/{project}/notification_channels")
@@ -271,6 +280,12 @@ def test_invalid_contacts_are_rejected(post: Post) -> None:
     assert call.done("GET") == []
 
 
+def zone_options(page: str) -> set[str]:
+    """Return the options of the select field for time zones, without the selection."""
+    field = page.partition('name="time_zone"')[2].partition("</select>")[0]
+    return set(re.findall(r'value="([^"]+)">([^<]+)<', field.replace(" selected", "")))
+
+
 @pytest.mark.long
 def test_quiet_hours_are_stored_and_validated(post: Post) -> None:
     gatebell = post.gatebell
@@ -286,12 +301,15 @@ def test_quiet_hours_are_stored_and_validated(post: Post) -> None:
     saved = call.done("PUT", json={"quiet_hours": hours, "follow_ups": False})
     assert saved == call.done("GET") == {"quiet_hours": hours, "follow_ups": False}
     assert call.done("PUT", json={"follow_ups": True})["quiet_hours"] == hours
-    for wrong in ({"starts_at": "25:00"}, {"ends_at": "22:00"}, {"time_zone": "Nowhere"}):
+    wrong_zones = [{"time_zone": each} for each in ("Nowhere", "localtime", "Factory")]
+    for wrong in ({"starts_at": "25:00"}, {"ends_at": "22:00"}, *wrong_zones):
         call.refused("PUT", json={"quiet_hours": {**hours, **wrong}})
 
     browser = signed_in(gatebell, alice)
     page = browser.get(f"{gatebell.url}{PAGE}")
     assert 'value="22:00"' in page.text
+    profile = browser.get(f"{gatebell.url}/-/user_settings/profile")
+    assert zone_options(page.text) == zone_options(profile.text)
     page = press(browser, page, "/preferences", quiet_from="", quiet_until="")
     assert call.done("GET")["quiet_hours"] is None
     wrong_page = submit(browser, page, form_to(page, "/preferences"), quiet_from="soon")

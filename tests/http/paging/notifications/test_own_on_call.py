@@ -9,6 +9,7 @@ from tests.support.accounts.people import alice, make_project, make_user, signed
 from tests.support.accounts.team import give_role
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
+from tests.support.wire.page_text import words
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 
@@ -77,3 +78,19 @@ def test_home_lists_projects_whose_new_alerts_page_no_one(gatebell: LiveGatebell
         "--default",
     )
     assert "do not page anyone." not in browser.get(gatebell.url).text
+
+
+def test_the_turn_of_the_only_user_of_a_rotation_has_no_end(gatebell: LiveGatebell) -> None:
+    me = make_user(gatebell)
+    project = make_project(gatebell, me)
+    rotation = ("--rotation", f"weekly {me.username} mon 09:00")
+    made = gatebell.cli(
+        *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC", *rotation)
+    )
+    browser = signed_in(gatebell, me)
+    page = words(browser.get(f"{gatebell.url}/-/on_call"))
+    assert f"You are on call now in Primary ({project})." in page
+    assert "no end within 14 weeks" in page
+    assert "You cannot be paged because you have no confirmed contact." in page
+    schedule = browser.get(f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}")
+    assert "every week on Mon at 09:00, from" not in words(schedule)

@@ -166,7 +166,7 @@ def test_the_page_of_an_alert_shows_flapping_and_continuation(
     second = fire()
     me = person_for(project.gatebell, Role.DEVELOPER).username
     said = text_of(browser.get(f"{project.url}/alerts/{second}"))
-    assert f"Continues alert #{first} , which @{me} acknowledged. It pages at" in said
+    assert f"Continues alert #{first} , which @{me} acknowledged. This alert pages at" in said
     last = second
     for _ in range(6):
         fire(end_time=now().isoformat())

@@ -1,0 +1,42 @@
+"""Finds what happened in an escalation before: who ended it, and rounds that reached nobody."""
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.alerts.listing.status_notes import find_status_notes
+from domain.paging.notifications.states import PageState
+from models import Escalation, EscalationPage
+
+_TRIGGERED = "triggered"
+
+
+def has_unreached_round(row: Escalation, *, session: Session) -> bool:
+    """Return whether the previous round reached nobody."""
+    if row.round == 1 or row.last_paged_at is None:
+        return row.round > 1
+    outcomes = session.scalars(
+        select(EscalationPage.outcome).where(
+            EscalationPage.escalation_id == row.id,
+            EscalationPage.round == row.round - 1,
+            EscalationPage.step > 0,
+        )
+    ).all()
+    # Without pages, an earlier alert that this alert continues may have reached a user.
+    return bool(outcomes) and PageState.ACCEPTED.value not in outcomes
+
+
+def describe_end(row: Escalation, status: str, *, session: Session) -> str:
+    """Return who ended an escalation and how, as a part of a sentence."""
+    first = None
+    for note in find_status_notes([row.alert_id], session=session):
+        # An escalation that was created as stopped starts after the status was set.
+        is_earlier = row.started_at != row.ended_at and note.created_at < row.started_at
+        if note.text == _TRIGGERED:
+            first = None
+        elif not is_earlier and (row.ended_at is None or note.created_at <= row.ended_at):
+            first = first or note
+    if first is None:
+        return f"the alert was {status}"
+    if first.author:
+        return f"@{first.author} {first.text} the alert"
+    return f"the alert was {first.text}"
