@@ -2,12 +2,12 @@
 
 import json
 import os
-import select
 import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from multiprocessing.connection import wait
 from unittest.mock import Mock
 
 import psutil
@@ -82,7 +82,7 @@ def begun(
 
 
 def are_answered(clients: list[KeptConnection]) -> bool:
-    return bool(select.select([each.socket for each in clients], [], [], A_MOMENT)[0])
+    return bool(wait([each.socket for each in clients], A_MOMENT))
 
 
 def alert(title: str, size: int = LARGE) -> bytes:
