@@ -204,8 +204,9 @@ def test_a_client_that_disconnects_during_a_download_leaves_no_open_file(
     request = asked(path, signed)
     with asking(live, *[request] * 8) as clients:
         assert [each.answer().status for each in clients] == [200] * 8
-    with asking(live, request) as (first,):  # It opens what the process keeps open.
-        first.vanish()
+    with asking(live, *[request] * 8) as clients:  # They open what the process keeps open.
+        for client in clients:
+            client.vanish()
     with asking(live, check()) as (another,):
         assert another.answer().status == 200
     before = psutil.Process(pid).num_fds()
