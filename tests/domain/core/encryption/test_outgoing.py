@@ -110,7 +110,7 @@ def test_a_server_without_strong_cipher_suites_is_rejected(tmp_path: Path) -> No
     context.set_ciphers("AES128-SHA:@SECLEVEL=0")
     with running_tls_server(context) as port:
         assert (
-            reason_of(port, trusted) == "the server supports no strong cipher suite of this service"
+            reason_of(port, trusted) == "the server supports none of the cipher suites that this service allows"
         )
 
 
