@@ -181,7 +181,7 @@ _VERIFICATION_REASONS = {
 }
 _OLD_TLS_REASON = "the server does not support TLS 1.2 or higher"
 _NO_TLS_REASON = "the server does not use TLS"
-_NO_SUITE = "the server supports none of the cipher suites that this service allows"
+_NO_SUITE = "the server supports none of the allowed cipher suites"
 #: Reasons for failed handshakes, by the name of OpenSSL's reason code or of the server's alert.
 _HANDSHAKE_REASONS = {
     "UNSUPPORTED_PROTOCOL": _OLD_TLS_REASON,

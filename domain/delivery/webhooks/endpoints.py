@@ -420,7 +420,7 @@ class WebhookBacklog:
 
     deliveries: int
     oldest: datetime | None
-    #: Number of endpoints whose last attempt failed, and number of endpoints that the service paused.
+    #: Number of endpoints whose last attempt failed, and number of endpoints paused by the service.
     failing: int
     paused: int
 
