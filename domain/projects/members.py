@@ -263,7 +263,7 @@ def check_grantable(role: Role, giver: Role) -> None:
 def _get_member(
     namespace: Namespace, member_id: int, giver: Role, *, session: Session
 ) -> tuple[Member, User]:
-    """Return a member whom a user with the role `giver` may change.
+    """Return a member that a user with the role `giver` may change.
 
     Raise NotFoundError if there is no such member, ForbiddenError if the member has a higher role,
     and InvalidError for bots.

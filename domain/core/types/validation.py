@@ -121,7 +121,7 @@ def _remove_empty_values(schema: type[BaseModel], given: Mapping[str, Any]) -> d
 def _find_fields_allowing_empty(
     schema: type[BaseModel],
 ) -> Mapping[type[str] | None, frozenset[str]]:
-    """Return the names of fields that allow empty text (`str`), and of those that allow null."""
+    """Return the names of fields that allow empty text (`str`), and of fields that allow null."""
     kinds = {
         name: set(_list_union_types(field.annotation))
         for name, field in schema.model_fields.items()
