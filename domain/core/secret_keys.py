@@ -59,7 +59,7 @@ def check_keyring(keyring: Keyring, *, session: Session) -> None:
     """
     if missing := find_missing_fingerprints(keyring, session=session):
         what = f"in use: {', '.join(missing)}; given: {', '.join(keyring.fingerprints)}"
-        message = f"SECRET_KEY is not the right one for this database (fingerprints: {what})."
+        message = f"SECRET_KEY is not the right key for this database (fingerprints: {what})."
         raise WrongSecretKeyError(f"{message} {_WRONG_KEY_ADVICE}")
 
 
@@ -75,7 +75,7 @@ def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> No
     is_first = session.scalar(select(SecretKeyUse.fingerprint).limit(1)) is None
     if is_first and not _can_decrypt_any(keyring, session=session):
         message = (
-            "SECRET_KEY is not the right one for this database: it cannot decrypt anything in it."
+            "SECRET_KEY is not the right key for this database: it cannot decrypt anything in it."
         )
         raise WrongSecretKeyError(f"{message} {_WRONG_KEY_ADVICE}")
     record_key_use(keyring, session=session, now=now)

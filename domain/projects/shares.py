@@ -99,7 +99,7 @@ def _check_can_change_share(share: ProjectShare, giver: Role, today: date) -> No
     is_live = share.expires_at is None or share.expires_at > today
     if is_live and share.role > giver:
         raise ForbiddenError(
-            f"You cannot change or end a share with the {Role(share.role).label} role, because "
+            f"You cannot change or remove a share with the {Role(share.role).label} role, because "
             f"your own role is {giver.label}."
         )
 

@@ -79,7 +79,7 @@ def _describe_strict(change: Change) -> str:
         effect = f"From {change.release} on, requests above the limit return 429."
     else:
         effect = f"Applies from {change.release} on."
-    return f"{effect} This depends on the running release, not on Platform-Release."
+    return f"{effect} The running release determines the behavior, not Platform-Release."
 
 
 def _describe_removed_operation(change: Change) -> str:
