@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 Clock = Callable[[], datetime]
 #: Maximum normal difference between the clocks of two hosts.
 MAX_HOST_CLOCK_DIFFERENCE = timedelta(seconds=2)
-#: Tolerance for times in the future. A time further ahead was written by a host with a wrong clock.
-#: Clocks of hosts differ by up to two seconds, and a transaction may keep its start time for a
-#: moment.
+#: Maximum time by which a valid time may be in the future. Host clocks differ by up to two seconds,
+#: and a transaction may use its start time a little later. A later time was written by a host with
+#: a wrong clock.
 CLOCK_TOLERANCE = MAX_HOST_CLOCK_DIFFERENCE + timedelta(seconds=3)
-#: Time within which two identical requests from a page count as a double tap.
+#: Time within which two identical requests from a web page count as one double submission.
 DOUBLE_SUBMISSION_WINDOW = timedelta(seconds=10)
 
 
@@ -26,5 +26,5 @@ def format_api_time(moment: datetime) -> str:
 
 
 def format_message_time(moment: datetime) -> str:
-    """Return a time in the format of messages to several people: `2026-03-03 09:05 UTC`."""
+    """Return a time in the format for messages to several people: `2026-03-03 09:05 UTC`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

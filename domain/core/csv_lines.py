@@ -1,4 +1,4 @@
-"""Lines of CSV (RFC 4180) that spreadsheets do not run as formulas."""
+"""CSV lines (RFC 4180) whose cells spreadsheets do not run as formulas."""
 
 import csv
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _CELL_BREAK_CHARACTERS = frozenset("\t\r\n")
 
 
 def format_csv_line(values: Iterable[object]) -> str:
-    """Return a line of CSV; None becomes an empty cell."""
+    """Return the values as a line of CSV; None becomes an empty cell."""
     line = StringIO()
     # Every cell is quoted, since spreadsheets split lines at semicolons in some locales.
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow([_escape_formula(value) for value in values])
@@ -20,13 +20,13 @@ def format_csv_line(values: Iterable[object]) -> str:
 
 
 def _escape_formula(value: object) -> object:
-    """Return a cell, prefixed with an apostrophe if a spreadsheet would run it."""
+    """Return a cell, prefixed with an apostrophe if a spreadsheet would run it as a formula."""
     if isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return "" if value is None else value
 
 
 def _is_formula(text: str) -> bool:
-    """Return whether the first visible character begins a formula."""
+    """Return whether a spreadsheet would run a text as a formula."""
     seen = (each for each in text if each.isprintable() and not each.isspace())
     return text[:1] in _CELL_BREAK_CHARACTERS or next(seen, "") in _FORMULA_CHARACTERS

@@ -25,9 +25,9 @@ _DURATION_PATTERN = re.compile(
 
 
 def parse_duration(text: str, *, field: str = "") -> timedelta:
-    """Return a duration, written with the units w, d, h, m and s in this order.
+    """Parse a duration such as `1h30m`, whose units (w, d, h, m, s) are in descending order.
 
-    Raise InvalidError with the name of the field for other texts.
+    Raise InvalidError, with the name of the field, if the text is not a duration.
     """
     found = _DURATION_PATTERN.fullmatch(text.strip())
     if found is None:
@@ -63,5 +63,5 @@ def format_duration_words(length: timedelta) -> str:
 
 
 def format_waiting_time(waiting: timedelta) -> str:
-    """Return the waiting time of an item in the worker's queue, as a part of a sentence."""
+    """Describe how long an item has been in the worker's queue, as a part of a sentence."""
     return f"not processed yet, waiting for {format_duration_words(max(waiting, timedelta()))}"

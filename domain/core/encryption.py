@@ -2,8 +2,8 @@
 
 Connections use TLS 1.2 or higher, verify the certificate and reject weak and huge keys. Keys have
 at least 112 bits of security (NIST SP 800-57): 2048 bits for RSA and DSA, 224 bits for elliptic
-curves. RSA keys have at most 8192 bits. Every key from outside is checked before use, so that a
-huge key does not consume processor time. OpenSSL checks the parameters of Diffie-Hellman.
+curves. RSA keys have at most 8192 bits. Every external key is checked before use, so that a huge
+key does not consume processor time. OpenSSL checks Diffie-Hellman parameters.
 """
 
 import ssl
@@ -24,7 +24,8 @@ from domain.core.errors import InvalidError
 
 MIN_RSA_BITS, MAX_RSA_BITS = 2048, 8192
 MIN_CURVE_BITS = 224
-#: Limit of OpenSSL; a larger public exponent makes verifying as slow as signing.
+#: Maximum number of bits of a public exponent, as in OpenSSL. A larger exponent makes verifying a
+#: signature as slow as signing.
 _MAX_EXPONENT_BITS = 64
 _MIN_EXPONENT = 3
 #: Curves of RFC 7518, RFC 8037 and RFC 8812, with their numbers of bits.
@@ -47,7 +48,7 @@ Key: TypeAlias = PublicKeyTypes | PrivateKeyTypes
 
 
 class UnacceptableKeyError(InvalidError):
-    """Error for a key that is too weak, too large or of an unknown kind, with the reason."""
+    """Error for a key that is too weak, too large or of an unknown type."""
 
 
 def check_key(key: Key) -> None:
@@ -63,7 +64,7 @@ def check_key(key: Key) -> None:
         _check_modulus("DSA", key.key_size)
     elif isinstance(key, ec.EllipticCurvePublicKey | ec.EllipticCurvePrivateKey):
         _check_curve(key.curve.name, key.curve.key_size)
-    # Other keys are of Edwards or Montgomery curves, or post-quantum, none of which are weak.
+    # Other keys use Edwards or Montgomery curves or post-quantum algorithms, none of which is weak.
 
 
 def check_rsa(bits: int, exponent: int) -> None:
@@ -98,10 +99,10 @@ def _check_curve(name: str, bits: int) -> None:
 
 
 def check_jwk(jwk: Mapping[str, object]) -> None:
-    """Check that an asymmetric key is neither weak, huge nor unknown (RFC 7517).
+    """Check the type, size and strength of an asymmetric JSON Web Key (RFC 7517).
 
-    Only the members are read, so that a key can be rejected before a library computes with it.
-    Raise UnacceptableKeyError for such a key.
+    Only the members are read, so that a key is rejected before a library computes with it. Raise
+    UnacceptableKeyError if the key is too weak, too large or of an unknown type.
     """
     kind = jwk.get("kty")
     if kind == "RSA":
@@ -142,7 +143,7 @@ def _parse_number(jwk: Mapping[str, object], name: str) -> int:
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
-    """Return the checked private key of a PEM text.
+    """Load a private key in PEM format, and check it.
 
     The primes of an RSA key are tested only after its size is checked, since testing 16,384 bits
     takes seconds. Raise UnacceptableKeyError if the key is not accepted.
@@ -157,12 +158,14 @@ def load_private_key(pem: bytes) -> PrivateKeyTypes:
         raise UnacceptableKeyError("This is not a valid private key in PEM format.") from error
 
 
-#: Security level 2 of OpenSSL: RSA, DSA and DH of 2048 bits, curves of 224, no SHA-1 or MD5.
+#: Security level 2 of OpenSSL. It requires at least 2048 bits for RSA, DSA and DH and 224 bits for
+#: curves, and excludes SHA-1 and MD5.
 SECURITY_LEVEL = "@SECLEVEL=2"
 OUTGOING_CIPHER_SUITES = (
     f"{SECURITY_LEVEL}:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
 )
-#: Errors of OpenSSL's verification (`openssl verify`, X509_V_ERR_…) that occur in practice.
+#: Reasons for OpenSSL's verification errors that occur in practice, by code (X509_V_ERR_… in
+#: `openssl verify`).
 _VERIFICATION_REASONS = {
     9: "the certificate is not valid yet",
     10: "the certificate has expired",
@@ -178,8 +181,8 @@ _VERIFICATION_REASONS = {
 }
 _OLD_TLS_REASON = "the server does not support TLS 1.2 or higher"
 _NO_TLS_REASON = "the server does not use TLS"
-_NO_SUITE = "the server supports no strong cipher suite of this service"
-#: Reason codes of OpenSSL and alerts of servers, by their names.
+_NO_SUITE = "the server supports none of the allowed cipher suites"
+#: Reasons for failed handshakes, by the name of OpenSSL's reason code or of the server's alert.
 _HANDSHAKE_REASONS = {
     "UNSUPPORTED_PROTOCOL": _OLD_TLS_REASON,
     "NO_PROTOCOLS_AVAILABLE": _OLD_TLS_REASON,
@@ -201,7 +204,7 @@ _HANDSHAKE_REASONS = {
 
 
 class UnacceptablePeerError(ssl.SSLError):
-    """Error for a server whose certificate has an unacceptable key, with the reason."""
+    """Error for a server whose certificate has an unacceptable key."""
 
 
 class _CheckedSocket(ssl.SSLSocket):
@@ -230,11 +233,12 @@ def _check_certificate(encoded: bytes) -> None:
 
 
 def build_outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLContext:
-    """Return the context of outgoing connections, which verifies certificate and host name.
+    """Return the TLS context for outgoing connections, which verifies certificates and host names.
 
-    It trusts the certificate authorities of the system, and those in a PEM file if there is one
-    (the setting TRUSTED_CA_FILE). Reading them takes some 20 ms, so reuse the context for several
-    connections. `find_tls_failure_reason` explains its errors.
+    The context trusts the certificate authorities of the system. If a PEM file is given (the
+    setting TRUSTED_CA_FILE), its authorities are also trusted. Reading the authorities takes about
+    20 ms, so reuse the context for several connections. `find_tls_failure_reason` explains the
+    errors of connections.
     """
     context = ssl.create_default_context()
     if trusted_ca_file is not None:
@@ -248,8 +252,8 @@ def build_outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLCo
 def find_tls_failure_reason(error: BaseException) -> str | None:
     """Return a short reason why a TLS connection failed; None for other errors.
 
-    Clients wrap handshake errors in other errors, which are searched. The text contains nothing
-    that the server has sent.
+    Clients wrap handshake errors in other errors, so the whole chain of errors is searched. The
+    reason contains nothing that the server has sent.
     """
     for each in _iterate_causes(error):
         if isinstance(each, UnacceptablePeerError):
@@ -272,8 +276,5 @@ def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(current))
         yield current
         linked = (*current.args, getattr(current, "reason", None), current.__cause__)
-        waiting += [each for each in (*linked, current.__context__) if _is_error(each)]
-
-
-def _is_error(value: object) -> bool:
-    return isinstance(value, BaseException)
+        links = (*linked, current.__context__)
+        waiting += [each for each in links if isinstance(each, BaseException)]

@@ -21,7 +21,7 @@ class ForbiddenError(DomainError):
 
 
 class InvalidError(DomainError):
-    """Error for an invalid value; `field` is the name of its form field."""
+    """Error for an invalid value; `field` is the name of the form field."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
         """Store the message and, if known, the field."""
@@ -49,7 +49,7 @@ class InvalidValuesError(InvalidError):
 
 
 class InvalidValue(NamedTuple):
-    """An invalid parameter, and the reason in words that follow its name.
+    """An invalid parameter, and the reason as a phrase that follows the parameter's name.
 
     If the field is empty, the reason is a whole sentence.
     """
@@ -69,7 +69,7 @@ class QueryError(InvalidError):
 
 
 class InvalidQueryError(QueryError):
-    """Error for invalid query parameters; the message names all of them in sentences."""
+    """Error for invalid query parameters; the message has a sentence for each of them."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems."""
@@ -81,13 +81,13 @@ class InvalidParametersError(InvalidError):
     """Error for invalid parameters of a request; `problems` contains all of them."""
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
-        """Store the problems; the message names all of them."""
+        """Store the problems; the message has a sentence for each of them."""
         super().__init__(" ".join(each.sentence for each in problems))
         self.problems = tuple(problems)
 
 
 class ConflictError(InvalidError):
-    """Error for a value that is taken, or a state that has changed concurrently."""
+    """Error for a value that is already taken, or for a state that has changed concurrently."""
 
 
 class TakenError(ConflictError):
@@ -95,18 +95,18 @@ class TakenError(ConflictError):
 
 
 class TooManyAttemptsError(DomainError):
-    """Error after too many attempts."""
+    """Error for a client that must wait after too many attempts."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
-        """Set the message; `retry_after` is in seconds."""
+        """Store the message, and the number of seconds to wait before the next attempt."""
         super().__init__(message)
         self.retry_after = retry_after
 
 
 class OverloadedError(DomainError):
-    """Error while the service is too busy to respond; `retry_after` is in seconds."""
+    """Error for a request that the service is currently too busy to process."""
 
     def __init__(self, message: str, *, retry_after: int) -> None:
-        """Set the message and the waiting time before the next attempt."""
+        """Store the message, and the number of seconds to wait before the next attempt."""
         super().__init__(message)
         self.retry_after = retry_after

@@ -1,12 +1,13 @@
 """Hosts of the service, runs of periodic jobs, and periods without a reachable web server.
 
-Each host reports once a minute. The reports let commands check settings that all hosts must share,
-such as their secret keys.
+Each host sends a report once a minute. Commands use the reports to check settings that all hosts
+must share, such as secret keys.
 
 Each web server records a heartbeat every few seconds while it receives requests and reaches the
-database. Without any heartbeat, neither pings nor reports could arrive. Their absence is then
-neither the fault of jobs (`domain/heartbeats/states.py`) nor of senders
-(`domain/alerts/handling/retention.py`). One reachable host is enough.
+database. If no web server records heartbeats, neither pings of monitored jobs nor alerts can
+arrive. Jobs (`domain/heartbeats/states.py`) and alert senders
+(`domain/alerts/handling/retention.py`) are then not considered silent. The service is reachable if
+at least one host is.
 """
 
 from collections.abc import Sequence
@@ -23,11 +24,11 @@ from domain.core.types.base import get_column_values
 from models import Host, JobTurn, UnreachableTime, WebServer
 from models.base import UTCDateTime
 
-#: Interval between reports.
+#: Interval between reports of a host.
 HOST_REPORT_INTERVAL = timedelta(minutes=1)
-#: Time without a report after which a host counts as gone.
+#: Time without a report after which a host is considered stopped.
 MAX_HOST_REPORT_AGE = timedelta(minutes=3)
-#: Retention time of the reports of hosts that are gone.
+#: Retention time for the reports of stopped hosts.
 _REPORT_RETENTION = timedelta(days=1)
 
 
@@ -36,11 +37,11 @@ class HostReport:
     """The report of a host about itself."""
 
     name: str
-    #: Fingerprints of the host's secret keys, starting with the key that it writes with.
+    #: Fingerprints of the host's secret keys. The host writes with the first key.
     key_fingerprints: tuple[str, ...]
-    #: Newest migration that the host's code knows.
+    #: Latest database migration in the host's code.
     revision: str
-    #: Milliseconds that the host's clock is ahead of the database's clock.
+    #: Number of milliseconds by which the host's clock is ahead of the database's clock.
     clock_lead_ms: int | None
     seen_at: datetime
 
@@ -51,11 +52,11 @@ class HostReport:
 
     @property
     def program(self) -> str:
-        """The program on the host: `web` or `worker`."""
+        """The kind of process on the host: `web` or `worker`."""
         return self.name.rpartition(" ")[2]
 
     def convert_to_json_value(self) -> dict[str, object]:
-        """Return the report in the format of commands."""
+        """Return the report in the output format of commands."""
         return {
             "name": self.name,
             "writes_with": self.key_fingerprints[0],
@@ -67,7 +68,7 @@ class HostReport:
 
 
 def record_host_report(report: HostReport, *, session: Session) -> None:
-    """Store the report of a host, and delete reports of hosts that are long gone."""
+    """Store the report of a host, and delete reports of hosts that stopped long ago."""
     values = {
         "key_fingerprints": " ".join(report.key_fingerprints),
         "revision": report.revision,
@@ -83,7 +84,7 @@ def record_host_report(report: HostReport, *, session: Session) -> None:
 
 
 def list_running_hosts(*, session: Session, now: datetime) -> Sequence[HostReport]:
-    """Return the reports of the hosts that are currently running, by name."""
+    """Return the reports of the hosts that are currently running, ordered by name."""
     rows = session.scalars(
         select(Host).where(Host.seen_at > now - MAX_HOST_REPORT_AGE).order_by(Host.name)
     )
@@ -97,26 +98,26 @@ def list_running_hosts(*, session: Session, now: datetime) -> Sequence[HostRepor
 
 
 def is_upgrading(revision: str, *, session: Session, now: datetime) -> bool:
-    """Return whether a running host has older code that does not know a migration."""
+    """Return whether a running host has older code, which does not contain a migration."""
     return any(each.revision < revision for each in list_running_hosts(session=session, now=now))
 
 
-#: Job that records every minute that a background worker is running.
+#: Name of the job that records every minute that a background worker is running.
 WORKER_HEARTBEAT_JOB = "pulse"
-#: Job that deletes expired data.
+#: Name of the job that deletes expired data.
 PRUNE_JOB = "prune"
-#: Name of the record of the last detected clock that was ahead; not a job.
+#: Name of the record of the last detected host clock that was ahead. It is not a job.
 CLOCK_CORRECTION_RECORD = "clock correction"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def find_last_run(name: str, *, session: Session) -> datetime | None:
-    """Return the start of the period of the last run, or None if there was none."""
+    """Return the start of the period in which a job last ran, or None if it has never run."""
     return session.scalar(select(JobTurn.taken_at).where(JobTurn.name == name))
 
 
 def record_run(name: str, *, session: Session, now: datetime) -> None:
-    """Record that a job runs now, regardless of other hosts."""
+    """Record that a job runs now, even if another host runs it in the same period."""
     statement = insert_into(JobTurn, session=session).values(name=name, taken_at=now)
     session.execute(
         statement.on_conflict_do_update(index_elements=[JobTurn.name], set_={"taken_at": now})
@@ -124,7 +125,7 @@ def record_run(name: str, *, session: Session, now: datetime) -> None:
 
 
 def claim_run(name: str, *, period: timedelta, session: Session, now: datetime) -> bool:
-    """Claim the run of the current period, and return whether it was still unclaimed."""
+    """Claim a job's run in the current period; return False if it was already claimed."""
     begins_at = now - (now - _EPOCH) % period
     statement = insert_into(JobTurn, session=session).values(name=name, taken_at=begins_at)
     taken = session.scalar(
@@ -142,7 +143,7 @@ def claim_run(name: str, *, period: timedelta, session: Session, now: datetime) 
 
 
 SERVER_HEARTBEAT_INTERVAL = timedelta(seconds=10)
-#: Time without a heartbeat after which no web server counts as reachable.
+#: Time without a heartbeat of any web server after which the service is considered unreachable.
 UNREACHABLE_AFTER = timedelta(seconds=30)
 _EARLIEST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -158,25 +159,25 @@ class UnreachablePeriod:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerHeartbeats:
-    """The latest heartbeats, read when a web server is about to record the next one."""
+    """The latest heartbeats of all web servers, as seen by one server before its next heartbeat."""
 
-    #: Last heartbeat of the server itself, or None if there is none.
+    #: Last heartbeat of that server, or None if it has recorded none.
     own: datetime | None
     others: Sequence[datetime] = ()
-    #: Start time of the server, for the first heartbeat of one of its processes.
+    #: Start time of that server. None except for the first heartbeat of each of its processes.
     began_at: datetime | None = None
 
 
 def find_ended_period(marks: ServerHeartbeats, now: datetime) -> UnreachablePeriod | None:
-    """Return the unreachable period that a heartbeat at this time ends, if there is one.
+    """Return the unreachable period that a heartbeat at `now` ends, or None if there is none.
 
-    A heartbeat in the future was recorded by a host with a wrong clock. It counts as recorded now,
-    so that a wrong clock never creates an unreachable period.
+    A heartbeat in the future was recorded by a host with a wrong clock. Such a heartbeat is treated
+    as recorded now, so that a wrong clock never creates an unreachable period.
     """
     known = [each for each in (marks.own, *marks.others) if each is not None]
     if not known or any(now - each <= UNREACHABLE_AFTER for each in marks.others):
         return None
-    # The server was restarted, and no requests could arrive in between, however briefly.
+    # The server was restarted. No requests could arrive in the meantime, even if it was short.
     is_restarted = marks.began_at is not None and (
         marks.own is None or marks.own < marks.began_at <= now
     )
@@ -191,8 +192,9 @@ def record_server_heartbeat(
 ) -> UnreachablePeriod | None:
     """Record a heartbeat of a web server, and return the unreachable period that it ends, if any.
 
-    `began_at` is the start time of the server, for the first heartbeat of one of its processes. If
-    another process of the same server has just recorded a heartbeat, nothing is written.
+    `began_at` is the start time of the server, and is given only for the first heartbeat of each
+    process. If another process of the same server has just recorded a heartbeat, nothing is
+    written.
     """
     own = _read_heartbeats(_SERVERS_QUERY, name, began_at, connection).own
     since = max(now - SERVER_HEARTBEAT_INTERVAL, began_at or _EARLIEST_TIME)
@@ -224,7 +226,7 @@ def _read_heartbeats(
 
 
 _SERVERS_QUERY = select(WebServer.name, WebServer.seen_at)
-#: Locks the rows, so that two servers that return at the same time record only one period.
+#: Query that locks the rows, so that two servers that recover at the same time record one period.
 _LOCKED_SERVERS_QUERY = _SERVERS_QUERY.order_by(WebServer.name).with_for_update()
 _STORE_PERIOD = insert(UnreachableTime)
 
@@ -238,7 +240,8 @@ def _build_heartbeat_statement(dialect_name: str) -> Executable:
 
 
 _LAST_HEARTBEAT_QUERY = select(func.max(WebServer.seen_at, type_=UTCDateTime()))
-#: A period that ends in the future was recorded by a host with a wrong clock, and is ignored.
+#: Query for the unreachable periods that ended after `since`. A period that ends in the future was
+#: recorded by a host with a wrong clock, and is ignored.
 _PERIODS_QUERY = (
     select(UnreachableTime.began_at, UnreachableTime.ended_at)
     .where(
@@ -252,7 +255,7 @@ _PERIODS_QUERY = (
 def list_unreachable_periods(
     since: datetime, *, connection: StatementConnection, now: datetime
 ) -> tuple[UnreachablePeriod, ...]:
-    """Return the unreachable periods that ended after a time or still last, in order."""
+    """Return the unreachable periods that ended after `since` or still last, in order."""
     row = connection.first(_LAST_HEARTBEAT_QUERY, {})
     rows = connection.look_up(_PERIODS_QUERY, {"since": since, "now": now})
     times = tuple(UnreachablePeriod(began_at=began, ended_at=ended) for began, ended in rows)
@@ -265,10 +268,10 @@ def list_unreachable_periods(
 def find_reachable_since(
     *, longer_than: timedelta, session: Session, now: datetime
 ) -> datetime | None:
-    """Return the time since which requests could arrive, without counting short interruptions.
+    """Return the time since which the service has been reachable.
 
-    Interruptions of at most `longer_than` do not count. Return None if no requests can arrive now.
-    Before the first heartbeat, the service counts as always reachable.
+    Interruptions of at most `longer_than` are ignored. Return None if the service is unreachable
+    now. Before the first heartbeat, the service is considered reachable.
     """
     last = session.scalar(_LAST_HEARTBEAT_QUERY)
     if last is not None and now - last > UNREACHABLE_AFTER:

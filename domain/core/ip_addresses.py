@@ -1,10 +1,10 @@
-"""Groups IP addresses by client for rate limits: a household has a whole IPv6 network."""
+"""Groups IP addresses by client for rate limits, since one household has a whole IPv6 network."""
 
 from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address, ip_network
 
-#: Length of the IPv6 prefix of a household or server farm, which counts as one client.
+#: Length in bits of an IPv6 prefix whose addresses count as one client, such as a household.
 _IPV6_PREFIX_LENGTH = 64
 
 

@@ -1,4 +1,4 @@
-"""Results of backups and failures of the worker's jobs, which are stored in `job_turns`."""
+"""Results of backups, and failures of the worker's jobs, as stored in `job_turns`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ _MAX_DETAIL_LENGTH = 255
 
 @dataclass(frozen=True, kw_only=True)
 class BackupState:
-    """The last successful backup, and the last failed one."""
+    """The results of the last successful backup and of the last failed backup."""
 
     succeeded_at: datetime | None = None
-    #: Size of the last successful backup.
+    #: Size of the last successful backup in bytes.
     bytes: int | None = None
     failed_at: datetime | None = None
-    #: Reason of the last failure.
+    #: Reason for the last failure.
     reason: str | None = None
 
     @property
@@ -44,7 +44,7 @@ class BackupState:
 
 @dataclass(frozen=True, kw_only=True)
 class FailedJob:
-    """The last failure of a job of the worker."""
+    """The last failure of one of the worker's jobs."""
 
     name: str
     failed_at: datetime
@@ -62,12 +62,12 @@ def record_failed_backup(reason: str, *, session: Session, now: datetime) -> Non
 
 
 def record_failed_job(name: str, reason: str, *, session: Session, now: datetime) -> None:
-    """Record that a job of the worker failed."""
+    """Record that one of the worker's jobs failed."""
     _store_result(f"{_FAILED_JOB_PREFIX}{name}", reason, session, now)
 
 
 def get_backup_state(*, session: Session) -> BackupState:
-    """Return the state of backups."""
+    """Return the results of the last successful backup and of the last failed backup."""
     rows = session.scalars(
         select(JobTurn).where(JobTurn.name.in_((_BACKUP_NAME, _FAILED_BACKUP_NAME)))
     )
@@ -82,7 +82,7 @@ def get_backup_state(*, session: Session) -> BackupState:
 
 
 def list_failed_jobs(*, session: Session) -> Sequence[FailedJob]:
-    """Return the last failure of each job that ever failed, by name."""
+    """Return the last failure of each job that has ever failed, ordered by job name."""
     rows = session.scalars(
         select(JobTurn).where(JobTurn.name.startswith(_FAILED_JOB_PREFIX)).order_by(JobTurn.name)
     )

@@ -1,8 +1,8 @@
 """Hashes and encrypts secrets for storage.
 
 HKDF (RFC 5869) derives a key for hashing and a key for encryption from the master secret. Random
-credentials need no slow hash, since a keyed SHA-256 cannot be searched without the key. Older
-master secrets can be kept in addition to the new one, so that a rotation loses no data.
+credentials need no slow hash, since nobody can reverse a keyed SHA-256 without the key. A keyring
+can also contain older master secrets, so that a rotation loses no data.
 """
 
 import base64
@@ -38,7 +38,10 @@ class CredentialType(StrEnum):
 
 
 class UndecipherableError(Exception):
-    """Error for a text that no key can decrypt: the master secret was replaced, not rotated."""
+    """Error for a ciphertext that no key can decrypt.
+
+    The master secret was replaced, not rotated.
+    """
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,12 @@ class Keyring:
     """
 
     def __init__(self, master: str, *older: str) -> None:
-        """Derive the keys; `older` are former master secrets, newest first."""
+        """Derive the keys; `older` contains the previous master secrets, newest first."""
         masters = (master, *older)
         #: True if data may still be hashed or encrypted with an older key.
         self.has_older = bool(older)
-        # Prepared hash objects, which are copied: creating one takes longer than hashing a
-        # credential.
+        # Prepared hash objects are copied for each hash, since creating a hash object takes longer
+        # than hashing a credential.
         self._hashes = tuple(
             hmac.new(_derive_key(each, b"gatebell credential digest"), digestmod="sha256")
             for each in masters
@@ -86,21 +89,21 @@ class Keyring:
     def derive_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
         """Return the credentials derived from a text with each key, newest key first.
 
-        The same text always gives the same credentials. They cannot be distinguished from random
-        ones without the key, and cannot be predicted without the text.
+        The same text always gives the same credentials. Without the key, they cannot be
+        distinguished from random credentials. Without the text, they cannot be predicted.
         """
         message = f"{credential_type} after {text}".encode("utf-8", "surrogatepass")
         seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
         return tuple(generate_credential(credential_type, seed=seed) for seed in seeds)
 
     def digest(self, text: str) -> bytes:
-        """Return the keyed SHA-256 (32 bytes) with the newest key."""
+        """Return the keyed SHA-256 digest of a text (32 bytes), computed with the newest key."""
         return self.digests(text)[0]
 
     def digests(
         self, text: str, credential_type: CredentialType | None = None
     ) -> tuple[bytes, ...]:
-        """Return the digests with all keys, newest key first.
+        """Return the digests of a text, computed with each key, newest key first.
 
         A credential that is malformed for its type has no digest.
         """
@@ -114,7 +117,7 @@ class Keyring:
         return tuple(found)
 
     def rehash_if_outdated(self, text: str, digest: bytes) -> bytes | None:
-        """Return the digest with the newest key if the given digest is of an older key."""
+        """Return the digest with the newest key, or None if the given digest is up to date."""
         newest = self.digest(text) if self.has_older else digest
         return None if hmac.compare_digest(newest, digest) else newest
 
@@ -141,7 +144,7 @@ class Keyring:
             raise UndecipherableError from error
 
     def is_encrypted_with_newest_key(self, ciphertext: str) -> bool:
-        """Return whether the newest key can decrypt this text."""
+        """Return whether the newest key can decrypt a ciphertext."""
         try:
             self._newest_fernet.decrypt(ciphertext.encode())
         except InvalidToken:

@@ -8,7 +8,7 @@ class LabeledEnum(StrEnum):
     """An enumeration whose members have a display name: `TLS = "tls", "TLS"`."""
 
     label: str
-    #: A sentence of explanation; may be empty.
+    #: Explanation in one sentence, or an empty string.
     explanation: str
 
     def __new__(cls, value: str, label: str = "", explanation: str = "") -> Self:

@@ -3,12 +3,12 @@
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
-#: CSS classes of cells by the parser's style; left-aligned cells need no class.
+#: CSS classes for table cells, by the parser's inline style. Left-aligned cells need no class.
 CELL_CLASSES = {"text-align:right": "number", "text-align:center": "centered"}
 
 
 def align_cells_by_class(parser: MarkdownIt) -> None:
-    """Extend a parser to align table cells with classes, since pages forbid inline styles."""
+    """Extend a parser to align table cells with CSS classes, since pages forbid inline styles."""
     parser.core.ruler.push("aligned_by_class", _align_cells)
 
 

@@ -7,7 +7,7 @@ import zlib
 from uuid import UUID
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
-#: Pairs of digits, which halve the number of divisions of long numbers.
+#: All pairs of base62 digits. Encoding two digits at a time halves the number of divisions.
 _DIGIT_PAIRS = tuple(first + second for first in BASE62 for second in BASE62)
 #: Number of base62 characters for 32 bytes: 62**43 is slightly more than 2**256.
 _RANDOM_LENGTH = 43
@@ -23,7 +23,7 @@ def _encode_base62(number: int, length: int) -> str:
 
 
 def generate_credential(prefix: str, *, seed: bytes | None = None) -> str:
-    """Return a prefix, 256 bits and a checksum, for example `gba-…`.
+    """Return a credential, such as `gba-…`: a prefix, 256 bits and a checksum.
 
     The bits are random unless a seed of 32 bytes is given. The prefix lets secret scanners find the
     credential. The checksum lets the service reject mistyped credentials without a database query.
@@ -42,7 +42,7 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
     return checksum == _encode_base62(zlib.crc32(body.encode("ascii", "replace")), _CHECKSUM_LENGTH)
 
 
-#: Function that returns a number of random bytes as hexadecimal digits.
+#: Function that returns the given number of random bytes in hexadecimal digits.
 random_hex = secrets.token_hex
 
 
@@ -62,7 +62,7 @@ def random_fraction() -> float:
 
 
 def random_letters(alphabet: str, length: int) -> str:
-    """Return random letters of an alphabet."""
+    """Return a string of random letters from an alphabet."""
     number, letters = secrets.randbelow(len(alphabet) ** length), []
     for _ in range(length):
         number, letter = divmod(number, len(alphabet))
@@ -71,7 +71,7 @@ def random_letters(alphabet: str, length: int) -> str:
 
 
 def random_password() -> str:
-    """Return a password of 124 random bits that can be typed: four groups of six characters."""
+    """Return a random password that is easy to type: four groups of six characters, 124 bits."""
     letters = string.ascii_lowercase + string.digits
     groups = ("".join(secrets.choice(letters) for _ in range(6)) for _ in range(4))
     return "-".join(groups)

@@ -1,6 +1,6 @@
 """Selects the rejected requests that are stored as rows, and counts the others.
 
-A sender with a thousand rejected requests per second must neither fill the disk nor load the
+A sender with a thousand rejected requests per second must neither fill the disk nor overload the
 database. Rows are therefore limited per minute, and counts are written at most once per second.
 """
 
@@ -11,7 +11,8 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 Kind = TypeVar("Kind", bound=Hashable)
-#: Maximum number of kinds before kinds of past minutes are removed.
+#: Maximum number of kinds. When it is reached, kinds without rejections in the current minute are
+#: removed.
 _MAX_KINDS = 10_000
 
 
@@ -21,17 +22,17 @@ class _RejectionTally:
 
     minute: int
     seen: int = 0
-    #: Row whose count includes rejections without a row.
+    #: Id of the row that also counts the rejections for which no row is stored.
     row_id: int | None = None
-    #: Number of rejections that are not yet written to the count.
+    #: Number of rejections that are not yet added to the count of that row.
     pending: int = 0
 
 
 class RejectionSampler(Generic[Kind]):
-    """A limit on the stored rows of each kind of rejection; callers define the kinds.
+    """A limit on the number of rows for each kind of rejection; callers define the kinds.
 
-    Each process has its own counters, which its next request flushes. The last counts are lost on
-    exit.
+    Each process has its own counters, which it writes to the database during its next request.
+    Counts that are not yet written are lost when the process exits.
     """
 
     def __init__(self) -> None:
@@ -42,7 +43,7 @@ class RejectionSampler(Generic[Kind]):
         self._flushed_at = 0.0
 
     def should_store(self, kind: Kind, *, now: datetime, per_minute: int) -> bool:
-        """Return whether this rejection is stored as a row; count it otherwise."""
+        """Return whether to store a rejection as a row; count the rejection otherwise."""
         minute = int(now.timestamp() // 60)
         with self._lock:
             tally = self._get_rejection_tally(kind, minute)
@@ -65,22 +66,26 @@ class RejectionSampler(Generic[Kind]):
         return self._tallies.setdefault(kind, _RejectionTally(minute))
 
     def assign_counting_row(self, kind: Kind, row_id: int) -> list[tuple[int, int]]:
-        """Count later rejections in this row, and return the pending count of the previous row."""
+        """Count later rejections in a row, and return the pending count of the previous row."""
         with self._lock:
             tally = self._tallies[kind]
-            pending = self._take(kind) if tally.pending and tally.row_id else []
+            pending = self._take_pending_count(kind) if tally.pending and tally.row_id else []
             tally.row_id = row_id
             return pending
 
     def due(self, *, now: datetime) -> list[tuple[int, int]]:
-        """Return the rows with pending counts, at most once per second."""
+        """Return the ids of rows with their pending counts, at most once per second."""
         if not self._with_pending or abs(now.timestamp() - self._flushed_at) < 1:
             return []
         with self._lock:
             self._flushed_at = now.timestamp()
-            return [each for kind in tuple(self._with_pending) for each in self._take(kind)]
+            return [
+                each
+                for kind in tuple(self._with_pending)
+                for each in self._take_pending_count(kind)
+            ]
 
-    def _take(self, kind: Kind) -> list[tuple[int, int]]:
+    def _take_pending_count(self, kind: Kind) -> list[tuple[int, int]]:
         tally = self._tallies[kind]
         if tally.row_id is None:
             return []

@@ -1,8 +1,8 @@
 """SQL conditions for due rows, which the background worker checks repeatedly.
 
 Each condition is part of a statement that is compiled once (`web/jobs/scheduler.py`), so times are
-parameters. SQLite prepares a statement again for each new value that it compares with the condition
-of a partial index. Such values are therefore literals in the statement.
+parameters. If SQLite compares a parameter with the condition of a partial index, it prepares the
+statement again for each new value. Such values are therefore literals in the statement.
 """
 
 from datetime import datetime, timedelta
@@ -11,10 +11,10 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, literal
 
 from models.base import UTCDateTime
 
-#: A time, or the parameter that represents it.
+#: A time, or the SQL parameter for a time.
 Moment = datetime | ColumnElement[datetime]
 
-#: Offsets of the parameters from the current time, by name.
+#: Offsets from the current time, by the name of the parameter.
 _PARAMETER_OFFSETS: dict[str, timedelta] = {}
 
 
@@ -28,19 +28,19 @@ NOW = _build_parameter(timedelta(0))
 
 
 def build_time_from_now(now: Moment, by: timedelta) -> Moment:
-    """Return the time that is a given duration after now."""
+    """Return the time that is a given duration from now."""
     return now + by if isinstance(now, datetime) else _build_parameter(by)
 
 
 def convert_to_milliseconds(now: Moment, by: timedelta = timedelta(0)) -> ColumnElement[int]:
-    """Return the time that is a given duration after now, in milliseconds since 1970."""
+    """Return the time that is a given duration from now, in milliseconds since 1970."""
     if isinstance(now, datetime):
         return literal(_to_milliseconds(now + by), BigInteger())
     return bindparam(f"{_build_parameter(by).key}_ms", type_=BigInteger())
 
 
 def compute_parameters(now: datetime) -> dict[str, object]:
-    """Return the values of all parameters."""
+    """Return the values of all time parameters, by name."""
     found = {name: now + after for name, after in _PARAMETER_OFFSETS.items()}
     return {**found, **{f"{name}_ms": _to_milliseconds(each) for name, each in found.items()}}
 

@@ -1,7 +1,8 @@
-"""Tracks the secret keys of a database, to detect a wrong one at startup.
+"""Tracks the secret keys used with a database, to detect a wrong key at startup.
 
-The database stores a fingerprint of each key and the time when it was last used to write. A program
-may start only if it knows every key in use. Otherwise it could not read the data of other programs.
+The database stores a fingerprint of each key, and the time at which the key was last used to write.
+A process may start only if it has every key in use. Otherwise, it could not read data that other
+processes have written.
 """
 
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ from models import (
     TotpDevice,
 )
 
-#: Number of secrets of each kind to try.
+#: Number of stored secrets of each kind that are decrypted as a test.
 _SAMPLE_SIZE = 20
 _WRONG_KEY_ADVICE = (
     "Set it to the key that this database was used with, or add that key to "
@@ -35,11 +36,11 @@ _WRONG_KEY_ADVICE = (
 
 
 class WrongSecretKeyError(DomainError):
-    """Error for a missing secret key that the stored data needs."""
+    """Error for a keyring that lacks a key needed to read the stored data."""
 
 
 def find_missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
-    """Return the fingerprints of keys in use that the keyring lacks."""
+    """Return the fingerprints of keys that are in use, but not in the keyring."""
     uses = session.execute(select(SecretKeyUse.fingerprint, SecretKeyUse.last_used_at)).all()
     latest = max((use.last_used_at for use in uses), default=None)
     return tuple(
@@ -52,21 +53,21 @@ def find_missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[st
 
 
 def check_keyring(keyring: Keyring, *, session: Session) -> None:
-    """Check that the keyring knows every key in use.
+    """Check that the keyring contains every key in use.
 
     Raise WrongSecretKeyError if not.
     """
     if missing := find_missing_fingerprints(keyring, session=session):
         what = f"in use: {', '.join(missing)}; given: {', '.join(keyring.fingerprints)}"
-        message = f"SECRET_KEY is not the right one for this database (fingerprints: {what})."
+        message = f"SECRET_KEY is not the right key for this database (fingerprints: {what})."
         raise WrongSecretKeyError(f"{message} {_WRONG_KEY_ADVICE}")
 
 
 def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
-    """Record that a program writes with the newest key of the keyring.
+    """Record that a process writes with the newest key of the keyring.
 
-    Raise WrongSecretKeyError if the keyring lacks a key in use. If two programs start first with
-    different keys at the same time, the second one is rejected.
+    Raise WrongSecretKeyError if the keyring lacks a key in use. If the first two processes start
+    at the same time with different keys, the second process is rejected.
     """
     if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer
         session.execute(text("LOCK TABLE secret_key_uses IN SHARE ROW EXCLUSIVE MODE"))
@@ -74,7 +75,7 @@ def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> No
     is_first = session.scalar(select(SecretKeyUse.fingerprint).limit(1)) is None
     if is_first and not _can_decrypt_any(keyring, session=session):
         message = (
-            "SECRET_KEY is not the right one for this database: it cannot decrypt anything in it."
+            "SECRET_KEY is not the right key for this database: it cannot decrypt anything in it."
         )
         raise WrongSecretKeyError(f"{message} {_WRONG_KEY_ADVICE}")
     record_key_use(keyring, session=session, now=now)
@@ -92,14 +93,14 @@ def record_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None
 
 
 def delete_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
-    """Delete the records of keys that the keyring lacks, and return their fingerprints."""
+    """Delete the records of keys that are not in the keyring, and return the keys' fingerprints."""
     known = SecretKeyUse.fingerprint.in_(keyring.fingerprints)
     gone = session.scalars(delete(SecretKeyUse).where(~known).returning(SecretKeyUse.fingerprint))
     return tuple(gone)
 
 
 def _can_decrypt_any(keyring: Keyring, *, session: Session) -> bool:
-    """Return whether the keyring decrypts any stored secret; True if there is none."""
+    """Return whether the keyring can decrypt a stored secret; True if no secret is stored."""
     kept = list(_iterate_ciphertexts(session))
     return not kept or any(_can_decrypt(keyring, each) for each in kept)
 

@@ -22,7 +22,7 @@ def is_web_url(text: str | None) -> bool:
 
 
 def split_links(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a text, each with whether it is a URL."""
+    """Split a text at its URLs; yield each part, and whether the part is a URL."""
     end = 0
     for found in _URL.finditer(text):
         url = found[0].rstrip(_TRAILING_PUNCTUATION)
@@ -35,10 +35,10 @@ def split_links(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def split_alert_numbers(text: str, numbers: Collection[int]) -> Iterator[tuple[str, int | None]]:
-    """Yield the parts of a text, each with the number of the alert that it names, or None.
+    """Split a text at its alert numbers; yield each part, and its alert number or None.
 
-    A number is written as `#12`. Only the given numbers are recognized, since a title may contain
-    others.
+    An alert number is written as `#12`. Only the given numbers are recognized, since a title may
+    contain other numbers.
     """
     end = 0
     for found in _ALERT_NUMBER.finditer(text):

@@ -29,9 +29,9 @@ class ThreadExecutor:
     """A pool of threads; tasks wait if all threads are busy."""
 
     def __init__(self, *, threads: int, niceness: int = 0) -> None:
-        """Set the size of the pool, which is started by its first task.
+        """Set the size of the pool.
 
-        The pool is not started earlier, since threads do not survive a fork. A higher `niceness`
+        The first task starts the pool, since threads do not survive a fork. A higher `niceness`
         leaves more processor time to the threads that serve requests.
         """
         self._threads = threads
@@ -40,16 +40,16 @@ class ThreadExecutor:
     def run(
         self, work: Callable[Given, Outcome], *args: Given.args, **kwargs: Given.kwargs
     ) -> Outcome:
-        """Run the work, and return its result or raise its error."""
+        """Run a function in the pool, and return its result or raise its error."""
         return self.run_interruptibly(partial(work, *args, **kwargs), stop=None)
 
     def run_interruptibly(
         self, work: Callable[[], Outcome], stop: Callable[[], None] | None
     ) -> Outcome:
-        """Run the work; if the caller is interrupted, call `stop` and wait for the work to end."""
+        """Run a function in the pool; if the caller is interrupted, call `stop` and wait for it."""
         if self._pool is None:
             return work()
-        pending = self._pool.spawn(self._do, work)
+        pending = self._pool.spawn(self._run_task, work)
         try:
             outcome, error = pending.get()
         except BaseException:
@@ -61,22 +61,25 @@ class ThreadExecutor:
             raise error
         return cast("Outcome", outcome)
 
-    def _do(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
-        """Return the result or the error; gevent would log an error that is raised here."""
+    def _run_task(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
+        """Run a function, and return its result or its error.
+
+        The error is not raised here, since gevent would log it.
+        """
         if self._niceness:
-            with suppress(OSError):  # applies to this thread and the threads that it starts
+            with suppress(OSError):  # Threads that this thread starts inherit its niceness.
                 setpriority(PRIO_PROCESS, get_native_id(), self._niceness)
         try:
             return work(), None
-        except Exception as error:  # noqa: BLE001 - run_or_stop raises it
+        except Exception as error:  # noqa: BLE001 - run_interruptibly raises it
             return None, error
 
     @cached_property
     def _pool(self) -> Any:
-        """The threads of a web process; None in other processes."""
+        """The thread pool of a web process; None in other processes."""
         if not is_web_process():
             return None
-        from gevent.threadpool import ThreadPool  # noqa: PLC0415 - only web processes have it
+        from gevent.threadpool import ThreadPool  # noqa: PLC0415 - only web processes use gevent
 
         return ThreadPool(self._threads)
 
@@ -84,7 +87,7 @@ class ThreadExecutor:
 class HostExecutor(ThreadExecutor):
     """A pool that also limits concurrent tasks across all web processes of a host."""
 
-    #: Open file with one byte to lock for each concurrent task; forked processes inherit it.
+    #: Descriptor of a file with one lockable byte per concurrent task. Forked processes inherit it.
     _turns: int | None = None
     _most = 1
 
@@ -93,17 +96,17 @@ class HostExecutor(ThreadExecutor):
         if self._turns is None and hasattr(os, "memfd_create"):
             self._turns, self._most = os.memfd_create("gatebell-turns"), most
 
-    def _do(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
-        """Wait for a lock, then run the work.
+    def _run_task(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
+        """Wait for a lock, then run a function.
 
-        The system releases the lock of a process that is killed.
+        If the process is killed, the operating system releases the lock.
         """
         if self._turns is None:
-            return super()._do(work)
+            return super()._run_task(work)
         turn = os.getpid() % self._most
         lockf(self._turns, LOCK_EX, 1, turn)
         try:
-            return super()._do(work)
+            return super()._run_task(work)
         finally:
             lockf(self._turns, LOCK_UN, 1, turn)
 
@@ -113,7 +116,7 @@ HASHING_LANES = 4
 #: Pool for password hashes, each of which uses several threads. Two hashes at the same time would
 #: take half of the processors away from requests. A higher niceness would make sign-ins take
 #: seconds on a busy host. Each hash uses PASSWORD_HASH_MEMORY_KIB of memory, so a host computes
-#: only as many at a time as its processors can run.
+#: only as many hashes at a time as its processors can run.
 hashing_pool = HostExecutor(threads=1, niceness=10)
 #: Pool for rendering READMEs, which may be slow on purpose.
 rendering_pool = ThreadExecutor(threads=1, niceness=10)

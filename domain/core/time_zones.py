@@ -1,6 +1,6 @@
 """Time zones by their names in the IANA database, and local times.
 
-If the host has no zone files, `zoneinfo` reads the files of the package `tzdata`.
+If the host has no time zone files, `zoneinfo` reads the files of the package `tzdata`.
 """
 
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from domain.core.errors import InvalidError
 
 #: Range of supported times.
 EARLIEST_TIME, LATEST_TIME = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-#: Names that are not places: the zone of the host, and files that are not zones.
+#: Names that users cannot choose: the host's own time zone, and files that are not time zones.
 _EXCLUDED_NAMES = frozenset({"localtime", "Factory", "posixrules"})
 
 
@@ -27,9 +27,9 @@ def _map_folded_names() -> dict[str, str]:
 
 
 def normalize_zone_name(name: str) -> str:
-    """Return the name of a zone in the spelling of the database.
+    """Return the name of a time zone in the spelling of the IANA database.
 
-    Raise InvalidError if there is no such zone.
+    Raise InvalidError if there is no time zone with this name.
     """
     found = _map_folded_names().get(name.strip().casefold())
     if found is None:
@@ -40,14 +40,14 @@ def normalize_zone_name(name: str) -> str:
 
 @cache
 def get_zone(name: str) -> ZoneInfo:
-    """Return a stored zone, or UTC if the database no longer contains it."""
+    """Return the time zone with a stored name, or UTC if the name is no longer in the database."""
     return ZoneInfo(_map_folded_names().get(name.casefold(), "UTC"))
 
 
 def format_local_time(moment: datetime, time_zone: str) -> str:
     """Return a time in a user's time zone, such as `2026-11-23 14:05 +01:00`.
 
-    The offset of zones at UTC is written as `UTC`.
+    An offset of zero is written as `UTC`.
     """
     local = moment.astimezone(get_zone(time_zone))
     return f"{local:%Y-%m-%d %H:%M} {format_utc_offset(local)}"
@@ -62,11 +62,12 @@ def convert_to_utc(local: datetime, place: ZoneInfo) -> datetime:
     """Return the UTC time of a local time.
 
     For a local time that occurs twice, the first occurrence is used. A nonexistent local time is
-    read with the offset before the change, so that 02:30 becomes 03:30 (RFC 5545 section 3.3.5).
+    interpreted with the offset before the clock change, so that 02:30 becomes 03:30 (RFC 5545
+    section 3.3.5).
     """
     return local.replace(tzinfo=place, fold=0).astimezone(UTC)
 
 
 def convert_to_local(moment: datetime, place: ZoneInfo) -> datetime:
-    """Return the local time of a moment as a naive datetime."""
+    """Return a time as local time, in a naive datetime."""
     return moment.astimezone(place).replace(tzinfo=None, fold=0)

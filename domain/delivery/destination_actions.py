@@ -36,20 +36,20 @@ class MessageSender(Protocol):
     def __call__(
         self, url: str, message: OutgoingMessage, secrets: Sequence[str], /
     ) -> DeliveryAttempt:
-        """Send a message, signed by each of the secrets."""
+        """Send a message that is signed with each of the secrets."""
         ...
 
 
 @dataclass(frozen=True)
 class ImmediateDelivery:
-    """The sender for immediate messages of a deployment."""
+    """A policy with the function that sends messages immediately, without the queue."""
 
     send: MessageSender
 
 
 @dataclass(frozen=True, kw_only=True)
 class DestinationEvents:
-    """The kinds of audit events for changes of a kind of destination."""
+    """The kinds of audit events that record changes to destinations."""
 
     created: EventKind
     changed: EventKind
@@ -101,8 +101,8 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         """Create a destination, which receives messages from now on."""
         _check_url(work, details.url)
         if project is None:
-            # Record it before the destination exists, because a new audit stream would start with
-            # this event.
+            # Record the event before the destination exists. Otherwise, a new audit stream would
+            # start with this event.
             self._record(work, self.events.created, details.url, None, 0)
             work.session.flush()
         made = self.kind.create(
@@ -210,9 +210,9 @@ class DestinationActions(Generic[ViewT, DetailsT]):
 
 
 def _check_url(work: UnitOfWork, url: str) -> None:
-    """Reject a malformed URL, or a URL that cannot be reached.
+    """Check that a URL is valid and has no forbidden address.
 
-    Raise InvalidError for such a URL.
+    Raise InvalidError if not.
     """
     networks = work.settings.outgoing_private_addresses
     check_address_allowed(parse_outgoing_url(url), networks)
@@ -226,7 +226,7 @@ def _get_owner_id(project: ProjectView | None) -> int | None:
 class DestinationNoticeSettings(MessageSettings):
     """The settings that messages about destinations mention."""
 
-    #: Number of days after which events of the audit log are dropped, or a webhook is paused.
+    #: Number of days after which audit events are dropped, or after which a webhook is paused.
     days: int
 
 
@@ -239,7 +239,7 @@ class DestinationNotice:
     lines: Sequence[str]
     #: Path of the destination's page, below the base URL of the instance.
     path: str
-    #: Role because of which a person receives the notice.
+    #: Role that is the reason why a person receives the notice, such as `an administrator`.
     role: str
 
     def to(self, person: Maintainer | User, sign: DestinationNoticeSettings) -> NewEmail:

@@ -16,28 +16,28 @@ _OVERLAP_KEYS = tuple(each.key for each in GracePeriod)
 
 
 class DestinationQuery(OffsetQuery):
-    """The query of a list of destinations, oldest first."""
+    """Parameters of a list of destinations, oldest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["asc"] = "asc"
 
 
 class SecretRotationBody(Body):
-    """Overlap in which the old secret also signs."""
+    """Time for which messages are also signed with the old secret."""
 
     previous_secret_expires_at: RequestTime | None = Field(
         default=None,
-        description="Time until which the old secret also signs, at most 90 days from now. The "
-        "default is a day from now.",
+        description="Time until which messages are also signed with the old secret, at most 90 "
+        "days from now. Defaults to one day from now.",
     )
     overlap: Literal[*_OVERLAP_KEYS] | None = Field(  # type: ignore[valid-type]
         default=None,
-        description="Time from now for which the old secret also signs. Used if "
-        "`previous_secret_expires_at` is omitted.",
+        description="Duration from now for which messages are also signed with the old secret. "
+        "Used if `previous_secret_expires_at` is omitted.",
     )
 
     def until(self, now: datetime) -> datetime:
-        """Return the time at which the old secret stops signing."""
+        """Return the time until which messages are also signed with the old secret."""
         if self.previous_secret_expires_at is not None:
             return self.previous_secret_expires_at
         length: timedelta = (
@@ -55,12 +55,13 @@ class Destination(Resource):
     created_at: Time
     paused_at: Time | None
     previous_secret_expires_at: Time | None = Field(
-        description="Time until which the old secret also signs. Null if it no longer signs."
+        description="Time until which messages are also signed with the old secret. Null if only "
+        "the current secret is used."
     )
     backlog: int = Field(description="Number of messages in the queue.")
     oldest_event_at: Time | None = Field(description="Time of the oldest message in the queue.")
     last_delivered_at: Time | None
-    failures: int = Field(description="Failed attempts since the last success.")
+    failures: int = Field(description="Number of failed attempts since the last success.")
     failing_since: Time | None
     last_failed_at: Time | None
     last_error: str | None

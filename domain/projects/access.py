@@ -43,7 +43,7 @@ from models import Alert, Group, Member, MemberRole, Project, ProjectShare
 from models.folding import fold
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
-#: Maximum number of alerts that are counted. A count of one more stands for "or more".
+#: Maximum number of alerts that are counted. If there are more, the count is COUNT_LIMIT + 1.
 COUNT_LIMIT = 1_000
 
 
@@ -65,9 +65,9 @@ def select_shared_roles(
     *columns: Any,
     today: date | BindParameter[date],
 ) -> Select[*tuple[Any, ...]]:
-    """Select the roles that people have in projects shared with their groups.
+    """Select the roles that users have in projects because the projects are shared with groups.
 
-    The given columns are selected after the role. Custom roles of the groups do not count.
+    The given columns are selected after the role. Custom roles in the groups are ignored.
     """
     shared = aliased(Group)
     lower = case((Member.role < ProjectShare.role, Member.role), else_=ProjectShare.role)
@@ -86,8 +86,8 @@ def select_shared_roles(
     )
 
 
-# Nearly every request runs this query. It is built once, because building it costs as much as
-# running it.
+# Nearly every request runs the query for roles. The query is built only once, since building it
+# takes as long as running it.
 _TODAY = bindparam("today", type_=Date)
 _PROJECT_IDS: BindParameter[int] = bindparam("project_ids", type_=Integer, expanding=True)
 _HAS_PATH_KEY = Group.path_key.in_(bindparam("path_keys", expanding=True))
@@ -107,7 +107,8 @@ _SHARED_ROLES = select_shared_roles(
     *(_PROJECT_IDS, null(), ProjectShare.project_id, null(), Member.user_id), today=_TODAY
 )
 _IS_REQUESTED_USER = Member.user_id.in_(bindparam("user_ids", expanding=True))
-#: Query for the roles of users in groups with these keys and in projects with these ids.
+#: Query for the roles of users in the groups with the given path keys, and in the projects with the
+#: given ids.
 _ROLES_QUERY = union_all(
     *(each.where(_IS_REQUESTED_USER) for each in (_DIRECT_ROLES, _SHARED_ROLES))
 )
@@ -118,8 +119,8 @@ def read_roles(
 ) -> Mapping[int, DirectRoles]:
     """Return the direct roles of users, by user id.
 
-    Only roles in these namespaces and in the groups above are read: a user may be a member of
-    thousands of groups.
+    Only roles in these namespaces and in their ancestor groups are read, since a user may be a
+    member of thousands of groups.
     """
     named = tuple(namespaces)
     keys = {fold(path) for each in named for path in (*list_ancestor_paths(each.path), each.path)}
@@ -163,7 +164,7 @@ class ViewerPermissions:
     """The permissions of one viewer in some groups and projects."""
 
     def __init__(self, viewer: Viewer, roles: DirectRoles) -> None:
-        """Initialize the permissions with the viewer's roles here and in the groups above."""
+        """Store the viewer and the viewer's roles, including roles in ancestor groups."""
         self.viewer = viewer
         self._by_group, self._by_project = roles
 
@@ -174,15 +175,15 @@ class ViewerPermissions:
         return self.get_group_membership(path)
 
     def get_group_membership(self, path: str) -> Role | None:
-        """Return the role in a group, without the rights of administrators."""
+        """Return the viewer's highest role in a group, without the rights of administrators."""
         return _find_highest_role(self._iterate_group_roles(path))
 
     def get_group_abilities(self, path: str) -> frozenset[Ability]:
-        """Return the abilities that custom roles add in a group, including inherited ones."""
+        """Return the abilities that direct and inherited custom roles add in a group."""
         return _merge_abilities(self._iterate_group_roles(path))
 
     def get_project_membership(self, project_id: int) -> Role | None:
-        """Return the direct role in a project."""
+        """Return the viewer's direct role in a project."""
         return _find_highest_role((self._by_project.get(project_id),))
 
     def get_project_role(self, project: Project) -> Role | None:
@@ -192,7 +193,7 @@ class ViewerPermissions:
         return _find_highest_role(self._iterate_project_roles(project))
 
     def get_project_abilities(self, project: Project) -> frozenset[Ability]:
-        """Return the abilities that custom roles add in a project, including inherited ones."""
+        """Return the abilities that direct and inherited custom roles add in a project."""
         return _merge_abilities(self._iterate_project_roles(project))
 
     def _iterate_group_roles(self, path: str) -> Iterator[_DirectRole | None]:
@@ -225,15 +226,15 @@ class ViewerPermissions:
                 inbound_enabled=project.limits_job_tokens_of_others,
             ),
         )
-        # Only viewers who may see the alerts get their number.
+        # The number of alerts is shown only to viewers who may see the alerts.
         return replace(seen, open_alerts=open_alerts) if seen.shows_alerts else seen
 
     def group(self, group: Group) -> GroupView:
-        """Return a group as the viewer sees it, without its contents."""
+        """Return a group as the viewer sees it, without its subgroups and projects."""
         role = self.get_group_role(group.path)
         return GroupView(
             **get_column_values(group, GroupView),
-            # A personal namespace follows its owner's account, so no role may change it.
+            # The owner's account determines the personal namespace, so no role may change it.
             role=role and Role.GUEST if group.owner_id else role,
             abilities=self.get_group_abilities(group.path),
         )
@@ -250,10 +251,10 @@ def read_permissions(
 
 
 def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
-    """Return the project at a full path that the viewer may see.
+    """Return the project at a full path.
 
-    Raise NotFoundError if there is none. Raise MovedError for a former path of a project that the
-    viewer may see.
+    Raise NotFoundError if there is no such project, or if the viewer may not see it. Raise
+    MovedError for a former path of a project that the viewer may see.
     """
     present = session.scalar(
         select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
@@ -269,7 +270,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
 
 
 def resolve_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
-    """Return the project at a path, following former paths."""
+    """Return the project at a full path, which may be a former path."""
     try:
         return get_project(path, viewer, session=session)
     except MovedError as moved:
@@ -277,7 +278,7 @@ def resolve_project(path: str, viewer: Viewer, *, session: Session) -> ProjectVi
 
 
 def resolve_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return the group at a path, following former paths."""
+    """Return the group at a full path, which may be a former path."""
     try:
         return get_group(path, viewer, session=session)
     except MovedError as moved:
@@ -285,17 +286,17 @@ def resolve_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
 
 
 def build_namespace(row: Group | Project) -> Namespace:
-    """Return a group or project as a namespace with members."""
+    """Return the namespace of a group or project."""
     if isinstance(row, Group):
         return Namespace(group_id=row.id, path=row.path)
     return Namespace(project_id=row.id, path=row.path)
 
 
 def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
-    """Return the group at a full path, without its contents.
+    """Return the group at a full path, without its subgroups and projects.
 
-    Raise NotFoundError if the viewer can see neither the group nor one of its projects. Raise
-    MovedError for a former path of a group that the viewer may see.
+    Raise NotFoundError if there is no such group, or if the viewer can see neither the group nor
+    one of its projects. Raise MovedError for a former path of a group that the viewer may see.
     """
     present = session.scalar(
         select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
@@ -331,7 +332,7 @@ def find_role_in_namespace(
 
 
 def count_open_alerts(project_ids: Sequence[int], *, session: Session) -> dict[int, int]:
-    """Return the number of open alerts by project id, up to COUNT_LIMIT."""
+    """Return the numbers of open alerts by project id, each at most COUNT_LIMIT + 1."""
     first = (
         select(literal(1))
         .where(Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged")))

@@ -29,8 +29,8 @@ def list_namespace_events(
 ) -> ListPage[AuditEvent]:
     """List the audit events of a project or group, newest first.
 
-    Callers without the Owner role in the group, or the Maintainer role in the project, only see
-    their own events.
+    Callers who are neither owners of the group nor maintainers of the project see only their own
+    events.
     """
     sees_all = (holder.role or 0) >= (Role.OWNER if holder.is_group else Role.MAINTAINER)
     wanted = EventFilter(

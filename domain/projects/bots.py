@@ -1,7 +1,7 @@
 """Bots: the accounts behind the access tokens of projects and groups.
 
-Each of these tokens has its own bot, which is kept when the token is rotated. A bot is a member
-with the role of its token.
+Each of these access tokens has its own bot, which remains when the token is rotated. A bot is a
+member of the project or group, with the role of the token.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def create_bot(
 
 
 def find_bot_namespace(user_id: int, *, session: Session) -> NamespaceIds | None:
-    """Return the project or group of the bot with this account, or None for other accounts."""
+    """Return the project or group of a bot, or None if the account does not belong to a bot."""
     found = session.execute(
         select(Bot.project_id, Bot.group_id).where(Bot.user_id == user_id)
     ).first()
@@ -43,7 +43,7 @@ def find_bot_namespace(user_id: int, *, session: Session) -> NamespaceIds | None
 
 
 def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
-    """Remove the membership of a bot that has no valid token; other users are not affected."""
+    """Remove the membership of a bot that has no valid token; do nothing for other users."""
     is_bot = exists().where(Bot.user_id == user_id)
     has_token = exists().where(
         PersonalAccessToken.user_id == user_id,
@@ -65,7 +65,7 @@ def find_bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
 
 @dataclass(frozen=True, kw_only=True)
 class Maintainer:
-    """A person who may manage the tokens of a project or group."""
+    """A person who may manage the access tokens of a project or group."""
 
     id: int
     name: str

@@ -31,7 +31,8 @@ ColumnChanges = Mapping[str, tuple[str, str]]
 
 #: New values of columns. None leaves a column unchanged.
 ColumnValues = Mapping[str, str | bool | int | None]
-#: The lock lasts until the transaction ends. The prefix of the key separates it from other locks.
+#: Query that locks a path until the transaction ends. The key has a prefix that other locks do not
+#: have.
 _PATH_LOCK_QUERY = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
 
 
@@ -59,7 +60,7 @@ def validate_description(description: str) -> str:
 
 
 def validate_visibility(visibility: str) -> str:
-    """Return a visibility; reject unknown ones."""
+    """Return a visibility; reject unknown values."""
     if visibility not in VISIBILITIES:
         choices = f"{', '.join(VISIBILITIES[:-1])} or {VISIBILITIES[-1]}"
         raise InvalidError(f"The visibility must be {choices}.", field="visibility")
@@ -77,7 +78,7 @@ def edit_group(group_id: int, values: ColumnValues, *, session: Session) -> Colu
 def set_two_factor_requirement(
     group_id: int, *, wanted: bool | None, session: Session, now: datetime
 ) -> ColumnChanges:
-    """Set whether members of a group need a second factor; None changes nothing."""
+    """Set whether members of a group need a second factor; do nothing if `wanted` is None."""
     group = _lock_row(Group, group_id, session=session)
     before = group.two_factor_required_at is not None
     if wanted in {None, before}:
@@ -91,7 +92,7 @@ def edit_project(
 ) -> ColumnChanges:
     """Change a project and return the changed values.
 
-    Raise InvalidError for a value that is not allowed. Raise ForbiddenError if the viewer may not
+    Raise InvalidError for a value that is not allowed, and ForbiddenError if the viewer may not
     change the visibility.
     """
     project = _lock_row(Project, project_id, session=session)
@@ -103,8 +104,8 @@ def edit_project(
 def _check_can_change_visibility(project: Project, viewer: Viewer, *, session: Session) -> None:
     """Check that the viewer is a person who owns the project.
 
-    Raise ForbiddenError if not. The role is read under the project's lock, because it may have been
-    revoked in the meantime.
+    The role is read while the project is locked, since the role may have been revoked in the
+    meantime. Raise ForbiddenError if the viewer is not the owner.
     """
     role = find_role_in_namespace(project.path, project.id, viewer, session=session)
     if role is not Role.OWNER:
@@ -134,7 +135,7 @@ def unarchive_project(project_id: int, *, session: Session) -> bool:
 def _lock_row(table: type[Row], row_id: int, *, session: Session) -> Row:
     """Lock a group or project and return it with its current values.
 
-    Raise NotFoundError if it was deleted in the meantime.
+    Raise NotFoundError if the group or project was deleted in the meantime.
     """
     row = session.scalar(
         select(table)
@@ -147,7 +148,7 @@ def _lock_row(table: type[Row], row_id: int, *, session: Session) -> Row:
     return row
 
 
-#: Functions that check and normalize the values of some columns.
+#: Functions that check and normalize the values of columns, by column.
 _VALIDATORS: Mapping[str, Callable[[Any], Any]] = {
     "name": validate_name,
     "description": validate_description,
@@ -172,7 +173,7 @@ def _format_value(value: object) -> str:
 
 @dataclass(frozen=True)
 class ReservedNames:
-    """The names, in lower case, that top-level groups must not have: a policy."""
+    """A policy with the names, in lower case, that top-level groups must not have."""
 
     names: frozenset[str]
 
@@ -187,9 +188,9 @@ class NamespaceDetails:
 
 
 def check_path_valid(path: str, *, reserved: frozenset[str]) -> None:
-    """Reject a path that no group or project can have.
+    """Check that a group or project can have a path.
 
-    Raise InvalidError for such a path.
+    Raise InvalidError if not.
     """
     try:
         check_path(path, reserved=reserved)
@@ -202,12 +203,12 @@ def check_path_free(
 ) -> None:
     """Check that a path is neither used nor reserved as a former path.
 
-    Raise TakenError if it is. The user name of `owner_id` is available for the personal namespace
+    Raise TakenError otherwise. The user name of `owner_id` is available for the personal namespace
     of that user. A former path of `own` is available for `own`.
     """
     if session.get_bind().dialect.name == "postgresql":
-        # The lock prevents a group and a project from taking the same path: each table has its own
-        # unique index. SQLite has only one writer.
+        # Each table has its own unique index, so only the lock prevents a group and a project from
+        # taking the same path. SQLite needs no lock, since it has only one writer.
         session.execute(_PATH_LOCK_QUERY, {"key": f"path {fold(path)}"})
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
@@ -222,7 +223,7 @@ def check_path_free(
 
 
 def is_own_former_path(former: FormerPath, own: Namespace | None) -> bool:
-    """Return whether a former path belongs to this group or project."""
+    """Return whether a former path belongs to a group or project."""
     return own is not None and (former.group_id, former.project_id) == (
         own.group_id,
         own.project_id,
@@ -230,7 +231,7 @@ def is_own_former_path(former: FormerPath, own: Namespace | None) -> bool:
 
 
 def build_former_path_error(path: str) -> TakenError:
-    """Return the error for a former path of another group or project."""
+    """Return the error for a path that is a former path of another group or project."""
     message = (
         f'"{path}" is a former path of another group or project, and still redirects to it. An '
         "owner can release the path."
@@ -241,8 +242,8 @@ def build_former_path_error(path: str) -> TakenError:
 def lock_parent_group(path: str, *, session: Session) -> Group:
     """Lock and return the group at a full path.
 
-    Raise NotFoundError if there is none. Neither the group nor a group above it can be deleted
-    before the caller commits.
+    Neither the group nor an ancestor group can be deleted before the caller commits. Raise
+    NotFoundError if there is no group at this path.
     """
     keys = [fold(each) for each in (*list_ancestor_paths(path), path)]
     locked = session.scalars(
@@ -267,7 +268,7 @@ def create_group(
     words: NamespaceDetails | None = None,
     owner_id: int | None = None,
 ) -> Namespace:
-    """Create a group, or the personal namespace of a user, inside an existing parent."""
+    """Create a top-level group, a subgroup, or the personal namespace of a user."""
     clean, words = path.strip("/"), words or NamespaceDetails()
     above, last = get_parent_path(clean), clean.rpartition("/")[2]
     check_path_valid(clean, reserved=reserved)
@@ -295,7 +296,7 @@ def create_project(
     now: datetime,
     words: NamespaceDetails | None = None,
 ) -> Namespace:
-    """Create a project `GROUP/NAME` with its counter of alert numbers."""
+    """Create a project at a path such as `GROUP/NAME`, with its counter for alert numbers."""
     clean, words = path.strip("/"), words or NamespaceDetails()
     above = get_parent_path(clean)
     if above is None:
@@ -333,13 +334,16 @@ def add_owner(namespace: Namespace, user_id: int, *, session: Session, now: date
 
 
 def add_creator_as_owner(work: UnitOfWork, namespace: Namespace) -> None:
-    """Make the creator the owner of a group or project, unless it is a bot or the command line."""
+    """Make the creator the owner of a group or project.
+
+    Bots and the command line do not become owners.
+    """
     if work.actor.id is not None and not is_machine_actor(work):
         add_owner(namespace, work.actor.id, session=work.session, now=work.now)
 
 
 def is_machine_actor(work: UnitOfWork) -> bool:
-    """Return whether the actor is the account of an access token or an application."""
+    """Return whether the actor's account belongs to an access token or an application."""
     return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) in MACHINE_KINDS
 
 
@@ -358,18 +362,19 @@ def validate_segment(path: str) -> str:
 
 
 def list_reserved_names(rules: Iterable[str]) -> frozenset[str]:
-    """Return the first parts of URL rules in lower case: no path may start with them."""
+    """Return the first segments of URL rules in lower case; no path may start with them."""
     firsts = (rule.strip("/").split("/")[0].lower() for rule in rules)
     return frozenset(first for first in firsts if first and not first.startswith("<"))
 
 
 def _insert_namespace(row: Group | Project, *, session: Session) -> None:
-    """Insert a group or project to get its id.
+    """Insert a group or project, so that the database assigns its id.
 
     Raise TakenError if another request took the path in the meantime.
     """
     try:
-        with session.begin_nested():  # The error page still queries the database.
+        # With the savepoint, the error page can still query the database.
+        with session.begin_nested():
             session.add(row)
     except IntegrityError as error:
         raise TakenError(f'"{row.path}" already exists.', field="path") from error

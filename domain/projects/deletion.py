@@ -1,6 +1,7 @@
 """Marks groups and projects as deleted, which hides them immediately and frees their paths.
 
-They may have millions of dependent rows, so the worker removes those later in small batches.
+Groups and projects may have millions of dependent rows. The worker removes these rows later, in
+small batches.
 """
 
 from collections.abc import Sequence
@@ -52,7 +53,7 @@ from models import (
 def delete_project(project: Namespace, *, session: Session, now: datetime) -> None:
     """Mark a project as deleted.
 
-    Raise NotFoundError if it was already deleted.
+    Raise NotFoundError if the project was already deleted.
     """
     row = session.scalar(
         select(Project)
@@ -94,9 +95,10 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
     paths = [project.path for project in projects]
     _mark_as_deleted(projects, session=session, now=now)
     _mark_as_deleted(groups, session=session, now=now)
-    # Former members may still have a custom role of the group, so the roles are kept.
-    of_group = MemberRole.group_id.in_([each.id for each in groups])
-    session.execute(update_rows(MemberRole).where(of_group).values(group_id=None))
+    # Members of transferred groups or projects may still have a custom role of the group, so the
+    # custom roles remain.
+    belongs_to_group = MemberRole.group_id.in_([each.id for each in groups])
+    session.execute(update_rows(MemberRole).where(belongs_to_group).values(group_id=None))
     return paths
 
 
@@ -115,7 +117,7 @@ def _mark_as_deleted(
         row.path = f"-/deleted/{row.id}"
         row.deleted_at = now
         if isinstance(row, Project):
-            # A safeguard for queries that check only the visibility.
+            # This is a safeguard for queries that check only the visibility.
             row.visibility = "private"
     if projects:
         _queue_image_removals(projects, session=session, now=now)
@@ -164,7 +166,7 @@ _PROJECT_CONTENTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("deployment", Deployment.project_id),
     ("release", ProjectRelease.project_id),
 )
-#: Contents that both groups and projects can have.
+#: Kinds of items that both groups and projects can have.
 _NAMESPACE_CONTENTS: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silence]], ...] = (
     ("on-call schedule", OnCallSchedule),
     ("escalation policy", EscalationPolicy),
@@ -174,21 +176,21 @@ _NAMESPACE_CONTENTS: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | S
 
 @dataclass(frozen=True, kw_only=True)
 class ContentCount:
-    """The number of items of one kind."""
+    """The number of items of one kind in a group or project."""
 
     #: Name of the kind in the singular.
     word: str
-    #: Number of items up to COUNT_LIMIT. One more stands for "or more".
+    #: Number of items. If there are more than COUNT_LIMIT items, it is COUNT_LIMIT + 1.
     count: int
 
     @property
     def plural(self) -> str:
-        """Return the plural of the word."""
+        """Name of the kind in the plural."""
         return f"{self.word.removesuffix('y')}ies" if self.word.endswith("y") else f"{self.word}s"
 
 
 def count_contents(namespace: Namespace, *, session: Session) -> tuple[ContentCount, ...]:
-    """Return the contents of a group or project, without kinds that have no items."""
+    """Return the number of items of each kind in a group or project; omit kinds without items."""
     groups = select_subtree(select(Group.id).where(Group.id == namespace.group_id))
     projects = select(Project.id).where(
         Project.deleted_at.is_(None),

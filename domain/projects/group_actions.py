@@ -178,9 +178,9 @@ def delete_group(work: UnitOfWork, group: GroupView) -> Accepted:
 
 
 def _get_parent_group(work: UnitOfWork, group_id: int | None) -> GroupView | None:
-    """Return the parent of a new group or transfer; None stands for the top level.
+    """Return the new parent of a created or transferred group, or None for the top level.
 
-    Raise ForbiddenError unless the actor is a maintainer there.
+    Raise ForbiddenError unless the actor is a maintainer of the parent group.
     """
     if group_id is not None:
         return get_maintained_group(work, group_id)
@@ -191,5 +191,5 @@ def _get_parent_group(work: UnitOfWork, group_id: int | None) -> GroupView | Non
 
 
 def _reload_group(work: UnitOfWork, path: str) -> Group:
-    work.session.flush()  # The new values and roles are read below.
+    work.session.flush()  # The following queries read the new values and roles.
     return show_group(work, get_group(path, get_viewer(work), session=work.session))

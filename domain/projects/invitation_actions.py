@@ -1,8 +1,9 @@
-"""Invitations by email to become a member of a group or project.
+"""Email invitations to become a member of a group or project.
 
-Invitations neither reveal who has an account nor add people by address, because some addresses were
-never confirmed. An invitation stays pending until its recipient opens the link in the email,
-whether or not the address belongs to an account.
+An invitation stays pending until its recipient opens the link in the email, whether or not the
+email address belongs to an account. Invitations therefore do not reveal which addresses have an
+account. They do not add the account with the address directly, since the address may never have
+been confirmed.
 """
 
 from datetime import date
@@ -51,7 +52,7 @@ from models import Group, Member, Project, User
 from models import Invitation as Row
 from models.folding import fold
 
-#: Purpose for which the links of invitations are signed.
+#: Purpose that is part of the signature in invitation links.
 INVITATION_SEAL_PURPOSE = "invitation"
 _NO_MAIL_REASON = (
     "This instance cannot send invitations, because MAIL_URL is not set. Add members by user name "
@@ -76,11 +77,11 @@ def send_invitations(
 ) -> InvitationResult:
     """Invite people by email.
 
-    Each address gets an email with a link.
+    Each address receives an email with a link.
     """
     problems = {each: _invite_address(work, holder.namespace, each, new) for each in new.email}
-    refused = {email: reason for email, reason in problems.items() if reason}
-    return InvitationResult(status="error" if refused else "success", message=refused)
+    rejected = {email: reason for email, reason in problems.items() if reason}
+    return InvitationResult(status="error" if rejected else "success", message=rejected)
 
 
 @action("invitations.change")
@@ -103,7 +104,7 @@ def change_invitation(
         check_expiry_date(day, work.now.date())
     row = work.session.get_one(Row, found.id)
     row.role, row.expires_at = int(role), day
-    work.session.flush()  # The new values are read below.
+    work.session.flush()  # The following query reads the new values.
     return _record_event(work, EventKind.INVITATION_CHANGED, _get_pending(work, Row.id == found.id))
 
 
@@ -123,10 +124,10 @@ def revoke_invitation(work: UnitOfWork, holder: ProjectOrGroup, email: str) -> I
 
 @read_action("invitations.accept")
 def show_pending_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invitation:
-    """Show the pending invitation of a link.
+    """Show the pending invitation that a link belongs to.
 
-    Raise NotFoundError if it is no longer pending. Raise ForbiddenError for an archived project, or
-    if its author may no longer send it.
+    Raise NotFoundError if the invitation is no longer pending. Raise ForbiddenError if the project
+    is archived, or if the author of the invitation may no longer assign the role.
     """
     found = _get_pending(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
     _check_author_can_grant(work, found, work.now.date())
@@ -136,10 +137,10 @@ def show_pending_invitation(work: UnitOfWork, invitation_id: int, email: str) ->
 
 @action("invitations.accept")
 def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invitation:
-    """Accept an invitation as the user with the invited address.
+    """Accept an invitation as the user with the invited email address.
 
-    An existing member keeps the current role. Raise the errors of `show_pending_invitation`, and
-    ForbiddenError for another address.
+    An existing member keeps the current role. Raise ForbiddenError if the actor has another email
+    address, and the errors of `show_pending_invitation`.
     """
     found = show_pending_invitation(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
@@ -167,7 +168,7 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
 
 
 def _invite_address(work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations) -> str:
-    """Invite an address; return the reason if it was not invited, or an empty string."""
+    """Invite an email address; return the reason if that fails, or else an empty string."""
     if work.actor.is_admin and _try_add_member(work, namespace, email, new):
         return ""
     if not work.policy(AccountMessageBuilder).has_mail_server:
@@ -194,7 +195,8 @@ def _invite_address(work: UnitOfWork, namespace: Namespace, email: str, new: New
 def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None:
     """Count an invitation email against its limits.
 
-    Raise TooManyAttemptsError above a limit. If it is the recipient's limit, delete the invitation.
+    Raise TooManyAttemptsError if a limit is exceeded. If the limit of the recipient is exceeded,
+    delete the invitation.
     """
     kind, number = (
         ("group", namespace.group_id)
@@ -222,7 +224,10 @@ def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None
 def _try_add_member(
     work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations
 ) -> bool:
-    """Add the account with this address for an administrator; return False if there is none."""
+    """Add the account with an email address as a member; return False if that fails.
+
+    Only administrators can add accounts by email address.
+    """
     if new.expires_at is not None:
         return False
     by, role = get_viewer(work), new.access_level
@@ -239,7 +244,8 @@ def _store_invitation(
 ) -> Invitation:
     """Store an invitation.
 
-    Raise InvalidError, ForbiddenError, or ConflictError if the address was already invited.
+    Raise InvalidError for an invalid value, ForbiddenError without the required role, and
+    ConflictError if the address was already invited.
     """
     giver = lock_members(namespace, get_viewer(work), session=work.session)
     check_grantable(new.access_level, giver)
@@ -264,7 +270,7 @@ def _store_invitation(
 
 
 def _build_message(work: UnitOfWork, invitation: Invitation) -> NewEmail:
-    """Return the email with the link that accepts an invitation."""
+    """Return the email for an invitation, with the link that accepts it."""
     by, path, head = invitation.created_by_name, invitation.path, work.policy(AccountMessageBuilder)
     sealed = work.policy(LinkSigner).sign(
         [invitation.id, invitation.invite_email], INVITATION_SEAL_PURPOSE
@@ -285,7 +291,7 @@ def _build_message(work: UnitOfWork, invitation: Invitation) -> NewEmail:
 
 
 def _check_author_can_grant(work: UnitOfWork, invitation: Invitation, today: date) -> None:
-    """Check that the author could still give the role today.
+    """Check that the author of an invitation may still assign its role.
 
     Raise ForbiddenError if not.
     """
@@ -329,7 +335,7 @@ def _is_pending(work: UnitOfWork) -> ColumnElement[bool]:
 
 
 def _select_pending(work: UnitOfWork) -> Select[tuple[object, ...]]:
-    """Select the pending invitations with the fields of `Invitation`."""
+    """Select the pending invitations, with the columns for the fields of `Invitation`."""
     return (
         select(
             *Row.__table__.columns,
@@ -357,7 +363,7 @@ def _get_pending(work: UnitOfWork, condition: ColumnElement[bool]) -> Invitation
 
 
 def _record_event(work: UnitOfWork, kind: EventKind, invitation: Invitation) -> Invitation:
-    """Record an event of an invitation in the audit log, and return the invitation."""
+    """Record an audit event about an invitation, and return the invitation."""
     details = {"email": invitation.invite_email, "role": invitation.role.label}
     work.record(kind, subject=invitation.path, place=invitation.namespace, details=details)
     return invitation

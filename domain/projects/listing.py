@@ -54,7 +54,7 @@ from models.folding import build_search_text, fold
 
 _PROJECT_NAME = build_search_text(Project.name, Project.name_key)
 _GROUP_NAME = build_search_text(Group.name, Group.name_key)
-#: Orders by last activity. Any change counts as an activity.
+#: Values of `order_by` that order projects by their last activity.
 _ACTIVITY_ORDERS = frozenset({"last_activity_at", "updated_at"})
 _GROUP_ORDERS = {
     "id": Group.id,
@@ -66,9 +66,10 @@ _MAX_SUBGROUPS = 100
 
 
 def build_last_activity(viewer: Viewer) -> ColumnElement[datetime]:
-    """Return the time of the latest push, release, deployment, image, alert or of the creation.
+    """Return the time of a project's latest activity that the viewer may see.
 
-    Activity counts only where the viewer may see it: when an alert was received is not public.
+    Activities are the creation, pushes, releases, deployments, images and alerts. For example, the
+    time of the latest alert counts only for viewers who may see alerts.
     """
     reads_code = _has_ability(Ability.READ_CODE, viewer)
     return latest(
@@ -140,7 +141,7 @@ _PROJECT_ORDERS = {
     "name": _PROJECT_NAME,
     "path": Project.path_key,
     "created_at": Project.created_at,
-    # Projects lack these values, or have the same value for all.
+    # GitLab can order by these values. In Gatebell, projects do not have them.
     **dict.fromkeys(
         (
             *("similarity", "star_count", "repository_size", "storage_size"),
@@ -153,17 +154,17 @@ _PROJECT_ORDERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectFilter:
-    """The filter of a project list."""
+    """The filters of a list of projects."""
 
-    #: Id of a group. `with_subgroups` includes the groups below it.
+    #: Id of the group that contains the projects. `with_subgroups` includes its subgroups.
     group_id: int | None = None
     with_subgroups: bool = False
     #: Minimum role that the viewer has as a member.
     least: Role | None = None
-    #: Id of a user who owns the projects, by a direct or an inherited role.
+    #: Id of a user with the Owner role in the projects, direct or inherited.
     owner_id: int | None = None
     search: str = ""
-    #: True if the search includes the paths of the groups above.
+    #: True if the search includes the paths of the groups that contain the projects.
     searches_groups: bool = False
     visibility: str | None = None
     is_archived: bool | None = None
@@ -176,11 +177,11 @@ class ProjectFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFilter:
-    """The filter of a group list."""
+    """The filters of a list of groups."""
 
-    #: Id of the group that is the direct parent.
+    #: Id of the parent group.
     parent_id: int | None = None
-    #: Id of a group at any level above.
+    #: Id of an ancestor group at any level.
     below_id: int | None = None
     is_top_level: bool = False
     #: Minimum role that the viewer has as a member.
@@ -197,9 +198,10 @@ class GroupDetails:
     """A group with details that depend on other groups and projects."""
 
     group: GroupView
-    #: Names of the groups above and of the group, the outermost first.
+    #: Names of the ancestor groups and of the group, outermost first.
     names: tuple[str, ...]
-    #: Visibility of the most visible project: everyone who can see a project can see its group.
+    #: Visibility of the most visible project, since everyone who can see a project can see its
+    #: group.
     visibility: str
 
 
@@ -210,14 +212,14 @@ class ProjectDetails:
     project: ProjectView
     #: Group that contains the project.
     holder: GroupView
-    #: Names of the groups above, the outermost first.
+    #: Names of the ancestor groups, outermost first.
     group_names: tuple[str, ...]
-    #: Viewer's own role in the project and inherited role. Administrators need neither.
+    #: Direct role and inherited role of the viewer. Both can be None for administrators.
     direct_role: Role | None
     inherited_role: Role | None
     #: Time of the last activity that the viewer may see.
     last_activity_at: datetime
-    #: Groups that the project is shared with; None if the viewer is not a member.
+    #: Groups with which the project is shared. None if the viewer has no role in the project.
     shares: tuple[SharedGroup, ...] | None
 
 
@@ -242,9 +244,9 @@ def list_projects(
 def get_project_details(
     project: ProjectView, viewer: Viewer, *, session: Session
 ) -> ProjectDetails:
-    """Return a project with its group.
+    """Return a project with its group and the viewer's roles.
 
-    Raise NotFoundError if it was deleted in the meantime.
+    Raise NotFoundError if the project was deleted in the meantime.
     """
     permissions = read_permissions(viewer, [project.namespace], session=session)
     found = _build_details_of_projects([project], permissions, session=session)
@@ -267,7 +269,7 @@ def list_groups(
 
 
 def get_group_details(group: GroupView, *, session: Session) -> GroupDetails:
-    """Return a group with the names of the groups above it."""
+    """Return a group with its visibility and the names of its ancestor groups."""
     (found,) = _build_group_details([group], session=session)
     return found
 
@@ -275,7 +277,7 @@ def get_group_details(group: GroupView, *, session: Session) -> GroupDetails:
 def _build_project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool] | None] = [
         _is_in_group(wanted),
-        # A viewer with a role can see the project. Checking both would search the groups twice.
+        # A viewer with a role can see the project, so the visibility need not be checked as well.
         is_project_visible(viewer)
         if wanted.least is None
         else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
@@ -294,7 +296,10 @@ def _build_project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[Col
 
 
 def _build_ownership_condition(owner_id: int, viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for the projects of an owner; only members can see the owner."""
+    """Return the condition for the projects that a user owns.
+
+    Only projects in which the viewer has a role match, since others do not show their owners.
+    """
     owner = replace(viewer, user_id=owner_id, is_admin=False)
     owned = has_role_in_project(owner, Role.OWNER)
     return owned if viewer.is_admin else owned & has_role_in_project(viewer)
@@ -319,9 +324,9 @@ def _is_archived(wanted: bool | None) -> ColumnElement[bool] | None:  # noqa: FB
 
 
 def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Select[Project]:
-    """Search in project names and in the last part of paths.
+    """Search in the names of projects and in the last segments of their paths.
 
-    `searches_groups` includes the paths of the groups.
+    With `searches_groups`, search in the whole paths.
     """
     word = fold(wanted.search)
     if wanted.searches_groups:
@@ -369,7 +374,7 @@ def _is_group_below(group_id: int) -> ColumnElement[bool]:
 def _build_details_of_projects(
     views: Sequence[ProjectView], permissions: ViewerPermissions, *, session: Session
 ) -> tuple[ProjectDetails, ...]:
-    """Return projects with their groups, without those deleted since they were read."""
+    """Return projects with their groups; omit projects that were deleted in the meantime."""
     groups = _find_groups_above([view.path for view in views], session=session)
     active_at = dict(
         session.execute(
@@ -398,7 +403,7 @@ def _build_details_of_projects(
 def find_shared_groups(
     project_ids: Sequence[int], today: date, *, session: Session
 ) -> dict[int, list[SharedGroup]]:
-    """Return the groups that projects are shared with, by the id of the project."""
+    """Return the groups with which projects are shared, by project id."""
     found: dict[int, list[SharedGroup]] = {}
     rows = session.execute(
         select(ProjectShare, Group)
@@ -456,7 +461,7 @@ def _find_visibilities(group_ids: Sequence[int], *, session: Session) -> dict[in
 
 
 def _select_highest_visibility() -> ColumnElement[str]:
-    """Return the visibility of a group's most visible project, or private without projects."""
+    """Select the visibility of a group's most visible project, or `private` without projects."""
     holds_public, holds_internal = (
         exists().where(
             Project.group_id == Group.id,
@@ -469,7 +474,7 @@ def _select_highest_visibility() -> ColumnElement[str]:
 
 
 def add_subgroups(group: GroupView, *, session: Session) -> GroupView:
-    """Return a group with its first subgroups, which only members can see."""
+    """Add the first subgroups to a group; only members can see subgroups."""
     if group.role is None:
         return group
     paths = session.scalars(
@@ -487,14 +492,14 @@ def add_subgroups(group: GroupView, *, session: Session) -> GroupView:
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceTotals:
-    """The number of groups and projects of the instance."""
+    """The numbers of groups and projects in the instance."""
 
     groups: int
     projects: int
 
 
 def count_namespaces(*, session: Session) -> NamespaceTotals:
-    """Count groups and projects."""
+    """Return the numbers of groups and projects, without personal namespaces."""
     groups = (
         select(func.count(Group.id))
         .where(Group.deleted_at.is_(None), Group.owner_id.is_(None))

@@ -58,7 +58,7 @@ def show_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> Membe
 def add_members(work: UnitOfWork, holder: ProjectOrGroup, new: NewMembers) -> Member | AddedMembers:
     """Add one or more members.
 
-    A single new member is returned.
+    If a single member is added, the response contains the member.
 
     Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
     InvalidError for an invalid value. Raise ConflictError if a user is already a member.
@@ -92,11 +92,11 @@ def change_member(
         day = change.expires_at
         _record_change(work, holder, member, expires_at=day and day.isoformat())
     if "member_role_id" in change.given:
-        work.session.flush()  # A changed role ends the custom role.
+        work.session.flush()  # A new role has removed the custom role.
         _set_custom_role(
             work, holder, _get_direct_member(work, holder, user_id), change.member_role_id
         )
-    work.session.flush()  # The new values are read below.
+    work.session.flush()  # The following query reads the new values.
     return show_direct_member(work, holder, user_id)
 
 
@@ -104,7 +104,7 @@ def change_member(
 def assign_custom_role(
     work: UnitOfWork, holder: ProjectOrGroup, user_id: int, gift: MemberRoleGift
 ) -> Member:
-    """Assign a custom role to a member by its id, or remove it with 0."""
+    """Assign a custom role to a member, or remove the custom role with the id 0."""
     change = MemberChange(member_role_id=gift.member_role_id or None)
     return change_member(work, holder, user_id, change)
 
@@ -113,7 +113,7 @@ def assign_custom_role(
 def remove_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> Member:
     """Remove a member, or leave a group or project.
 
-    Inherited roles are kept. Removing others requires the Maintainer role.
+    Inherited roles remain. Removing other members requires the Maintainer role.
     """
     member = _get_direct_member(work, holder, user_id)
     removed, namespace, by = _build_direct_member(work, member), holder.namespace, get_viewer(work)
@@ -175,7 +175,7 @@ def _change_expiry_date(
 def _set_custom_role(
     work: UnitOfWork, holder: ProjectOrGroup, member: MemberView, role_id: int | None
 ) -> None:
-    """Set or remove a member's custom role; do nothing if it does not change."""
+    """Set or remove a member's custom role; do nothing if the member already has it."""
     if role_id == (member.own_custom_role.id if member.own_custom_role else None):
         return
     custom = None if role_id is None else _get_requested_role(work, holder, role_id)
@@ -216,13 +216,13 @@ def _get_direct_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -
 
 
 def _build_direct_member(work: UnitOfWork, view: MemberView) -> Member:
-    """Return a membership with its direct role."""
+    """Return a member with the direct role."""
     role = view.own_role or view.role
     return _build_member(work, view, role, view.own_expires_at, view.own_custom_role)
 
 
 def _build_effective_member(work: UnitOfWork, view: MemberView) -> Member:
-    """Return a membership with the highest role, which may be inherited."""
+    """Return a member with the highest role, which may be inherited."""
     return _build_member(work, view, view.role, view.expires_at, view.custom_role)
 
 

@@ -1,4 +1,4 @@
-"""Lists members of groups and projects page by page: a group may have 100,000 members."""
+"""Lists members of groups and projects page by page, since a group may have 100,000 members."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SEARCH_COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class MemberFilter:
-    """The filter of a member list."""
+    """The filters of a list of members."""
 
     #: Text to search for in names and user names.
     search: str = ""
@@ -50,9 +50,9 @@ def list_members(
 ) -> PageResult[MemberView]:
     """Return a page of the direct and inherited members, each of them once.
 
-    The order `role` lists the highest role first, then sorts by user name. Each member has the
-    highest role. A lower direct role is returned as well, because it remains if the inherited role
-    ends.
+    With the order `role`, members with the highest role are listed first, and members with the same
+    role are sorted by user name. Each member has the highest of the member's roles. A lower direct
+    role is also returned, since it remains when the inherited role ends.
     """
     groups = _find_member_sources(namespace, session=session, today=today)
     found = _select_users(namespace, groups, wanted, today).subquery()
@@ -86,7 +86,7 @@ def find_effective_member(
     today: date,
     viewer_id: int | None = None,
 ) -> MemberView | None:
-    """Return a direct or inherited member."""
+    """Return the direct or inherited member with a user id, or None."""
     if user_id > MAX_ID:
         return None
     groups = _find_member_sources(namespace, session=session, today=today)
@@ -104,9 +104,9 @@ def get_direct_member(
     session: Session,
     today: date,
 ) -> MemberView:
-    """Return the member with a direct membership of this id.
+    """Return the member whose direct membership has the given id.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such membership.
     """
     here = select(Member.user_id).where(Member.id == member_id, is_direct_membership(namespace))
     user_id = session.scalar(here) if member_id <= MAX_ID else None
@@ -121,7 +121,7 @@ def get_direct_member(
 def list_usernames_with_ability(
     ability: Ability, namespace: Namespace, *, limit: int, session: Session, today: date
 ) -> Sequence[str]:
-    """Return up to `limit` user names of members with an ability here, sorted."""
+    """Return up to `limit` user names of members who have an ability in a namespace, sorted."""
     able = _select_users_with_ability(ability, namespace, session=session, today=today)
     some = able.distinct().order_by(Member.user_id).limit(limit)
     names = select(User.username).where(User.id.in_(some.subquery().select()))
@@ -136,10 +136,9 @@ def find_users_with_ability(
     session: Session,
     today: date,
 ) -> Mapping[int, str]:
-    """Return the user names, by id, of matching people who have an ability here.
+    """Return the user names of matching people who have an ability in a namespace, by user id.
 
-    `wanted` is a condition on users that should match few of them. Locked accounts and bots are
-    left out.
+    `wanted` is a condition that should match only few users. Locked accounts and bots are omitted.
     """
     able = _select_users_with_ability(ability, namespace, session=session, today=today)
     rows = session.execute(
@@ -151,7 +150,7 @@ def find_users_with_ability(
 def _select_users_with_ability(
     ability: Ability, namespace: Namespace, *, session: Session, today: date
 ) -> Select[int]:
-    """Select the ids of users who have an ability here by their role or a custom role."""
+    """Select the ids of users who have an ability in a namespace, by their role or custom role."""
     groups = _find_member_sources(namespace, session=session, today=today)
     members = (
         select(Member.user_id)
@@ -178,9 +177,10 @@ def find_ability_end_dates(
     session: Session,
     today: date,
 ) -> dict[int, date | None]:
-    """Return which of these users have an ability here, with the day on which it ends.
+    """Return the users who have an ability in a namespace, with the date on which it ends.
 
-    That is the first day without the ability, or None if it does not end.
+    The date is the first day without the ability, or None if the ability does not end. The keys are
+    the ids of the users.
     """
     groups = _find_member_sources(namespace, session=session, today=today)
     rows = session.execute(
@@ -206,13 +206,16 @@ def _choose_later_date(one: date | None, other: date | None) -> date | None:
 
 
 class _MemberSource(NamedTuple):
-    """A group whose members are members here: a group above, or one that shares the project."""
+    """A group whose members are also members of a namespace.
+
+    It is an ancestor group of the namespace, or a group with which the project is shared.
+    """
 
     path: str
-    #: Maximum role of its members here, and the day on which it ends.
+    #: Maximum role of the group's members in the namespace, and the day on which the role ends.
     most: Role = Role.OWNER
     until: date | None = None
-    #: True if the group shares the project. Custom roles count only in groups above.
+    #: True if the project is shared with the group. Custom roles count only in ancestor groups.
     is_shared: bool = False
 
 
@@ -221,13 +224,14 @@ _DIRECT_SOURCE = _MemberSource("")
 
 
 def _find_member_sources(namespace: Namespace, *, session: Session, today: date) -> _MemberSources:
-    """Return the groups whose members are members here, by id."""
+    """Return the groups whose members are also members of a namespace, by group id."""
     found: dict[int, _MemberSource] = {}
     shares: Sequence[SharedGroup] = ()
     if namespace.project_id is not None:
         ids = [namespace.project_id]
         shares = find_shared_groups(ids, today, session=session).get(namespace.project_id, ())
-    # Later entries win: higher roles replace lower ones, and groups above replace shared ones.
+    # Later entries replace earlier entries: higher roles replace lower roles, and ancestor groups
+    # replace groups with which the project is shared.
     for share in sorted(shares, key=lambda each: each.group_access_level):
         around = _MemberSource(share.group_full_path, share.role, share.expires_at, is_shared=True)
         found |= dict.fromkeys(_find_paths_upwards(share.group_full_path, session=session), around)
@@ -236,7 +240,7 @@ def _find_member_sources(namespace: Namespace, *, session: Session, today: date)
 
 
 def _find_paths_upwards(path: str, *, session: Session) -> dict[int, str]:
-    """Return the paths of a group and of the groups above it, by id."""
+    """Return the paths of a group and of its ancestor groups, by group id."""
     keys = [fold(each) for each in (*list_ancestor_paths(path), path)]
     rows = session.execute(select(Group.id, Group.path).where(Group.path_key.in_(keys)))
     return dict(rows.all())
@@ -247,7 +251,7 @@ def _list_sharing_group_ids(groups: _MemberSources) -> list[int]:
 
 
 def _select_effective_role(groups: _MemberSources) -> SQLColumnExpression[int]:
-    """Return the role that a membership gives here."""
+    """Select the role that a membership gives in the namespace, limited by the role of a share."""
     lowered = [
         ((Member.group_id == group_id) & (Member.role > int(group.most)), int(group.most))
         for group_id, group in groups.items()
@@ -257,7 +261,7 @@ def _select_effective_role(groups: _MemberSources) -> SQLColumnExpression[int]:
 
 
 def _is_membership_in(namespace: Namespace, groups: Iterable[int]) -> ColumnElement[bool]:
-    """Return the condition for memberships here and in the surrounding groups."""
+    """Return the condition for memberships in a namespace and in the groups."""
     inherited = Member.group_id.in_(groups)
     if namespace.project_id is None:
         return inherited
@@ -296,7 +300,7 @@ def _build_member_views(
     session: Session,
     today: date,
 ) -> tuple[MemberView, ...]:
-    """Return these members in the given order."""
+    """Return the members with the user ids, in the same order."""
     rows = session.execute(
         select(Member, User, MemberRole)
         .join(User, User.id == Member.user_id)
@@ -327,14 +331,14 @@ class _Membership(NamedTuple):
 
     @property
     def abilities(self) -> Sequence[str]:
-        """Return the names of the abilities that the custom role adds."""
+        """Names of the abilities that the custom role adds."""
         return self.custom.abilities if self.custom else ()
 
 
 def _build_membership(
     member: Member, custom: MemberRole | None, groups: _MemberSources, *, is_direct: bool = False
 ) -> _Membership:
-    """Return the role and expiry date that a membership gives here."""
+    """Return a membership with the role that it gives in the namespace, and its expiry date."""
     group = _DIRECT_SOURCE if member.group_id is None else groups[member.group_id]
     days = [day for day in (member.expires_at, group.until) if day is not None]
     return _Membership(
@@ -347,8 +351,8 @@ def _build_membership(
 
 
 def _build_member_view(user: User, roles: list[_Membership], viewer_id: int | None) -> MemberView:
-    # Among equal roles, prefer the direct one, because it can be changed here. After that, prefer
-    # the role that lasts longest.
+    # Of two equal roles, prefer the direct role, since it can be changed in the namespace.
+    # Otherwise, prefer the role that expires last.
     highest = max(
         roles,
         key=lambda each: (each.role, each.through is None, each.expires_at or date.max),

@@ -1,10 +1,12 @@
 """Custom member roles: a base role with additional abilities.
 
-A member has the base role and the abilities in the group or project of the membership and in
-everything below. Administrators create and delete the roles of the instance. Before release 17.0,
-Owners of a group can do the same with roles of the group. Only members in that group and below it
-can have them. Users who manage members assign the roles. They are at least maintainers and have
-every ability, so they cannot give abilities that they lack.
+A member has the base role and the abilities in the group or project of the membership, and in the
+subgroups and projects below it. Administrators create and delete custom roles for the instance.
+Before release 17.0, owners of a group can also create and delete custom roles for the group, which
+only members of the group and of its subgroups and projects can have.
+
+Maintainers and owners assign custom roles. They have every ability, so they cannot give abilities
+that they lack.
 """
 
 from typing import Any
@@ -26,13 +28,13 @@ from models import Group, Member
 from models import MemberRole as Row
 from models.folding import fold
 
-#: Highest base role of a custom role: an owner already has every ability.
+#: Highest base role of a custom role. Owners already have every ability.
 MAX_BASE_ROLE = Role.MAINTAINER
 MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH = 255, 1000
 
 
 def is_custom_role_of_member() -> ColumnElement[bool]:
-    """Return the join condition of a membership and its custom role.
+    """Return the condition that joins a membership with its custom role.
 
     A custom role counts only while its base role is the member's role.
     """
@@ -51,7 +53,10 @@ def find_usable_member_roles(place: Namespace, *, session: Session) -> tuple[Mem
 
 
 def is_usable_in(place: Namespace) -> ColumnElement[bool]:
-    """Return the condition for roles of the instance and of the groups at or above a place."""
+    """Return the condition for custom roles that members of a group or project can have.
+
+    These are the roles of the instance, of the group and of its ancestor groups.
+    """
     paths = [fold(each) for each in (*list_ancestor_paths(place.path), place.path)]
     around = select(Group.id).where(Group.path_key.in_(paths))
     return Row.group_id.is_(None) | Row.group_id.in_(around)
@@ -60,7 +65,7 @@ def is_usable_in(place: Namespace) -> ColumnElement[bool]:
 def get_usable_member_role(role_id: int, place: Namespace, *, session: Session) -> MemberRole:
     """Return a custom role that members of a group or project can have.
 
-    Raise NotFoundError if there is none with this id.
+    Raise NotFoundError if there is no such role with this id.
     """
     found = session.scalar(select(Row).where(Row.id == role_id, is_usable_in(place)))
     if found is None:
@@ -71,7 +76,7 @@ def get_usable_member_role(role_id: int, place: Namespace, *, session: Session) 
 def get_member_role(role_id: int, *, session: Session) -> MemberRole:
     """Return a custom role by its id.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no role with this id.
     """
     found = session.get(Row, role_id)
     if found is None:
@@ -83,7 +88,8 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
     """Set or remove the custom role of a direct member.
 
     The caller must have checked that the member's role may be changed. Raise NotFoundError if the
-    custom role was deleted in the meantime. Raise InvalidError unless the member has its base role.
+    custom role was deleted in the meantime. Raise InvalidError unless the member has the base role
+    of the custom role.
     """
     if role is not None:
         _lock_role(role.id, session=session)
@@ -99,9 +105,9 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
 
 
 def _lock_role(role_id: int, *, session: Session) -> None:
-    """Lock a custom role against deletion until the commit.
+    """Lock a custom role until the commit, so that it cannot be deleted.
 
-    Raise NotFoundError if it was deleted.
+    Raise NotFoundError if the role was already deleted.
     """
     found = select(Row.id).where(Row.id == role_id)
     if session.scalar(found.with_for_update(read=True, key_share=True)) is None:
@@ -155,13 +161,14 @@ def _create_role(work: UnitOfWork, new: NewMemberRole, group: GroupView | None) 
 def delete_member_role(work: UnitOfWork, role_id: int) -> MemberRole:
     """Delete an unused member role.
 
-    Raise NotFoundError if it does not exist, and ConflictError while a member has it.
+    Raise NotFoundError if the role does not exist, and ConflictError while a member has the role.
     """
     return _delete_role(work, role_id, None)
 
 
 def _delete_role(work: UnitOfWork, role_id: int, group: GroupView | None) -> MemberRole:
-    # The lock prevents others from assigning the role in the meantime. SQLite has only one writer.
+    # The lock prevents other requests from assigning the role in the meantime. SQLite needs no
+    # lock, since it has only one writer.
     row = work.session.scalar(select(Row).where(Row.id == role_id).with_for_update())
     found = get_member_role(role_id, session=work.session)
     in_use = select(Member.id).where(Member.member_role_id == role_id).limit(1)

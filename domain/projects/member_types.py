@@ -26,11 +26,11 @@ from domain.core.types.base import (
 )
 from domain.projects.views import Namespace
 
-#: Lifetime of an invitation that nobody accepts.
+#: Time after which an invitation expires.
 INVITATION_LIFETIME = timedelta(days=30)
 #: Maximum number of users in a request that adds members.
 _MAX_USERS = 100
-#: Maximum number of addresses in a request that sends invitations.
+#: Maximum number of email addresses in a request that sends invitations.
 _MAX_ADDRESSES = 20
 
 
@@ -39,7 +39,7 @@ def _parse_role(value: Any) -> Any:
     return parse_role(value) if is_word else value
 
 
-#: Role given by its name or by the number of its access level.
+#: Role, given by name or by access level.
 RoleParameter = Annotated[Role, BeforeValidator(_parse_role)]
 
 
@@ -62,7 +62,7 @@ class NewMemberRole(Body):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Return the abilities that the custom role adds to its base role."""
+        """The abilities that the custom role adds to its base role."""
         return frozenset(each for each in Ability if getattr(self, each))
 
 
@@ -86,12 +86,12 @@ class MemberRole(Resource):
 
     @property
     def base(self) -> Role:
-        """Return the base role."""
+        """The base role."""
         return Role(self.base_access_level)
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Return the abilities that the custom role adds to its base role."""
+        """The abilities that the custom role adds to its base role."""
         return frozenset(each for each in Ability if getattr(self, each))
 
 
@@ -103,7 +103,7 @@ Ids = Annotated[tuple[Id, ...], BeforeValidator(_parse_ids), Field(max_length=_M
 
 
 class MemberQuery(OffsetQuery, GitLabQuery):
-    """Filters of a member list."""
+    """Filters of a list of members."""
 
     #: Text to search for in names and user names.
     query: Annotated[Search, Option("--search")] = ""
@@ -118,19 +118,19 @@ class MemberQuery(OffsetQuery, GitLabQuery):
 
     @property
     def matches_nothing(self) -> bool:
-        """Return whether the query asks for a state that no member has."""
+        """True if the query filters by a state that no member has."""
         return self.state == "awaiting"
 
 
 class NewMembers(Body):
-    """New members, given by id or user name."""
+    """Users to add as members, given by id or user name."""
 
     user_id: Ids = ()
     username: Annotated[Words, Field(max_length=_MAX_USERS), Argument("USER")] = ()
     access_level: Annotated[RoleParameter, Argument("ROLE")]
-    #: First day on which the role is no longer given.
+    #: First day on which the member no longer has the role.
     expires_at: RequestDay | None = None
-    #: Id of a custom role whose base role is this role.
+    #: Id of a custom role. Its base role must be the given role.
     member_role_id: Id | None = None
 
 
@@ -138,16 +138,16 @@ class MemberChange(Body):
     """Changes to a membership."""
 
     access_level: Annotated[RoleParameter | None, Argument("ROLE")] = None
-    #: First day on which the role is no longer given. null removes the expiry date.
+    #: First day on which the member no longer has the role. null removes the expiry date.
     expires_at: RequestDay | None = None
-    #: Id of a custom role whose base role is the member's role. null removes the custom role.
+    #: Id of a custom role. Its base role must be the member's role. null removes the custom role.
     member_role_id: Id | None = None
 
 
 class MemberRoleGift(Body):
     """The custom role to assign to a member."""
 
-    #: Id of the custom role, or 0 to remove it.
+    #: Id of the custom role, or 0 to remove the member's custom role.
     member_role_id: Annotated[int, Field(ge=0), Argument("MEMBER-ROLE-ID")]
 
 
@@ -159,7 +159,7 @@ class MemberRoleReference(Resource):
 
 
 class Member(UserReference):
-    """A member of a project or group. The id is the id of the user."""
+    """A member of a project or group; `id` is the id of the user."""
 
     access_level: int
     created_at: Time
@@ -194,7 +194,7 @@ class NewInvitations(Body):
 
     email: Annotated[Words, Field(min_length=1, max_length=_MAX_ADDRESSES)]
     access_level: RoleParameter
-    #: First day on which the membership no longer gives the role.
+    #: First day on which the new member no longer has the role.
     expires_at: RequestDay | None = None
 
 
@@ -206,7 +206,7 @@ class InvitationChange(Body):
 
 
 class InvitationResult(Resource):
-    """Result of invitations, with the reason for each address that was not invited."""
+    """The result of invitations, with the reason for each address that was not invited."""
 
     status: Literal["success", "error"]
     message: dict[str, str] = Field(default_factory=dict, exclude_if=lambda value: not value)
@@ -228,10 +228,10 @@ class Invitation(Resource):
 
     @property
     def namespace(self) -> Namespace:
-        """Return the group or project of the invitation."""
+        """The group or project of the invitation."""
         return Namespace(group_id=self.group_id, project_id=self.project_id, path=self.path)
 
     @property
     def role(self) -> Role:
-        """Return the offered role."""
+        """The role that the invitation offers."""
         return Role(self.access_level)

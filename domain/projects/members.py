@@ -1,7 +1,7 @@
 """Adds, changes and removes members.
 
 A lock serializes changes to the members of one group or project. Permissions and the remaining
-owners are read under the lock, so that they cannot change before the commit.
+owners are read while the lock is held, so that they cannot change before the commit.
 """
 
 from datetime import date, datetime
@@ -39,8 +39,8 @@ def add_member(
     """Add a user without a direct role as a member.
 
     Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
-    InvalidError for an invalid value. Raise ConflictError for an existing member, whose role is
-    changed by `change_role` only.
+    InvalidError for an invalid value. Raise ConflictError for an existing member, since only
+    `change_role` changes the role of a member.
     """
     giver = lock_members(namespace, by, session=session)
     _check_login_allowed(login, by)
@@ -62,7 +62,7 @@ def store_member(
     session: Session,
     now: datetime,
 ) -> None:
-    """Store a membership, replacing an expired one.
+    """Store a membership, replacing an expired membership.
 
     Raise ConflictError if the user is already a member.
     """
@@ -109,7 +109,7 @@ def record_member_event(
     user: tuple[int, str],
     **details: object,
 ) -> None:
-    """Record an event of a member in the audit log; `user` is the user's id and name."""
+    """Record an audit event about a member; `user` contains the member's user id and user name."""
     user_id, username = user
     work.record(
         kind,
@@ -121,9 +121,9 @@ def record_member_event(
 
 
 def check_expiry_date(expires_at: date | None, today: date) -> None:
-    """Reject an expiry date that is not in the future.
+    """Check that an expiry date is in the future.
 
-    Raise InvalidError for such a date.
+    Raise InvalidError if not.
     """
     if expires_at is not None and expires_at <= today:
         raise InvalidError("The expiry date must be after today.", field="expires_at")
@@ -137,7 +137,7 @@ def change_expiry_date(
     by: Viewer,
     session: Session,
 ) -> None:
-    """Change the expiry date of a role; None removes it.
+    """Change the expiry date of a member's role; None removes the expiry date.
 
     Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
     Raise InvalidError for bots and for the last owner of a group.
@@ -153,7 +153,7 @@ def change_expiry_date(
 def get_username(user_id: int, *, session: Session) -> str:
     """Return the user name of an account.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     username = session.scalar(select(User.username).where(User.id == user_id, User.kind != ERASED))
     if username is None:
@@ -164,10 +164,10 @@ def get_username(user_id: int, *, session: Session) -> str:
 def change_role(
     namespace: Namespace, member_id: int, role: Role, *, by: Viewer, session: Session
 ) -> Role:
-    """Change a member's role and return the former one.
+    """Change a member's role and return the previous role.
 
-    The role before and after the change must not exceed the viewer's own role. Raise NotFoundError
-    if there is no such member, and ForbiddenError without the required role. Raise InvalidError for
+    Neither the previous nor the new role may exceed the viewer's own role. Raise NotFoundError if
+    there is no such member, and ForbiddenError without the required role. Raise InvalidError for
     bots and for the last owner of a group.
     """
     giver = lock_members(namespace, by, session=session)
@@ -178,7 +178,7 @@ def change_role(
         check_owner_remains(namespace, member, session=session)
     member.role = int(role)
     if role is not before:
-        member.member_role_id = None  # The custom role was based on the former role.
+        member.member_role_id = None  # The custom role was based on the previous role.
     return before
 
 
@@ -190,10 +190,10 @@ def set_member_role(
     by: Viewer,
     session: Session,
 ) -> None:
-    """Set or remove a custom role whose base role is the member's role.
+    """Set or remove the custom role of a member.
 
     Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
-    Raise InvalidError for bots and for a different base role.
+    Raise InvalidError for bots, and if the base role of the custom role is not the member's role.
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
@@ -215,7 +215,7 @@ def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: 
 def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
     """Lock the members of a group or project, then return the viewer's current role.
 
-    Raise ForbiddenError if it is below Maintainer.
+    Raise ForbiddenError if the role is below Maintainer.
     """
     lock_namespace(namespace, session=session)
     role = find_role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
@@ -227,18 +227,21 @@ def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
 def lock_namespace(namespace: Namespace, *, session: Session) -> None:
     """Lock the members of a group or project until the commit.
 
-    Raise NotFoundError if it was deleted.
+    Raise NotFoundError if the group or project was deleted.
     """
     table = Group if namespace.group_id is not None else Project
-    # KEY SHARE does not block inserts of rows that refer to it, such as alerts. SQLite has only one
-    # writer.
+    # The lock does not block inserts of rows that refer to the group or project, such as alerts.
+    # SQLite needs no lock, since it has only one writer.
     live = select(table.id).where(table.id == namespace.id, table.deleted_at.is_(None))
     if session.scalar(live.with_for_update(key_share=True)) is None:
         raise NotFoundError(f"{namespace.path} was deleted in the meantime.")
 
 
 def _check_login_allowed(login: str, by: Viewer) -> None:
-    """Reject logins by email address unless the viewer may see other users' addresses."""
+    """Reject an email address unless the viewer may see the email addresses of other users.
+
+    Raise InvalidError if the login is such an address.
+    """
     if "@" in login.removeprefix("@") and not by.is_admin:
         message = (
             "Use the user name to add a member, not the email address. Users can see their user "
@@ -248,9 +251,9 @@ def _check_login_allowed(login: str, by: Viewer) -> None:
 
 
 def check_grantable(role: Role, giver: Role) -> None:
-    """Reject a role above the giver's own.
+    """Check that a role does not exceed the role of the user who assigns it.
 
-    Raise InvalidError for such a role.
+    Raise InvalidError if it does.
     """
     if role > giver:
         message = f"You cannot give the {role.label} role, because your own role is {giver.label}."
@@ -260,10 +263,10 @@ def check_grantable(role: Role, giver: Role) -> None:
 def _get_member(
     namespace: Namespace, member_id: int, giver: Role, *, session: Session
 ) -> tuple[Member, User]:
-    """Return a member whose role is not above the giver's.
+    """Return a member that a user with the role `giver` may change.
 
-    Raise NotFoundError if there is none, ForbiddenError for a higher role, and InvalidError for
-    bots.
+    Raise NotFoundError if there is no such member, ForbiddenError if the member has a higher role,
+    and InvalidError for bots.
     """
     row = session.execute(
         select(Member, User)
@@ -283,9 +286,9 @@ def _get_member(
 
 
 def _check_not_bot(user: User) -> None:
-    """Reject the bot of an access token, whose membership ends with the token.
+    """Check that a user is not a bot, whose membership ends with its access token.
 
-    Raise InvalidError for such a bot.
+    Raise InvalidError for a bot.
     """
     if user.kind == BOT:
         message = "This member is the bot of an access token. Revoke the access token instead."
@@ -300,9 +303,9 @@ def is_direct_membership(namespace: Namespace) -> ColumnElement[bool]:
 
 
 def check_owner_remains(namespace: Namespace, member: Member, *, session: Session) -> None:
-    """Check that another active owner remains in a group or above it.
+    """Check that a group has an active owner, direct or inherited, other than a member.
 
-    Raise InvalidError if none does.
+    Raise InvalidError if not.
     """
     if namespace.group_id is None or member.role < Role.OWNER:
         return
@@ -312,7 +315,7 @@ def check_owner_remains(namespace: Namespace, member: Member, *, session: Sessio
 
 
 def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) -> bool:
-    """Return whether a matching owner of a group, direct or inherited, can sign in."""
+    """Return whether a group has a matching owner, direct or inherited, who can sign in."""
     owners = (
         select(Member.id)
         .join(User, User.id == Member.user_id)
@@ -322,7 +325,7 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
                 [fold(each) for each in (*list_ancestor_paths(group_path), group_path)]
             ),
             Member.role == int(Role.OWNER),
-            # An owner with an expiry date would eventually leave the group without an owner.
+            # When the role of an owner with an expiry date ends, the group would have no owner.
             Member.expires_at.is_(None),
             other,
             IS_ACTIVE_HUMAN,
@@ -332,9 +335,9 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
 
 
 def list_solely_owned_groups(user_id: int, *, session: Session) -> tuple[str, ...]:
-    """Return the paths of the groups of which this user is the only owner.
+    """Return the paths of the groups whose only owner is a user.
 
-    Their members stay locked until the caller commits.
+    The members of the groups stay locked until the caller commits.
     """
     mine = (
         select(Group.path)
@@ -349,10 +352,10 @@ def list_solely_owned_groups(user_id: int, *, session: Session) -> tuple[str, ..
 
 
 def leave_namespace(namespace: Namespace, *, by: Viewer, session: Session) -> None:
-    """Remove the viewer's own direct membership; inherited roles are kept.
+    """Remove the viewer's own direct membership; inherited roles remain.
 
-    Raise NotFoundError if there is none. Raise InvalidError for bots and for the last owner of a
-    group.
+    Raise NotFoundError if the viewer is not a direct member. Raise InvalidError for bots and for
+    the last owner of a group.
     """
     lock_namespace(namespace, session=session)
     row = session.execute(

@@ -1,4 +1,4 @@
-"""Projects and groups of the signed-in user, for home pages and choices."""
+"""Projects and groups of the signed-in user, for home pages and form fields."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ _MAX_PROJECTS_PER_GROUP = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ViewerProjects:
-    """The projects of a user, those with open alerts first."""
+    """The projects of a user; projects with open alerts come first."""
 
     projects: tuple[ProjectView, ...]
     has_more: bool = False
@@ -47,7 +47,7 @@ class ViewerProjects:
 def list_my_projects(viewer: Viewer, *, most: int, session: Session) -> ViewerProjects:
     """Return up to `most` projects in which the viewer has a role.
 
-    Administrators get only the projects of which they are members.
+    For administrators, only the projects of which they are members are returned.
     """
     if viewer.user_id is None:
         return ViewerProjects(projects=())
@@ -73,7 +73,7 @@ def can_see_any_project(viewer: Viewer, *, session: Session) -> bool:
 def search_projects(
     wanted: ProjectFilter, part: PageRequest, viewer: Viewer, *, session: Session
 ) -> PageResult[ProjectView]:
-    """Return a page of the projects that a viewer can see, with their numbers of open alerts."""
+    """Return a page of the matching projects that a viewer can see, with open alert counts."""
     found = list_projects(wanted, part, viewer, session=session)
     views = [each.project for each in found.items]
     items = _add_open_alerts(views, session=session)
@@ -83,7 +83,7 @@ def search_projects(
 def list_groups_with_projects(
     wanted: GroupFilter, part: PageRequest, viewer: Viewer, *, session: Session
 ) -> PageResult[GroupView]:
-    """Return a page of the groups that a viewer can see, each with its first projects."""
+    """Return a page of the matching groups that a viewer can see, each with its first projects."""
     found = list_groups(wanted, part, viewer, session=session)
     groups = [_add_first_projects(each.group, viewer, session=session) for each in found.items]
     shown = [project for group in groups for project in group.projects]
@@ -143,7 +143,7 @@ def _build_project_views(
 
 
 def _add_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:
-    """Add the numbers of open alerts to projects whose alerts the viewer may see."""
+    """Add the number of open alerts to each project whose alerts the viewer may see."""
     shown = tuple(views)
     counts = count_open_alerts([each.id for each in shown if each.shows_alerts], session=session)
     return tuple(replace(each, open_alerts=counts.get(each.id, 0)) for each in shown)

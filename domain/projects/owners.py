@@ -1,6 +1,6 @@
-"""Ownership of rows by a project or a group. A group's rows are used by all projects below it.
+"""Ownership of rows by projects and groups. All projects below a group use the group's rows.
 
-Such a table has the columns of `models.base.NamespaceOwned`.
+Tables of owned rows have the columns of `models.base.NamespaceOwned`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,36 +22,36 @@ class OwnedRow(Protocol):
 
     @property
     def project_id(self) -> int | None:
-        """Return the id of the project that owns the row."""
+        """The id of the project that owns the row."""
 
     @property
     def group_id(self) -> int | None:
-        """Return the id of the group that owns the row."""
+        """The id of the group that owns the row."""
 
 
 Row = TypeVar("Row", bound=OwnedRow)
 
 
 def build_owner_columns(holder: ProjectOrGroup) -> Mapping[str, int]:
-    """Return the column and value that make a project or group the owner of a new row."""
+    """Return the name and value of the column that makes a project or group own a new row."""
     return {"group_id" if holder.is_group else "project_id": holder.id}
 
 
 def build_owner_match_condition(
     table: Any, holder: ProjectOrGroup | Namespace
 ) -> ColumnElement[bool]:
-    """Return the condition for rows that this project or group itself owns."""
+    """Return the condition for rows that a project or group itself owns."""
     column = table.group_id if holder.is_group else table.project_id
     return and_(column == holder.id)
 
 
 def is_owned_by(row: OwnedRow, holder: ProjectOrGroup) -> bool:
-    """Return whether this project or group itself owns a row."""
+    """Return whether a project or group itself owns a row."""
     return holder.id == (row.group_id if holder.is_group else row.project_id)
 
 
 def build_pages_url(holder: ProjectOrGroup | Namespace, base_url: str) -> str:
-    """Return the base URL of the pages of a project or group."""
+    """Return the base URL of the web pages of a project or group."""
     return f"{base_url}/{'groups/' if holder.is_group else ''}{holder.path}/-"
 
 
@@ -83,28 +83,28 @@ def is_owned_at_or_below(table: Any, holder: ProjectOrGroup) -> ColumnElement[bo
 
 @dataclass(frozen=True, kw_only=True)
 class GroupChain:
-    """A project or group with all groups above it."""
+    """A project or group with all its ancestor groups."""
 
     #: Id of the project. None for a group.
     project_id: int | None
-    #: Ids of the groups, nearest first. For a group, its own id is the first.
+    #: Ids of the groups, nearest first. For a group, the first id is its own.
     group_ids: tuple[int, ...]
 
     def uses(self, row: OwnedRow) -> bool:
-        """Return whether a row is owned by the project or group, or by a group above it."""
+        """Return whether a row is owned by the project or group, or by an ancestor group."""
         if row.group_id is not None:
             return row.group_id in self.group_ids
         return row.project_id is not None and row.project_id == self.project_id
 
     def distance(self, row: OwnedRow) -> int:
-        """Return the number of levels between this level and the owner of a row."""
+        """Return the number of levels between the project or group and the owner of a row."""
         if row.group_id is None:
             return 0
         return self.group_ids.index(row.group_id) + (self.project_id is not None)
 
 
 def find_group_chain(holder: ProjectOrGroup, *, session: Session) -> GroupChain:
-    """Return a project or group with the groups above it."""
+    """Return a project or group with its ancestor groups."""
     paths = list_ancestor_paths(holder.path)
     keys = [fold(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
     found = session.scalars(
@@ -118,7 +118,7 @@ def find_group_chain(holder: ProjectOrGroup, *, session: Session) -> GroupChain:
 def find_group_chains(
     project_ids: Collection[int], *, session: Session
 ) -> Mapping[int, GroupChain]:
-    """Return projects with the groups above them, by project id; missing projects are left out."""
+    """Return projects with their ancestor groups, by project id; omit missing projects."""
     start = (
         select(Project.id.label("project_id"), Group.id.label("group_id"), Group.parent_id)
         .join(Group, Group.id == Project.group_id)
@@ -155,7 +155,7 @@ def _sort_nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
 
 
 def build_used_by_condition(table: Any, used: Iterable[GroupChain]) -> ColumnElement[bool]:
-    """Return the condition for rows that any of these projects or groups uses."""
+    """Return the condition for rows that at least one of the projects or groups uses."""
     some = tuple(used)
     projects = {each.project_id for each in some if each.project_id is not None}
     groups = {group_id for each in some for group_id in each.group_ids}
@@ -165,19 +165,19 @@ def build_used_by_condition(table: Any, used: Iterable[GroupChain]) -> ColumnEle
 def is_owned_here_or_above(
     table: Any, holder: ProjectOrGroup, *, with_groups_above: bool, session: Session
 ) -> ColumnElement[bool]:
-    """Return the condition for rows owned here and, on request, by the groups above."""
+    """Return the condition for rows owned by a project or group or, optionally, its ancestors."""
     if not with_groups_above:
         return build_owner_match_condition(table, holder)
     return build_used_by_condition(table, [find_group_chain(holder, session=session)])
 
 
 def is_owned_above(table: Any, holder: ProjectOrGroup, *, session: Session) -> ColumnElement[bool]:
-    """Return the condition for rows owned by the groups above a project or group."""
+    """Return the condition for rows owned by the ancestor groups of a project or group."""
     return and_(table.group_id.in_(find_group_ids_above(holder, session=session)))
 
 
 def find_group_ids_above(holder: ProjectOrGroup, *, session: Session) -> tuple[int, ...]:
-    """Return the ids of the groups above a project or group, nearest first."""
+    """Return the ids of the ancestor groups of a project or group, nearest first."""
     ids = find_group_chain(holder, session=session).group_ids
     return ids[1:] if holder.is_group else ids
 
@@ -185,7 +185,7 @@ def find_group_ids_above(holder: ProjectOrGroup, *, session: Session) -> tuple[i
 def group_rows_by_project(
     rows: Iterable[Row], used: Mapping[int, GroupChain]
 ) -> Mapping[int, Sequence[Row]]:
-    """Return the rows that each project uses, by project id, in the order of the rows."""
+    """Return the rows that each project uses, by project id, in their original order."""
     of_project: dict[int, list[int]] = {}
     for project_id, lineage in used.items():
         for group_id in lineage.group_ids:

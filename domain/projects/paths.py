@@ -1,4 +1,4 @@
-"""Full paths of groups and projects, redirects from former paths, and their release."""
+"""Full paths of groups and projects, and former paths, which redirect until they are released."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from models import FormerPath, Group, Project, RegistryRepository
 from models.folding import fold
 
 _PathRow = TypeVar("_PathRow", Group, Project)
-#: The columns of former paths that refer to the group or project.
+#: Columns of `FormerPath` that refer to the group or project with the path, by table.
 _OWNER_COLUMNS: Mapping[type, InstrumentedAttribute[int | None]] = {
     Group: FormerPath.group_id,
     Project: FormerPath.project_id,
@@ -25,12 +25,12 @@ _OWNER_COLUMNS: Mapping[type, InstrumentedAttribute[int | None]] = {
 
 
 def find_project_path(reference: str, *, session: Session) -> str:
-    """Return the full path for a project reference; the project need not exist."""
+    """Return the full path for a project's id or path; the project need not exist."""
     return _find_path(Project, reference, session=session)
 
 
 def find_group_path(reference: str, *, session: Session) -> str:
-    """Return the full path for a group reference; the group need not exist."""
+    """Return the full path for a group's id or path; the group need not exist."""
     return _find_path(Group, reference, session=session)
 
 
@@ -44,7 +44,7 @@ def _find_path(table: type[Group | Project], reference: str, *, session: Session
 
 
 def list_ancestor_paths(path: str) -> tuple[str, ...]:
-    """Return the paths of all groups above a full path, outermost first.
+    """Return the paths of all ancestor groups of a full path, outermost first.
 
     `list_ancestor_paths("acme/shops/eu")` is `("acme", "acme/shops")`.
     """
@@ -53,13 +53,13 @@ def list_ancestor_paths(path: str) -> tuple[str, ...]:
 
 
 def get_parent_path(path: str) -> str | None:
-    """Return the path of the group above a full path, or None at the top level."""
+    """Return the path of the parent group of a full path, or None at the top level."""
     head, _, _ = path.rpartition("/")
     return head or None
 
 
 class MovedError(NotFoundError):
-    """A former path of a group or project that the viewer may see."""
+    """Error for a former path of a group or project that the viewer may see."""
 
     def __init__(self, former: str, namespace: Namespace) -> None:
         """Store the requested path, and the group or project with its current path."""
@@ -79,7 +79,7 @@ class FormerPathView:
 
 
 def find_by_former_path(table: type[_PathRow], path: str, *, session: Session) -> _PathRow | None:
-    """Return the group or project with this former path, or None."""
+    """Return the group or project with a former path, or None."""
     return session.scalar(
         select(table)
         .join(FormerPath, _OWNER_COLUMNS[table] == table.id)
@@ -103,10 +103,11 @@ def list_former_paths(
 
 
 def release_former_path(namespace: Namespace, former_id: int, *, session: Session) -> str:
-    """Release a former path for others, and return it.
+    """Release a former path, so that it can be used again, and return the path.
 
-    For a group, the former paths below it are released as well. Raise NotFoundError if the path was
-    already released. Raise TakenError while the container registry has images with that name.
+    For a group, its former paths below the released path are also released. Raise NotFoundError if
+    the path was already released. Raise TakenError while the container registry has images with
+    that name.
     """
     former = session.scalar(
         select(FormerPath).where(FormerPath.id == former_id, _belongs_to_namespace(namespace))
@@ -126,7 +127,7 @@ def _belongs_to_namespace(namespace: Namespace) -> ColumnElement[bool]:
 
 
 def _is_at_or_below(former: FormerPath) -> ColumnElement[bool]:
-    """Return the condition for a former path and the group's former paths below it."""
+    """Return the condition for a former path and, for a group, the former paths below it."""
     if former.group_id is None:
         return FormerPath.id == former.id
     groups = select_subtree(select(Group.id).where(Group.id == former.group_id))

@@ -1,4 +1,4 @@
-"""Views of other members of a user's groups and projects."""
+"""Profiles of users who share groups or projects with a viewer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Membership:
     role: Role
 
     def is_common_with(self, others: "OtherNamespaces") -> bool:
-        """Return whether this role and another one apply to a common namespace.
+        """Return whether this role and a role of another user apply to a common namespace.
 
-        Roles are inherited by everything below their group.
+        The subgroups and projects of a group inherit the roles in the group.
         """
         return self.path in others.around or not others.paths.isdisjoint(
             list_ancestor_paths(self.path)
@@ -38,13 +38,13 @@ class Membership:
 
 
 class OtherNamespaces(NamedTuple):
-    """The namespaces of another user's roles.
+    """The namespaces in which another user has a role.
 
-    Sets make it fast to compare thousands of roles with thousands.
+    The sets make it fast to compare the roles of two users with thousands of roles.
     """
 
     paths: frozenset[str]
-    #: Paths of the namespaces and of the groups above them.
+    #: Paths of the namespaces and of their ancestor groups.
     around: frozenset[str]
 
     @classmethod
@@ -56,7 +56,7 @@ class OtherNamespaces(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PersonView:
-    """A user as one viewer sees them."""
+    """A user's profile as a viewer sees it."""
 
     id: int
     username: str
@@ -68,14 +68,16 @@ class PersonView:
     is_you: bool
     created_at: datetime
     time_zone: str
-    #: Direct roles where the viewer is a member as well, or all roles for administrators.
+    #: Direct roles in namespaces where the viewer is also a member. Administrators and the user see
+    #: all roles.
     memberships: tuple[Membership, ...]
 
 
 def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView:
-    """Return a user who shares a group or project with the viewer.
+    """Return the profile of a user who shares a group or project with the viewer.
 
-    Raise NotFoundError otherwise, which does not reveal whether the account exists.
+    Raise NotFoundError for other users, with a message that does not reveal whether the account
+    exists.
     """
     wanted = fold(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
@@ -109,7 +111,7 @@ def is_user_visible(user_id: int, viewer: Viewer, *, session: Session) -> bool:
 def _find_common_memberships(
     theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
 ) -> tuple[Membership, ...]:
-    """Return the memberships that apply where the viewer is also a member."""
+    """Return the memberships in namespaces where the viewer is also a member."""
     mine = OtherNamespaces.of(
         find_memberships(viewer.user_id or 0, today=viewer.today, session=session)
     )
@@ -117,7 +119,7 @@ def _find_common_memberships(
 
 
 def find_memberships(user_id: int, *, today: date, session: Session) -> tuple[Membership, ...]:
-    """Return the direct roles of an account that have not ended, ordered by path."""
+    """Return the current direct roles of an account, ordered by path."""
     path = func.coalesce(Group.path, Project.path).label("path")
     rows = session.execute(
         select(path, Member.role)

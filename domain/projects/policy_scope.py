@@ -1,8 +1,9 @@
-"""Selects the projects whose alerts escalations follow: those with a policy, owned or inherited.
+"""Selects the projects with an escalation policy, whose alerts escalations follow.
 
-Triggers notify escalations of a project's alerts as long as the project has an `AlertFollower` row.
-The rows are updated for new and transferred projects, and for the first and the last policy of a
-project or group.
+The policy can be owned by the project or inherited from a group. Database triggers queue changes to
+a project's alerts for escalations as long as the project has an `AlertFollower` row. The rows are
+updated when a project is created or transferred, when the first policy of a project or group is
+created, and when the last policy is deleted.
 """
 
 from sqlalchemy import Select, select
@@ -18,11 +19,12 @@ _IDS_PER_BATCH = 1_000
 
 
 def update_followed_projects(projects: Select[int], *, session: Session) -> None:
-    """Make escalations follow the alerts of projects that have a policy, and of no others.
+    """Make escalations follow the alerts of the selected projects that have a policy.
 
-    Only the selected projects are updated. No policy above may be created or deleted in the
-    meantime. For this, a new or transferred project takes shared locks of the groups above, which
-    `domain.paging.escalations.policies.lock_policies_and_routes` waits for.
+    Escalations stop following the other selected projects. No policy of an ancestor group may be
+    created or deleted in the meantime. To prevent this, the creation or transfer of a project
+    acquires shared locks on the ancestor groups, for which
+    `domain.paging.escalations.policies.lock_policies_and_routes` waits.
     """
     session.flush()
     ids = session.scalars(projects).all()

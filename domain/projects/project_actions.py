@@ -1,4 +1,4 @@
-"""Actions on projects, and audit events of projects and groups."""
+"""Actions on projects, and audit events about projects and groups."""
 
 from dataclasses import replace
 
@@ -68,9 +68,9 @@ def record_namespace_created(work: UnitOfWork, namespace: Namespace) -> None:
 
 
 def record_namespace_changes(work: UnitOfWork, namespace: Namespace, changes: ColumnChanges) -> str:
-    """Record the changes of a group or project, if any, and return its current path.
+    """Record the changes to a group or project, if any, and return its current path.
 
-    The description is left out because it may be long.
+    The text of the description is not recorded, since it may be long.
     """
     path = changes["path"][1] if "path" in changes else namespace.path
     details: dict[str, object] = {"changed": " ".join(changes)}
@@ -217,10 +217,10 @@ def show_former_paths(work: UnitOfWork, holder: ProjectOrGroup) -> tuple[FormerP
 
 @action("former_paths.release")
 def release_path(work: UnitOfWork, holder: ProjectOrGroup, former_id: int) -> str:
-    """Release a former path for use by others.
+    """Release a former path, so that it can be used again.
 
-    Return the path. Raise NotFoundError, or TakenError while the container registry has images with
-    that name.
+    Return the path. Raise NotFoundError if the path was already released, and TakenError while the
+    container registry has images with that name.
     """
     path = release_former_path(holder.namespace, former_id, session=work.session)
     record_path_released(work, holder.namespace, path)
@@ -232,7 +232,7 @@ def _get_or_create_own_namespace(work: UnitOfWork) -> str:
 
     Raise InvalidError if the actor is not a person, and TakenError if a group has the user name.
     """
-    # The lock makes a concurrent request for a first project find the new namespace.
+    # With the lock, a concurrent request for a first project finds the new namespace.
     user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
     if user is None or user.kind != HUMAN:
         raise InvalidError("`namespace_id` is missing.", field="namespace_id")
@@ -253,9 +253,10 @@ def _get_or_create_own_namespace(work: UnitOfWork) -> str:
 def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str:
     """Return the path of the group that will contain a project.
 
-    The actor must be a maintainer of the group. No reference, or the actor's own user name, selects
-    the personal namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the
-    required role. Raise InvalidError if the actor needs a personal namespace, but is not a person.
+    The actor must be a maintainer of the group. Without a reference, or with the actor's own user
+    name, it is the personal namespace of the actor. Raise NotFoundError for an unknown group, and
+    ForbiddenError without the required role. Raise InvalidError if the actor would need a personal
+    namespace, but is not a person.
     """
     if reference is None:
         return _get_or_create_own_namespace(work)
@@ -267,7 +268,7 @@ def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str
 
 
 def get_maintained_group(work: UnitOfWork, reference: int | str) -> GroupView:
-    """Return a group by its id or path, if the actor is a maintainer of it.
+    """Return the group with an id or path, of which the actor must be a maintainer.
 
     Raise NotFoundError for an unknown group, and ForbiddenError without the required role.
     """
@@ -281,11 +282,12 @@ def _get_maintained_group_at(work: UnitOfWork, path: str) -> GroupView:
 
 
 def find_transfer_destination(work: UnitOfWork, holder: ProjectOrGroup, path: str) -> str | None:
-    """Return the path of a transfer's destination; None is the top level, for groups only.
+    """Return the path of the group to which a project or group is transferred.
 
-    The actor must be a maintainer of the group. A project can also move to the actor's own
-    namespace. Raise NotFoundError for an unknown group, and ForbiddenError without the required
-    role. Raise InvalidError for an empty path or the current group.
+    Return None if a group is transferred to the top level. The actor must be a maintainer of the
+    destination. A project can also be transferred to the actor's personal namespace. Raise
+    NotFoundError for an unknown group, and ForbiddenError without the required role. Raise
+    InvalidError for the empty path of a project, or for the current group.
     """
     namespace = holder.namespace
     if not path and holder.is_group:
@@ -308,12 +310,12 @@ def _derive_segment(name: str) -> str:
 
 
 def _reload_project(work: UnitOfWork, path: str) -> Project:
-    work.session.flush()  # The new values and roles are read below.
+    work.session.flush()  # The following queries read the new values and roles.
     return show_project(work, get_project(path, get_viewer(work), session=work.session))
 
 
 class JobTokenScopeBody(Body):
-    """Limits of a project's job tokens. Omitted limits do not change."""
+    """Limits on a project's job tokens; omitted limits remain unchanged."""
 
     #: Alternative name of `inbound_enabled`, used by clients.
     enabled: bool | None = None
@@ -323,7 +325,7 @@ class JobTokenScopeBody(Body):
 
 @read_action("job_token_scope.show")
 def show_job_token_scope(_work: UnitOfWork, project: ProjectView) -> JobTokenScope:
-    """Show the limits of a project's job tokens."""
+    """Show the limits on a project's job tokens."""
     return project.job_token_scope
 
 
@@ -331,7 +333,7 @@ def show_job_token_scope(_work: UnitOfWork, project: ProjectView) -> JobTokenSco
 def change_job_token_scope(
     work: UnitOfWork, project: ProjectView, change: JobTokenScopeBody
 ) -> None:
-    """Change the limits of a project's job tokens."""
+    """Change the limits on a project's job tokens."""
     inbound = change.enabled if change.inbound_enabled is None else change.inbound_enabled
     limits = {
         "limits_job_token_to_others": change.outbound_enabled,

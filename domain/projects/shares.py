@@ -23,18 +23,18 @@ from models import Group, ProjectShare
 
 
 class NewShare(Body):
-    """A group to share a project with."""
+    """A group with which a project is to be shared."""
 
     #: Id or full path of the group.
     group_id: Annotated[Id | Name, Argument("GROUP")]
-    #: Maximum role. Members have their role in the group, but no higher role than this one.
+    #: Maximum role. Members of the group have their own role in the project, up to this maximum.
     group_access: Annotated[RoleParameter, Argument("ROLE")]
     #: First day on which the share no longer gives a role.
     expires_at: RequestDay | None = None
 
 
 class Share(Resource):
-    """A project that is shared with a group."""
+    """A share of a project with a group."""
 
     id: int
     project_id: int
@@ -92,14 +92,14 @@ def unshare_project(work: UnitOfWork, project: ProjectView, group_id: int) -> No
 
 
 def _check_can_change_share(share: ProjectShare, giver: Role, today: date) -> None:
-    """Reject changes to a share that gives a role above the caller's.
+    """Check that the role of a share does not exceed the role of the caller.
 
-    Raise ForbiddenError for such a share.
+    Raise ForbiddenError if it does.
     """
     is_live = share.expires_at is None or share.expires_at > today
     if is_live and share.role > giver:
         raise ForbiddenError(
-            f"You cannot change or end a share with the {Role(share.role).label} role, because "
+            f"You cannot change or remove a share with the {Role(share.role).label} role, because "
             f"your own role is {giver.label}."
         )
 

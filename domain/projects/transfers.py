@@ -1,7 +1,8 @@
 """Renames groups and projects, and transfers them to other groups.
 
-Everything below a group moves with it. Transfers run one after the other. A group or project keeps
-its former paths (`domain/projects/paths.py`), so that old URLs still work.
+The subgroups and projects of a group are transferred with the group. A lock serializes transfers.
+The former paths of groups and projects are stored (`domain/projects/paths.py`), so that old URLs
+still work.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +48,7 @@ from models.folding import fold
 
 Row = TypeVar("Row", Group, Project)
 Table = type[Group] | type[Project]
-#: No reserved names: a project's path starts with an existing group.
+#: Empty set of reserved names, since the path of a project starts with an existing group.
 _NO_RESERVED_NAMES: frozenset[str] = frozenset()
 #: Maximum number of changed roles that are shown by name.
 _MAX_LISTED_ROLES = 50
@@ -56,7 +57,7 @@ _MAX_LISTED_ROLES = 50
 def rename_project(
     project_id: int, segment: str, *, session: Session, now: datetime
 ) -> ColumnChanges:
-    """Change the last part of a project's path.
+    """Change the last segment of a project's path.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
@@ -70,8 +71,8 @@ def transfer_project(
 ) -> ColumnChanges:
     """Transfer a project to another group.
 
-    Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
-    TakenError for a path in use.
+    Raise InvalidError for an invalid destination, NotFoundError for a destination that does not
+    exist, and TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
     project = _get_row(Project, project_id, session=session)
@@ -84,7 +85,7 @@ def transfer_project(
 def rename_group(
     group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
 ) -> ColumnChanges:
-    """Change the last part of a group's path.
+    """Change the last segment of a group's path.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
@@ -94,9 +95,10 @@ def rename_group(
 
 
 def rename_personal_namespace(work: UnitOfWork, user_id: int, username: str) -> None:
-    """Rename the personal namespace of a user, if there is one, after a new user name.
+    """Rename the personal namespace of a user, if there is one, to a new user name.
 
-    Raise InvalidError for a name that starts a URL of the service, or TakenError.
+    Raise InvalidError if the name is reserved for URLs of the service, and TakenError for a path in
+    use.
     """
     group_id = work.session.scalar(select(Group.id).where(Group.owner_id == user_id))
     if group_id is None:
@@ -121,8 +123,8 @@ def transfer_group(
 ) -> ColumnChanges:
     """Transfer a group to another group, or to the top level if `parent_path` is None.
 
-    Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
-    TakenError for a path in use.
+    Raise InvalidError for an invalid destination, NotFoundError for a destination that does not
+    exist, and TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
     path = _get_row(Group, group_id, session=session).path
@@ -203,7 +205,7 @@ def _build_subtree_conditions(group_id: int) -> tuple[ColumnElement[bool], Colum
 def _store_former_paths(
     table: Table, inside: ColumnElement[bool], *, session: Session, now: datetime
 ) -> None:
-    """Store the current paths as former paths."""
+    """Store the current paths of groups or projects as former paths."""
     rows = select(table.path, _get_path_key(table), table.id, literal(now)).where(inside)
     columns = ["path", "path_key", _get_owner_column(table), "created_at"]
     session.execute(insert(FormerPath).from_select(columns, rows))
@@ -222,9 +224,9 @@ def _replace_path_prefix(
 
 
 def _resolve_former_paths(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
-    """Delete former paths that are current again; reject former paths of others.
+    """Delete former paths that groups or projects use again.
 
-    Raise TakenError for a former path of another group or project.
+    Raise TakenError if a path is a former path of another group or project.
     """
     holder = getattr(FormerPath, _get_owner_column(table))
     is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
@@ -272,7 +274,7 @@ def _get_row(table: type[Row], row_id: int, *, session: Session) -> Row:
 
 
 def _lock_rows(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
-    """Lock rows until the commit, so that groups get no new contents and projects no alerts."""
+    """Lock rows until the commit, so that nothing can be added to the groups and projects."""
     found = session.scalars(
         select(table)
         .where(inside, table.deleted_at.is_(None))
@@ -311,7 +313,7 @@ class ChangedRole:
 
     @property
     def is_lowered(self) -> bool:
-        """Return whether the transfer lowers the member's role."""
+        """True if the transfer lowers or removes the member's role."""
         return (self.after or 0) < (self.before or 0)
 
 
@@ -319,22 +321,22 @@ class ChangedRole:
 class TransferEffects:
     """The effects of a transfer on the members and images of a group or project."""
 
-    #: Changed roles, lowered ones first, ordered by user name.
+    #: First changed roles, ordered by user name. Lowered roles come first.
     roles: tuple[ChangedRole, ...]
     role_count: int
-    #: Number of repositories in the container registry. They keep their names.
+    #: Number of repositories in the container registry, whose names do not change.
     image_count: int
 
     @property
     def hidden_count(self) -> int:
-        """Return the number of changed roles that are not shown."""
+        """Number of changed roles that are not shown."""
         return self.role_count - len(self.roles)
 
 
 def explain_transfer(
     namespace: Namespace, new_parent: str | None, viewer: Viewer, *, session: Session
 ) -> TransferEffects:
-    """Return the effects of moving a group or project to another group or the top level."""
+    """Return the effects of transferring a group or project to a group or to the top level."""
     here = _read_roles(is_direct_membership(namespace), viewer, session=session)
     if namespace.project_id is not None:
         shared = select_shared_roles([namespace.project_id], Member.user_id, today=viewer.today)
@@ -365,9 +367,9 @@ def explain_transfer(
 def ensure_group_has_owner(
     namespace: Namespace, user_id: int | None, *, session: Session, now: datetime
 ) -> None:
-    """Make a user the owner of a group that has no owner after a transfer to the top level.
+    """Make a user the owner of a group that has no owner after a transfer.
 
-    Raise ConflictError if there is no user, as on the command line.
+    Raise ConflictError if the group has no owner and `user_id` is None, as on the command line.
     """
     if has_owner(namespace.path, true(), session=session):
         return
@@ -422,7 +424,7 @@ def _build_changed_roles(
 
 
 def _count_images(namespace: Namespace, *, session: Session) -> int:
-    """Return the number of registry repositories below a group or in a project."""
+    """Return the number of registry repositories in a project, or in all projects below a group."""
     projects = select(Project.id).where(Project.id == namespace.project_id)
     if namespace.group_id is not None:
         groups = select_subtree(select(Group.id).where(Group.id == namespace.group_id))

@@ -37,12 +37,12 @@ Description = Annotated[Text, Field(max_length=MAX_DESCRIPTION_LENGTH)]
 Name = Annotated[Text, Field(max_length=255)]
 Visibility = Literal["private", "internal", "public"]
 _GITLAB_ONLY_LEVELS = {5: Role.GUEST, 25: Role.DEVELOPER}
-#: Access level of a part of a project, in addition to the required role and visibility.
+#: Access level of a feature of a project, which applies in addition to the role and visibility.
 Level = Literal["disabled", "private", "enabled"]
 
 
 def choose_minimum_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
-    """Return the minimum role that the caller must have in the listed items."""
+    """Return the minimum role that the caller must have in the listed groups or projects."""
     if owned:
         return Role.OWNER
     return given or (Role.GUEST if is_member else None)
@@ -54,8 +54,8 @@ def _map_access_level(value: Any) -> Any:
     return _GITLAB_ONLY_LEVELS.get(number, number) if isinstance(number, int) else value
 
 
-#: Minimum role by its access level. A level that exists only in GitLab maps to the next higher
-#: role.
+#: Minimum role, given by its access level. An access level that exists only in GitLab stands for
+#: the next higher role.
 MinimumRole = Annotated[
     Role,
     BeforeValidator(_map_access_level),
@@ -68,15 +68,15 @@ MAX_GRACE_HOURS = 8_760
 
 
 class GroupQuery(PagedQuery, GitLabQuery):
-    """Filters of a group list."""
+    """Filters of a list of groups."""
 
     #: Text to search for in names and paths.
     search: Search = ""
     owned: bool = False
     min_access_level: MinimumRole | None = None
     top_level_only: bool = False
-    #: True if groups without membership are listed. `false` returns only groups of which the caller
-    #: is a member.
+    #: False to list only groups of which the caller is a member. True to list all groups that the
+    #: caller can see.
     all_available: bool = True
     skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split_words)] = ()
     #: Visibility of the most visible project in a group.
@@ -94,11 +94,11 @@ class GroupQuery(PagedQuery, GitLabQuery):
 
     @property
     def matches_nothing(self) -> bool:
-        """Return whether the query asks for a state that no group has."""
+        """True if the query filters by a state that no group has."""
         return self.active is False or super().matches_nothing
 
     def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
-        """Return the filter, limited to direct subgroups or to all groups below a group."""
+        """Return the filter, limited to the direct subgroups or to all subgroups of a group."""
         return GroupFilter(
             parent_id=parent_id,
             below_id=below_id,
@@ -119,7 +119,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
 
     #: Text to search for in names and paths.
     search: Search = ""
-    #: Ignored: full paths are always searched.
+    #: Ignored, since full paths are always searched.
     full_path_search: WithoutEffect = ""
     owned_only: bool = False
     top_level_only: bool = False
@@ -127,7 +127,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
     sort: Literal["asc", "desc"] = "asc"
 
     def wanted(self, *, is_admin: bool) -> GroupFilter:
-        """Return the filter for the caller's groups, or for all groups for administrators."""
+        """Return the filter: the caller's groups or, for administrators, all groups."""
         least = choose_minimum_role(owned=self.owned_only, given=None, is_member=not is_admin)
         return GroupFilter(
             is_top_level=self.top_level_only, least=least, search=self.search, with_personal=True
@@ -147,25 +147,26 @@ class GroupChange(Body):
     """Changes to a group."""
 
     name: Name | None = None
-    #: Last part of the full path. URLs with the former path still work.
+    #: Last segment of the full path. URLs with the former path still work.
     path: Name | None = None
     description: Description | None = None
-    #: True if members need a second factor. Applies to members of the groups above, of the
-    #: subgroups and of the projects as well.
+    #: True if members need a second factor. This also applies to members of ancestor groups,
+    #: subgroups and projects.
     require_two_factor_authentication: bool | None = None
-    #: Grace period in hours, from the start of the requirement or of the membership.
+    #: Grace period in hours. It starts with the requirement or, for a later member, with the
+    #: membership.
     two_factor_grace_period: Annotated[int, Field(ge=0, le=MAX_GRACE_HOURS)] | None = None
 
 
 class GroupTransfer(Body):
-    """Destination of a group transfer."""
+    """The destination of a group transfer."""
 
-    #: Id of the new parent group. Without it, the group moves to the top level.
+    #: Id of the new parent group. Without an id, the group is transferred to the top level.
     group_id: Id | None = None
 
 
 class TransferQuery(PagedQuery, GitLabQuery):
-    """Filters of a list of possible destinations of a transfer."""
+    """Filters of a list of possible destinations for a transfer."""
 
     #: Text to search for in names and paths.
     search: Search = ""
@@ -182,13 +183,13 @@ class Group(Resource):
 
     id: int
     name: str
-    #: Last part of `full_path`.
+    #: Last segment of `full_path`.
     path: str
     full_path: str
-    #: Names of the groups above and of the group.
+    #: Names of the ancestor groups and of the group.
     full_name: str
     description: str
-    #: Visibility of the most visible project: everyone who can see a project can see its group.
+    #: Visibility of the most visible project in the group.
     visibility: Visibility
     parent_id: int | None
     web_url: str
@@ -205,30 +206,30 @@ class Accepted(Resource):
 
 
 class ProjectQuery(PagedQuery, GitLabQuery):
-    """Filters of a project list."""
+    """Filters of a list of projects."""
 
-    #: Text to search for in names and in the last part of paths.
+    #: Text to search for in names and in the last segments of paths.
     search: Search = ""
-    #: True if only projects of which the caller is a member are listed.
+    #: True to list only projects of which the caller is a member.
     membership: bool = False
     owned: bool = False
     min_access_level: MinimumRole | None = None
     visibility: Visibility | None = None
     archived: bool | None = None
-    #: Filter for archived projects: `true` leaves them out, `false` returns only them.
+    #: True to omit archived projects, false to list only archived projects.
     active: bool | None = None
-    #: True if the search includes the names of the groups above a project.
+    #: True to search also in the paths of the groups that contain the projects.
     search_namespaces: bool = False
-    #: True if each project has only the basic fields.
+    #: True to return only the basic fields of each project.
     simple: bool = False
     id_after: Id | None = None
     id_before: Id | None = None
     last_activity_after: RequestTimeOrDay | None = None
     last_activity_before: RequestTimeOrDay | None = None
-    #: Same as `last_activity_after`: any change is an activity.
+    #: Same as `last_activity_after`, since any change is an activity.
     updated_after: RequestTimeOrDay | None = None
     updated_before: RequestTimeOrDay | None = None
-    #: Sort order. Counters that projects do not have here sort by id.
+    #: Sort order. Values that Gatebell's projects do not have, such as `star_count`, sort by id.
     order_by: Literal[
         "id",
         "name",
@@ -297,7 +298,7 @@ class GroupProjectQuery(ProjectQuery):
 
 
 class _ProjectSettings(Body):
-    """Access levels of the parts of a project."""
+    """Access levels of the features of a project."""
 
     releases_access_level: Level | None = None
     #: Access to environments and deployments.
@@ -308,24 +309,25 @@ class _ProjectSettings(Body):
     monitor_access_level: Level | None = None
     ci_job_token_scope_enabled: bool | None = Field(
         default=None,
-        # `deprecated` is set in the schema only, because pydantic would warn at each read.
+        # `deprecated` is set only in the schema. Otherwise, Pydantic would log a warning each time
+        # the field is read.
         json_schema_extra={"deprecated": True},
         description="Same as `outbound_enabled` of the job token scope. Removed in release 17.0.",
     )
 
     @property
     def parts(self) -> dict[str, Any]:
-        """Return the access settings by column; None leaves a column unchanged."""
+        """The access settings by column; None leaves a column unchanged."""
         levels = {name: getattr(self, name) for name in map("{}_access_level".format, Feature)}
         return levels | {"limits_job_token_to_others": self.ci_job_token_scope_enabled}
 
 
 class NewProject(_ProjectSettings):
-    """A new project. `name` or `path` is required."""
+    """A new project; `name` or `path` is required."""
 
     name: Name = ""
     path: Name = ""
-    #: Id of the group. Without it, the project is created in the caller's personal namespace.
+    #: Id of the group. Without an id, the project is created in the caller's personal namespace.
     namespace_id: Id | None = None
     visibility: Visibility = "private"
     description: Description = ""
@@ -335,20 +337,20 @@ class ProjectChange(_ProjectSettings):
     """Changes to a project."""
 
     name: Name | None = None
-    #: Last part of the full path. URLs with the former path still work.
+    #: Last segment of the full path. URLs with the former path still work.
     path: Name | None = None
     visibility: Visibility | None = None
     description: Description | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the settings by column, without the path; None leaves a column unchanged."""
+        """The settings by column, without the path; None leaves a column unchanged."""
         words = {"name": self.name, "description": self.description}
         return words | {"visibility": self.visibility} | self.parts
 
 
 class ProjectTransfer(Body):
-    """Destination of a project transfer."""
+    """The destination of a project transfer."""
 
     #: Id or full path of a group, or the caller's user name.
     namespace: Annotated[Id | Name, Argument("GROUP")]
@@ -364,7 +366,7 @@ class ProjectNamespace(Resource):
     full_path: str
     parent_id: int | None
     web_url: str
-    #: Always null: groups have no avatar.
+    #: Always null, since groups have no avatar.
     avatar_url: None = None
 
 
@@ -384,7 +386,7 @@ class ProjectRole(Resource):
 
 
 class ProjectPermissions(Resource):
-    """The caller's direct role in a project, and the role in its group."""
+    """The caller's direct role in a project, and the role inherited from its group."""
 
     project_access: ProjectRole | None
     group_access: ProjectRole | None
@@ -395,12 +397,12 @@ def _is_absent(value: object) -> bool:
 
 
 def _build_detail_field() -> Any:
-    """Return a field that is omitted from basic results."""
+    """Return a field that is omitted if only the basic fields are requested."""
     return Field(default=None, exclude_if=_is_absent)
 
 
 def _build_removed_field(release: str, meaning: str) -> Any:
-    """Return a field that is omitted from the release that removes it."""
+    """Return a deprecated field, which responses no longer contain from a release on."""
     return Field(
         default=None,
         exclude_if=_is_absent,
@@ -410,15 +412,15 @@ def _build_removed_field(release: str, meaning: str) -> Any:
 
 
 class Project(Resource):
-    """A project. With `simple=true`, lists contain only the basic fields."""
+    """A project; with `simple=true`, lists contain only its basic fields."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     id: int
     name: str
-    #: Names of the groups above and of the project.
+    #: Names of the groups that contain the project, and of the project.
     name_with_namespace: str
-    #: Last part of `path_with_namespace`.
+    #: Last segment of `path_with_namespace`.
     path: str
     path_with_namespace: str
     description: str
@@ -426,10 +428,10 @@ class Project(Resource):
     #: Default branch. null if the caller may not read the files.
     default_branch: str | None
     http_url_to_repo: str
-    #: Same URL, because Git is served over HTTP only.
+    #: Same as `http_url_to_repo`, since Git is available only over HTTP.
     ssh_url_to_repo: str
     web_url: str
-    #: Always null: projects have no avatar.
+    #: Always null, since projects have no avatar.
     avatar_url: None = None
     #: Time of the latest push, release, deployment, image or alert that the caller may see.
     last_activity_at: Time
@@ -442,7 +444,7 @@ class Project(Resource):
     feature_flags_access_level: Level | None = _build_detail_field()
     infrastructure_access_level: Level | None = _build_detail_field()
     monitor_access_level: Level | None = _build_detail_field()
-    #: Groups that the project is shared with. null if the caller is not a member.
+    #: Groups with which the project is shared. null if the caller is not a member.
     shared_with_groups: tuple[SharedGroup, ...] | None = _build_detail_field()
     operations_access_level: Level | None = _build_removed_field(
         "16.0", "Same as `monitor_access_level`"
@@ -486,7 +488,7 @@ def show_group(work: UnitOfWork, group: GroupView) -> Group:
 
 
 def find_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[ProjectNamespace]:
-    """Return a page of the actor's groups as namespaces of projects."""
+    """Return a page of the actor's groups and personal namespace as namespaces."""
     wanted = query.wanted(is_admin=work.actor.is_admin)
     found = listing.list_groups(wanted, query.part, get_viewer(work), session=work.session)
     return ListPage.of(found, lambda each: show_namespace(work, each.group))
@@ -523,7 +525,7 @@ def _build_group(work: UnitOfWork, found: GroupDetails) -> Group:
 
 
 def _build_project(work: UnitOfWork, found: ProjectDetails, repository: RepositoryState) -> Project:
-    """Return a project with the fields of all releases."""
+    """Return a project with all fields, including fields that a release removes."""
     project = found.project
     levels: dict[str, Any] = {
         f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()
@@ -575,7 +577,7 @@ def _build_simple_project(
 
 
 def show_namespace(work: UnitOfWork, group: GroupView) -> ProjectNamespace:
-    """Return a group as a namespace of projects."""
+    """Return a group or personal namespace as the namespace of its projects."""
     return ProjectNamespace(
         id=group.id,
         name=group.name,

@@ -1,4 +1,4 @@
-"""Immutable views of groups and projects for pages and commands."""
+"""Immutable views of groups and projects for web pages and commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from domain.core.types.base import Resource
 
 @dataclass(frozen=True, kw_only=True)
 class Viewer:
-    """The viewer of a page; anonymous if `user_id` is None."""
+    """The user who views groups and projects; anonymous if `user_id` is None."""
 
     user_id: int | None
     is_admin: bool = False
-    #: Day of the request. Memberships that end by this day do not count. With the default, only
-    #: memberships without an end count.
+    #: Day of the request. Memberships that expire on or before this day are ignored. By default,
+    #: only memberships without an expiry date count.
     today: date = date.max
 
 
@@ -29,7 +29,7 @@ def get_viewer(work: UnitOfWork) -> Viewer:
 
 @dataclass(frozen=True, kw_only=True)
 class Namespace:
-    """A group or a project that users can be members of."""
+    """A group or a project of which users can be members."""
 
     group_id: int | None = None
     project_id: int | None = None
@@ -37,31 +37,31 @@ class Namespace:
 
     @property
     def resource_type(self) -> str:
-        """Return `group` or `project`."""
+        """The type: `group` or `project`."""
         return "project" if self.group_id is None else "group"
 
     @property
     def id(self) -> int | None:
-        """Return the id of the group or project."""
+        """Id of the group or project."""
         return self.project_id if self.group_id is None else self.group_id
 
     @property
     def is_group(self) -> bool:
-        """Return whether it is a group."""
+        """True for a group, false for a project."""
         return self.group_id is not None
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return the arguments for the URLs of its pages."""
+        """Arguments for the URLs of the group's or project's web pages."""
         return {"group_path" if self.is_group else "project_path": self.path}
 
 
 class JobTokenScope(Resource):
-    """The limits of a project's job tokens, for the external CI that issues them."""
+    """The limits on a project's job tokens, for the external CI system that issues the tokens."""
 
-    #: True if job tokens of other projects need this project's permission to access it.
+    #: True if job tokens of other projects can access this project only with its permission.
     inbound_enabled: bool
-    #: True if job tokens of this project access only projects that allow it.
+    #: True if job tokens of this project can access only projects that permit the access.
     outbound_enabled: bool
 
 
@@ -82,26 +82,26 @@ class _NamespaceView:
     abilities: frozenset[Ability] = frozenset()
 
     def may(self, ability: Ability) -> bool:
-        """Return whether the viewer has an ability by the role or a custom role."""
+        """Return whether the viewer has an ability by role or by custom role."""
         return self.has_role(MINIMUM_ROLES[ability]) or ability in self.abilities
 
     def has_role(self, least: Role) -> bool:
-        """Return whether the viewer has at least this role."""
+        """Return whether the viewer has at least the given role."""
         return self.role is not None and self.role >= least
 
     @property
     def handles_alerts(self) -> bool:
-        """Return whether the viewer may change, assign, comment on and silence alerts."""
+        """True if the viewer may change, assign, comment on and silence alerts."""
         return self.may(Ability.ADMIN_ALERTS)
 
     @property
     def can_maintain(self) -> bool:
-        """Return whether the viewer may change integrations and members, and create projects."""
+        """True if the viewer may change integrations and members, and create projects."""
         return self.has_role(Role.MAINTAINER)
 
     @property
     def is_owned(self) -> bool:
-        """Return whether the viewer may do everything that owners may, such as delete it."""
+        """True if the viewer has the rights of an owner, such as deletion."""
         return self.role == Role.OWNER
 
 
@@ -122,55 +122,55 @@ class ProjectView(_NamespaceView):
 
     @property
     def shows_alerts(self) -> bool:
-        """Return whether the viewer may see alerts."""
+        """True if the viewer may see the project's alerts."""
         return self.has(Feature.MONITOR) and self.may(Ability.READ_ALERTS)
 
     @property
     def manages_environments(self) -> bool:
-        """Return whether the viewer may create and delete environments."""
+        """True if the viewer may create and delete environments."""
         return self.may(Ability.ADMIN_ENVIRONMENTS)
 
     @property
     def shows_environments(self) -> bool:
-        """Return whether the viewer may see environments."""
+        """True if the viewer may see environments."""
         return self.has(Feature.ENVIRONMENTS) and self.may(Ability.READ_ENVIRONMENTS)
 
     @property
     def can_integrate(self) -> bool:
-        """Return whether the viewer may see and change integrations."""
+        """True if the viewer may see and change integrations."""
         return self.has(Feature.MONITOR) and self.may(Ability.ADMIN_INTEGRATIONS)
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return the arguments for the URLs of its pages."""
+        """Arguments for the URLs of the project's web pages."""
         return {"project_path": self.path}
 
     @property
     def namespace(self) -> Namespace:
-        """Return the project as a namespace with members."""
+        """The project as a namespace."""
         return Namespace(project_id=self.id, path=self.path)
 
     @property
     def group_path(self) -> str:
-        """Return the full path of the group that contains the project."""
+        """Full path of the group that contains the project."""
         return self.path.rpartition("/")[0]
 
     @property
     def can_report(self) -> bool:
-        """Return whether the viewer may see images of a private project."""
+        """True if the viewer has the role to see images of a private project."""
         return self.has_role(Role.REPORTER)
 
     @property
     def can_develop(self) -> bool:
-        """Return whether the viewer has the role to see and handle alerts and environments."""
+        """True if the viewer has the role to see and change alerts and environments."""
         return self.has_role(Role.DEVELOPER)
 
     def level_of(self, feature: Feature) -> AccessLevel:
-        """Return the access level of a part of the project."""
+        """Return the access level of a feature of the project."""
         return self.access_levels[feature]
 
     def has(self, feature: Feature) -> bool:
-        """Return whether a part of the project is enabled."""
+        """Return whether a feature of the project is enabled."""
         return self.access_levels[feature] is not AccessLevel.DISABLED
 
 
@@ -179,58 +179,58 @@ class GroupView(_NamespaceView):
     """A group as one viewer sees it."""
 
     parent_id: int | None = None
-    #: Id of the user whose personal namespace it is.
+    #: Id of the user who owns the personal namespace. None for other groups.
     owner_id: int | None = None
-    #: Time since which members need a second factor. None if they do not.
+    #: Time since which members need a second factor. None if they do not need a second factor.
     two_factor_required_at: datetime | None = None
     #: Grace period in hours.
     two_factor_grace_period: int = 48
-    #: First projects, for pages that show them.
+    #: First projects, for web pages that list groups with their projects.
     projects: tuple[ProjectView, ...] = ()
     has_more_projects: bool = False
     subgroups: tuple[str, ...] = ()
     has_more_subgroups: bool = False
     is_group: ClassVar[bool] = True
-    #: Always false: groups cannot be archived.
+    #: Always false, since groups cannot be archived.
     is_archived: ClassVar[bool] = False
 
     @property
     def require_two_factor_authentication(self) -> bool:
-        """Return whether members need a second factor."""
+        """True if members need a second factor."""
         return self.two_factor_required_at is not None
 
     @property
     def is_personal(self) -> bool:
-        """Return whether it is a user's personal namespace, which contains only projects."""
+        """True for a user's personal namespace, which contains only projects."""
         return self.owner_id is not None
 
     def level_of(self, feature: Feature) -> AccessLevel:
-        """Return that the feature is enabled: only projects can disable features."""
+        """Return ENABLED, since only projects can disable features."""
         del feature
         return AccessLevel.ENABLED
 
     @property
     def shows_alerts(self) -> bool:
-        """Return whether the viewer may see the group's settings for alerts."""
+        """True if the viewer may see the group's settings for alerts."""
         return not self.is_personal and self.may(Ability.READ_ALERTS)
 
     @property
     def url_values(self) -> Mapping[str, Any]:
-        """Return the arguments for the URLs of its pages."""
+        """Arguments for the URLs of the group's web pages."""
         return {"group_path": self.path}
 
     @property
     def namespace(self) -> Namespace:
-        """Return the group as a namespace with members."""
+        """The group as a namespace."""
         return Namespace(group_id=self.id, path=self.path)
 
 
-#: A group or project that has members, as one viewer sees it.
+#: A group or project as one viewer sees it.
 ProjectOrGroup = GroupView | ProjectView
 
 
 class SharedGroup(Resource):
-    """A group that a project is shared with."""
+    """A group with which a project is shared."""
 
     group_id: int
     group_name: str
@@ -242,7 +242,7 @@ class SharedGroup(Resource):
 
     @property
     def role(self) -> Role:
-        """Return the maximum role of the group's members."""
+        """The maximum role of the group's members in the project."""
         return Role(self.group_access_level)
 
 
@@ -262,41 +262,41 @@ class MemberView:
     user_id: int
     username: str
     name: str
-    #: Effective role: the highest of all roles.
+    #: Effective role, which is the highest of the member's roles.
     role: Role
     #: Direct role, if any.
     own_role: Role | None
-    #: Path of the group that the role is inherited from, if any.
+    #: Path of the group from which the effective role is inherited, if any.
     inherited_from: str | None
     is_you: bool
-    #: First day on which the effective role is no longer given.
+    #: First day on which the member no longer has the effective role.
     expires_at: date | None
-    #: First day on which the direct role is no longer given.
+    #: First day on which the member no longer has the direct role.
     own_expires_at: date | None
     created_at: datetime
     #: State of the account: active, locked or blocked.
     state: str
     #: Kind of the account: human, bot or service.
     kind: str = "human"
-    #: Custom role that the effective role comes from, if any.
+    #: Custom role of the membership that gives the effective role, if any.
     custom_role: AssignedMemberRole | None = None
     #: Custom role of the direct membership, if any.
     own_custom_role: AssignedMemberRole | None = None
-    #: Abilities that custom roles add, including inherited ones.
+    #: Abilities that direct and inherited custom roles add.
     abilities: frozenset[Ability] = frozenset()
 
     def may(self, ability: Ability) -> bool:
-        """Return whether the member has an ability by the role or a custom role."""
+        """Return whether the member has an ability by role or by custom role."""
         return self.role >= MINIMUM_ROLES[ability] or ability in self.abilities
 
     @property
     def role_name(self) -> str:
-        """Return the name of the effective role, with the custom role if there is one."""
+        """Name of the effective role, with the name of the custom role if there is one."""
         return _format_role_name(self.role, self.custom_role)
 
     @property
     def own_role_name(self) -> str:
-        """Return the name of the direct role, or an empty string without one."""
+        """Name of the direct role, or an empty string without a direct role."""
         return _format_role_name(self.own_role, self.own_custom_role) if self.own_role else ""
 
 

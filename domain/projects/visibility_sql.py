@@ -28,7 +28,7 @@ def is_membership_active(today: date | BindParameter[date]) -> ColumnElement[boo
 
 
 def is_group_or_below(inner: type[Group], outer: type[Group]) -> ColumnElement[bool]:
-    """Return the condition that one group is the other, or is anywhere below it."""
+    """Return the condition that the inner group is the outer group or one of its subgroups."""
     beginning = func.substr(inner.path, 1, func.length(outer.path) + 1)
     return or_(inner.id == outer.id, beginning == outer.path + "/")
 
@@ -42,9 +42,9 @@ def _build_membership_conditions(viewer: Viewer, least: Role) -> list[ColumnElem
 
 
 def select_groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
-    """Select the ids of groups in which the viewer has a role, direct or inherited.
+    """Select the ids of groups in which the viewer has a direct or inherited role.
 
-    As in `select_subtree`, deleted groups may be among them.
+    The result may include deleted groups, as in `select_subtree`.
     """
     direct = select(Member.group_id).where(
         Member.group_id.is_not(None), *_build_membership_conditions(viewer, least)
@@ -60,10 +60,10 @@ def is_share_active(today: date | BindParameter[date]) -> ColumnElement[bool]:
 def select_projects_with_direct_role(
     viewer: Viewer, least: Role = Role.GUEST, *, groups: Select[int] | None = None
 ) -> CompoundSelect[int | None]:
-    """Select the ids of projects of which the viewer is a member other than through a group above.
+    """Select the ids of projects in which the viewer has a direct role or a role through a share.
 
-    The viewer is a direct member, or a member of a group that the project is shared with. `groups`
-    selects these groups; the default is `select_groups_with_role`.
+    A share gives a role to the members of the group with which the project is shared. `groups`
+    selects the groups of the viewer; the default is `select_groups_with_role`.
     """
     groups = select_groups_with_role(viewer, least) if groups is None else groups
     direct = select(Member.project_id).where(
@@ -78,10 +78,11 @@ def select_projects_with_direct_role(
 
 
 def select_subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
-    """Select the ids of groups and of all groups below them, including deleted groups.
+    """Select the ids of groups and of all their subgroups, including deleted groups.
 
-    The caller excludes deleted groups and projects. Without statistics, the planner assumes that
-    nearly all groups are deleted, and compares every group with every other.
+    The caller must exclude deleted groups and projects. If this query excluded deleted groups, a
+    planner without statistics would assume that nearly all groups are deleted, and would compare
+    every group with every other group.
     """
     found = roots.cte(recursive=True)
     (root,) = found.c
@@ -90,7 +91,7 @@ def select_subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
 
 
 def has_role_in_project(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
-    """Return the condition for projects in which the viewer is a member with at least this role."""
+    """Return the condition for projects in which the viewer has at least the given role."""
     groups = select_groups_with_role(viewer, least)
     direct = select_projects_with_direct_role(viewer, least, groups=groups)
     return or_(Project.group_id.in_(groups), Project.id.in_(direct))
@@ -104,7 +105,7 @@ def is_visible_without_role(viewer: Viewer) -> ColumnElement[bool]:
 
 
 def is_project_visible(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for projects that the viewer can see; deleted ones are hidden."""
+    """Return the condition for projects that the viewer can see and that are not deleted."""
     exists = Project.deleted_at.is_(None)
     if viewer.is_admin:
         return exists
@@ -129,7 +130,7 @@ def is_group_visible(viewer: Viewer) -> ColumnElement[bool]:
 
 
 def has_role_in_group(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
-    """Return the condition for groups in which the viewer is a member with at least this role."""
+    """Return the condition for groups in which the viewer has at least the given role."""
     if viewer.user_id is None:
         return ~true()
     return Group.id.in_(select_groups_with_role(viewer, least))

@@ -1,1 +1,1 @@
-"""The release schedule: changes of interfaces by release, and what they affect."""
+"""The release schedule: changes to interfaces by release, and the calls that they affect."""

@@ -1,8 +1,8 @@
 """Data types for entries of the release schedule.
 
-An entry describes in which release an interface changes, which calls are affected, and how. There
-are few kinds of changes. A new entry is data, and needs code only if the service hosts both
-behaviors of an interface.
+An entry describes the release in which an interface changes, the affected calls, and the effect.
+There are few kinds of changes. A new entry is data, and needs code only if the service has the
+interface, since the service then implements both behaviors.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from domain.releases.version import Release, parse_release
 
 
 class Interface(LabeledEnum):
-    """Kind of interface that changes."""
+    """The kind of interface that changes."""
 
     REST = "rest", "REST API"
     GRAPHQL = "graphql", "GraphQL API"
@@ -30,7 +30,7 @@ class Interface(LabeledEnum):
 
 
 class ReleaseChangeKind(StrEnum):
-    """Kind of change of an interface."""
+    """The kind of change to an interface."""
 
     #: The operation is rejected with `status`.
     OPERATION_GONE = "operation_gone"
@@ -45,12 +45,12 @@ class ReleaseChangeKind(StrEnum):
 
     @property
     def label(self) -> str:
-        """Return the display name."""
+        """The display name."""
         return self.replace("_", " ").capitalize()
 
 
 class Certainty(StrEnum):
-    """Certainty that a change affects the caller."""
+    """The certainty that a change affects the caller."""
 
     #: The result of the call changes.
     SURE = "sure"
@@ -60,20 +60,20 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CallPattern:
-    """HTTP calls that a change affects.
+    """A pattern for HTTP calls that a change affects.
 
-    `path` is a pattern: `:name` stands for one segment, which may contain encoded slashes, and `*`
-    for the rest.
+    In `path`, `:name` stands for one segment, which may contain encoded slashes, and `*` stands for
+    the rest of the path.
     """
 
     path: str
-    #: HTTP methods. Empty for all.
+    #: HTTP methods. Empty for all methods.
     methods: tuple[str, ...] = ()
     #: Condition on the parameters. None for all calls.
     when: Condition | None = None
     #: Fields of the response that change: dotted paths, with `[]` for the items of a list.
     fields: tuple[str, ...] = ()
-    #: Texts that exclude a path that contains them.
+    #: Strings that exclude the paths in which they occur.
     unless: tuple[str, ...] = ()
     #: Request attributes that are rejected because the field was removed.
     attributes: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class CallPattern:
 
 @dataclass(frozen=True, kw_only=True)
 class NamePattern:
-    """Names in a document, file or program that a change affects.
+    """A pattern for names in a document, file or program that a change affects.
 
     `where` is the kind of name, such as `GraphQL field`, `GraphQL argument` or `CI variable`.
     """
@@ -102,7 +102,7 @@ class NamePattern:
     types: tuple[str, ...] = ()
     #: Values that the name replaces, such as `PAUSED` of `CiRunnerStatus`.
     values: tuple[str, ...] = ()
-    #: Arguments with which a field is not affected.
+    #: Arguments that exclude a field. A field with one of these arguments is not affected.
     unless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ class NamePattern:
 
 
 class NameKind(StrEnum):
-    """Kind of a name."""
+    """The kind of a name."""
 
     GRAPHQL_FIELD = "GraphQL field"
     GRAPHQL_ARGUMENT = "GraphQL argument"
@@ -133,9 +133,9 @@ ChangePattern = CallPattern | NamePattern
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Change:
-    """A change of an interface in a release."""
+    """A change to an interface in a release."""
 
-    #: Id of the change in the URL of its page. It never changes.
+    #: Id of the change in the URL of its web page. The id never changes.
     id: str
     #: Release in which the change takes effect, such as 17.0.
     release: str
@@ -147,25 +147,25 @@ class Change:
     after: str
     #: Replacement for the affected interface.
     replacement: str
-    #: True if this service has the interface, and so both behaviors.
+    #: True if this service has the interface, and therefore both behaviors.
     hosted: bool = False
     #: Status code of a rejected request.
     status: int = 400
-    #: Releases of the announcement and of the end of support. None if the specification does not
-    #: contain them.
+    #: Releases in which the change was announced and in which support ended. None if they are not
+    #: specified.
     announced: str | None = None
     end_of_support: str | None = None
-    #: Former names of request attributes, with the names that take their values before the release.
+    #: Removed request attributes, each with the attributes that it sets in earlier releases.
     renamed: Mapping[str, tuple[str, ...]] | None = None
     #: True if the change is a security rule, a limit or an expiry, which no request header can
     #: relax.
     is_strict: bool = False
-    #: True if this service applies the change in earlier releases as well.
+    #: True if this service also applies the change in earlier releases.
     is_always_applied: bool = False
 
     @cached_property
     def removal(self) -> Release:
-        """Return the release in which the change takes effect."""
+        """The release in which the change takes effect."""
         return parse_release(self.release)
 
     def applies_in(self, release: Release) -> bool:
@@ -174,14 +174,14 @@ class Change:
 
     @property
     def calls(self) -> tuple[CallPattern, ...]:
-        """Return the affected HTTP calls."""
+        """The patterns for the affected HTTP calls."""
         return tuple(each for each in self.matches if isinstance(each, CallPattern))
 
     @property
     def is_rate_limit(self) -> bool:
-        """Return whether the change limits the rate of calls.
+        """True if the change limits the rate of calls.
 
-        The result of a single call stays the same.
+        The result of a single call does not change.
         """
         return (
             self.kind is ReleaseChangeKind.LIMIT_APPLIED
@@ -190,11 +190,11 @@ class Change:
 
     @property
     def depends_on_values(self) -> bool:
-        """Return whether the parameters of a call determine whether its result changes."""
+        """True if the change affects only calls with certain parameters."""
         calls = self.calls
         return bool(calls) and all(each.when is not None for each in calls)
 
     @property
     def message(self) -> str:
-        """Return the error message of a rejected request."""
+        """The error message for a rejected request."""
         return f"{self.title} (release {self.release}). {self.replacement}"

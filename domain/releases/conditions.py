@@ -1,6 +1,7 @@
 """Conditions on the parameters of a call.
 
-A condition is data that can be inspected: its names are also searched for in programs.
+A condition is data that can be inspected. For example, the checker searches programs for the names
+in conditions.
 """
 
 import re
@@ -8,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-#: Values of query and body by name. A value other than a text is represented by its JSON text.
+#: Values in the query and the body by name. A value that is not a string is represented as JSON.
 Parameters = Mapping[str, str]
 
 
-#: Maximum depth of attributes in the schedule.
+#: Maximum depth of nested attributes in the schedule.
 _MAX_DEPTH = 4
 _BRACKETS_PATTERN = re.compile(r"\[(\w*)\]")
 
@@ -46,17 +47,17 @@ class Condition(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the parameters in the condition."""
+        """The names of the parameters in the condition."""
         ...
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether a call with these parameters meets the condition."""
+        """Return whether a call with the parameters meets the condition."""
         ...
 
 
 @dataclass(frozen=True)
 class ParameterGiven:
-    """A condition that at least one of the parameters is given."""
+    """The condition that at least one of several parameters is given."""
 
     names: tuple[str, ...]
 
@@ -75,7 +76,7 @@ class ParameterGiven:
 
 @dataclass(frozen=True)
 class ParameterMissing:
-    """A condition that a parameter is missing or empty."""
+    """The condition that a parameter is missing or empty."""
 
     name: str
 
@@ -95,7 +96,7 @@ class ParameterMissing:
 
 @dataclass(frozen=True)
 class NumberAboveOne:
-    """A condition that a number is above 1, such as the number of any page but the first."""
+    """The condition that a numeric parameter is above 1, such as the number of a later page."""
 
     name: str
 
@@ -116,7 +117,7 @@ class NumberAboveOne:
 
 @dataclass(frozen=True)
 class TextLonger:
-    """A condition that one of the parameters exceeds a maximum length in characters."""
+    """The condition that one of several parameters exceeds a maximum length in characters."""
 
     limit: int
     names: tuple[str, ...]
@@ -127,7 +128,7 @@ class TextLonger:
         object.__setattr__(self, "names", names)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether one of the parameters is longer."""
+        """Return whether one of the parameters is longer than the maximum."""
         return any(len(parameters.get(name, "")) > self.limit for name in self.names)
 
     def __str__(self) -> str:
@@ -137,7 +138,7 @@ class TextLonger:
 
 @dataclass(frozen=True)
 class TextShorter:
-    """A condition that a parameter is given, but shorter than a minimum length in characters."""
+    """The condition that a parameter is given, but is shorter than a minimum in characters."""
 
     limit: int
     name: str
@@ -148,7 +149,7 @@ class TextShorter:
         return (self.name,)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether the parameter is given and shorter."""
+        """Return whether the parameter is given, but is shorter than the minimum."""
         return 0 < len(parameters.get(self.name, "")) < self.limit
 
     def __str__(self) -> str:
@@ -158,7 +159,7 @@ class TextShorter:
 
 @dataclass(frozen=True)
 class FilterSortMismatch:
-    """A condition that a list is filtered by one time and sorted by another."""
+    """The condition that a list is filtered by one time and sorted by another time."""
 
     filters: tuple[str, ...]
     sort: str
@@ -166,11 +167,11 @@ class FilterSortMismatch:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the filters and of the order."""
+        """The names of the filters and of the sort parameter."""
         return (*self.filters, self.sort)
 
     def __call__(self, parameters: Parameters) -> bool:
-        """Return whether either the filter or the order is given, but not both."""
+        """Return whether either a filter or the sort order is given, but not both."""
         is_filtered = not parameters.keys().isdisjoint(self.filters)
         return is_filtered != (parameters.get(self.sort) == self.by)
 

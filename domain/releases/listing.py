@@ -12,7 +12,7 @@ from domain.releases.version import Release
 
 
 class ReleaseChangeState(LabeledEnum):
-    """State of a change in the running release."""
+    """The state of a change in the running release."""
 
     IN_FORCE = "in_force", "In force"
     ANNOUNCED = "announced", "Announced"
@@ -22,7 +22,7 @@ class ReleaseChangeState(LabeledEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeFilter:
-    """The filter of a list of changes. None stands for any value."""
+    """The filters of a list of changes; None stands for any value."""
 
     release: Release | None = None
     interface: Interface | None = None
@@ -49,7 +49,7 @@ def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
 
 
 def list_scheduled_releases() -> Sequence[Release]:
-    """Return the releases with changes in ascending order."""
+    """Return the releases that contain changes, in ascending order."""
     return sorted({each.removal for each in SCHEDULE})
 
 
@@ -60,7 +60,7 @@ def group_by_release(changes: Sequence[Change]) -> Sequence[tuple[Release, Seque
 
 
 def describe_effect(change: Change) -> str:
-    """Return a description of a change's effect on calls."""
+    """Return a description of the effect of a change on calls."""
     if not change.hosted:
         return (
             "Not available here: this service does not have the interface, but the release "
@@ -72,14 +72,14 @@ def describe_effect(change: Change) -> str:
 
 
 def _describe_strict(change: Change) -> str:
-    """Return the effect of a security rule, a limit or an expiry."""
+    """Return a description of the effect of a security rule, a limit or an expiry."""
     if change.is_always_applied:
         return "Applies in every release, regardless of RELEASE and Platform-Release."
     if change.status == HTTPStatus.TOO_MANY_REQUESTS:
         effect = f"From {change.release} on, requests above the limit return 429."
     else:
         effect = f"Applies from {change.release} on."
-    return f"{effect} This depends on the running release, not on Platform-Release."
+    return f"{effect} The running release determines the behavior, not Platform-Release."
 
 
 def _describe_removed_operation(change: Change) -> str:
@@ -113,7 +113,7 @@ _EFFECT_DESCRIPTIONS: Mapping[ReleaseChangeKind, Callable[[Change], str]] = {
 }
 
 
-#: Values that meet a condition, by parameter. Other parameters can have any text.
+#: Values that meet the conditions in the schedule, by parameter. Other parameters accept any value.
 _EXAMPLE_VALUES: Mapping[str, str] = {
     "page": "2",
     "search": "ab",
@@ -126,24 +126,24 @@ _EXAMPLE_VALUES: Mapping[str, str] = {
     "user_email_lookup_limit": "60",
 }
 _READ_METHODS = frozenset({"GET", "HEAD"})
-#: Number of the last minor release before a major one.
+#: Number of the last minor release before a major release.
 _LAST_MINOR_RELEASE = 11
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleRequest:
-    """An example request. Variables of its path have the form `:name`."""
+    """An example request; variables in its path have the form `:name`."""
 
     method: str
     path: str
-    #: Parameters of the query of a GET request, or of the body of other requests.
+    #: Parameters in the query of a GET request, or in the body of other requests.
     parameters: tuple[tuple[str, str], ...]
-    #: Release with the former behavior.
+    #: Latest release with the previous behavior.
     former_release: Release
 
     @property
     def has_body(self) -> bool:
-        """Return whether the parameters are sent in a body."""
+        """True if the parameters are sent in the body."""
         return bool(self.parameters) and self.method not in _READ_METHODS
 
 

@@ -14,31 +14,31 @@ _VARIABLE_PATTERN = re.compile(r":[a-z_]+")
 
 @dataclass(frozen=True)
 class CallMatch:
-    """A change that affects a call, with its matching entry."""
+    """A change that affects a call, with the matching call pattern."""
 
     change: Change
     call: CallPattern
 
     @property
     def is_sure(self) -> bool:
-        """Return whether the call is affected regardless of how its caller uses the response."""
+        """True if the call is affected regardless of how the caller uses the response."""
         return not self.call.fields or bool(self.call.attributes)
 
     @property
     def rejects_call(self) -> bool:
-        """Return whether the gate rejects the call from the release on."""
+        """True if the service rejects the call from the release on."""
         return self.is_sure and not self.change.is_strict
 
 
 @cache
 def compile_path_pattern(path: str) -> re.Pattern[str]:
-    """Return the regular expression that matches full URL paths for a path of the schedule."""
+    """Return the regular expression for the URL paths that match a path in the schedule."""
     literal = re.escape(path).replace(r"\*", ".*")
     return re.compile(_VARIABLE_PATTERN.sub("[^/]+", literal))
 
 
 def find_call_matches(method: str, path: str) -> Iterator[CallMatch]:
-    """Yield the entries for a method and a URL path, with any parameters."""
+    """Yield the schedule entries that match a method and a URL path, ignoring parameters."""
     for change in SCHEDULE:
         for call in change.calls:
             if _matches_call(call, method, path):
@@ -48,12 +48,13 @@ def find_call_matches(method: str, path: str) -> Iterator[CallMatch]:
 def _matches_call(call: CallPattern, method: str, path: str) -> bool:
     if call.methods and method not in call.methods:
         return False
-    is_meant = not any(part in path for part in call.unless)
-    return is_meant and compile_path_pattern(call.path).fullmatch(path) is not None
+    if any(part in path for part in call.unless):
+        return False
+    return compile_path_pattern(call.path).fullmatch(path) is not None
 
 
 def is_affected_by_parameters(call: CallPattern, parameters: Parameters) -> bool:
-    """Return whether parameters make the result of a call change, not counting response fields."""
+    """Return whether the result of a call with the parameters changes, ignoring response fields."""
     if call.when is not None:
         return call.when(parameters)
     if call.attributes:

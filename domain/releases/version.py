@@ -1,4 +1,4 @@
-"""Comparable release numbers, such as 17.10 after 17.9, and dates of releases."""
+"""Release numbers that can be compared, such as 17.10 after 17.9, and dates of releases."""
 
 import re
 from collections.abc import Mapping
@@ -11,26 +11,26 @@ _EQUALS_PATTERN = re.compile(r"[ \t]*=[ \t]*")
 _SEPARATOR_PATTERN = re.compile(r"[\s,;]+")
 _RELEASE_DATE_PATTERN = re.compile(r"([0-9.]+)=((?:19[7-9]|2[0-9]{2})[0-9]-[0-9]{2}-[0-9]{2})")
 _MAX_RELEASE_DATES = 100
-#: Maximum number of characters of a malformed part that an error repeats.
+#: Maximum number of characters of a malformed entry in an error message.
 _MAX_ECHO_LENGTH = 40
 
 
 @dataclass(frozen=True, order=True)
 class Release:
-    """A release of the interfaces."""
+    """The number of a release."""
 
     major: int
     minor: int
 
     def __str__(self) -> str:
-        """Return the release as text."""
+        """Return the release in the form `17.0`."""
         return f"{self.major}.{self.minor}"
 
 
 def parse_release(text: str) -> Release:
-    """Return the release of a text such as 16.0.
+    """Parse a release such as `16.0`.
 
-    Raise ValueError if it is malformed.
+    Raise ValueError if the text is malformed.
     """
     found = _RELEASE_PATTERN.fullmatch(text)
     if found is None:
@@ -39,11 +39,11 @@ def parse_release(text: str) -> Release:
 
 
 class InvalidReleaseDatesError(ValueError):
-    """A malformed part of the text. The message is a sentence that quotes it."""
+    """Error for malformed release dates; its message is a sentence that quotes the problem."""
 
 
 def parse_release_dates(text: str) -> Mapping[Release, date]:
-    """Return the dates by release, in ascending order, from a text such as `17.0=2024-05-16, …`.
+    """Parse dates by release, such as `17.0=2024-05-16, …`, and return them in ascending order.
 
     Entries are separated by spaces, line breaks, commas or semicolons. Raise
     InvalidReleaseDatesError if the text is malformed.
@@ -62,7 +62,7 @@ def parse_release_dates(text: str) -> Mapping[Release, date]:
 
 
 def format_release_dates(dates: Mapping[Release, date]) -> str:
-    """Return dates as text with one per line."""
+    """Return release dates as text, with one release per line."""
     return "\n".join(f"{release}={day.isoformat()}" for release, day in dates.items())
 
 

@@ -120,11 +120,14 @@ def test_an_unsuitable_pg_dump_is_reported(
 ) -> None:
     program = tmp_path / "pg_dump"
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    for version, said in (("9.6.24", "9 is older than Postgres"), ("999.1", "999 can back up")):
+    for version, said in (
+        ("9.6.24", "pg_dump 9 is older than Postgres"),
+        ("999.1", "never been backed up"),
+    ):
         program.write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}'\n")
         program.chmod(0o755)
         _, found = diagnosis(app)
-        assert f"pg_dump {said}" in found["backups"][1]
+        assert said in found["backups"][1]
 
 
 def report(app: Flask, name: str) -> None:

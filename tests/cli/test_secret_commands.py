@@ -91,7 +91,7 @@ def test_a_command_with_a_wrong_key_is_rejected_with_a_sentence(host: Make) -> N
         .invoke(args=["tokens", "create", "alice", "--name", "y", "--scopes", "api"])
     )
     assert done.exit_code == 1
-    assert json.loads(done.stderr)["error"].startswith("SECRET_KEY is not the right one")
+    assert json.loads(done.stderr)["error"].startswith("SECRET_KEY is not the right key")
     assert "lost key" not in done.output
 
 

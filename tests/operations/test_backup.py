@@ -207,7 +207,7 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
     place = new_place("damaged")
     assert f"{dump.name} has changed" in error_of(restore(place, backup))
     (backup / "manifest.json").unlink()
-    assert "is not complete" in error_of(restore(place, backup))
+    assert "is not a complete backup" in error_of(restore(place, backup))
 
 
 @pytest.mark.long

@@ -26,7 +26,9 @@ TAKEN_AWAY = pytest.mark.parametrize("proxy", ["taken away"], indirect=True)
 #: Maximum number of opened pages, enough for every kind of page.
 _MOST_PAGES = 250
 #: Parts of a URL that do not make another kind of page, such as numbers and parameter values.
-_ONE_OF_MANY = re.compile(r"\d+|(?<==)[^&]+|(?<=/help/docs/)[^?]+|(?<=/help/guides/)[^?]+")
+_ONE_OF_MANY = re.compile(
+    r"\d+|(?<==)[^&]+|(?<=/help/docs/)[^?]+|(?<=/help/guides/)[^?]+|(?<=/help/api/)[^?]+"
+)
 
 
 @pytest.fixture(scope="module", params=["kept", "taken away"])

@@ -79,9 +79,9 @@ def test_processes_take_turns_at_work_that_needs_much_memory(tmp_path: Path) -> 
     executor.limit_host_concurrency(1)
     children = [os.fork() for _ in range(1)]
     if 0 in children:
-        outcomes = [executor._do(work)[1] for _ in range(5)]  # noqa: SLF001 - without greenlets
+        outcomes = [executor._run_task(work)[1] for _ in range(5)]  # noqa: SLF001 - without greenlets
         os._exit(any(outcomes))
-    outcomes = [executor._do(work)[1] for _ in range(5)]  # noqa: SLF001 - as a web process does it
+    outcomes = [executor._run_task(work)[1] for _ in range(5)]  # noqa: SLF001 - as a web process does it
     statuses = [os.waitpid(child, 0)[1] for child in children]
     assert (outcomes, statuses) == ([None] * 5, [0])
 

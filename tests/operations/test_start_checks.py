@@ -47,7 +47,7 @@ def test_a_wrong_secret_key_is_rejected_with_a_sentence(live: LiveGatebell, begi
     for program in PROGRAMS:
         done = begin(live, program, SECRET_KEY=OTHER_KEY)
         assert done.returncode != 0, program
-        assert "SECRET_KEY is not the right one for this database" in done.stderr
+        assert "SECRET_KEY is not the right key for this database" in done.stderr
         assert "Traceback" not in done.stderr
         assert OTHER_KEY not in done.stderr
 

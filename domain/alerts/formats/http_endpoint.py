@@ -278,7 +278,7 @@ class HttpEndpoint(AlertFormat):
             return (pagerduty.get_label_members(value),)
         return super().labels(value, item_index)
 
-    def read_by(self, mapping: FieldMapping) -> str:
+    def describe_parsing(self, mapping: FieldMapping) -> str:
         """Return a phrase that states whether the mapping was used."""
         return "read by its mapping" if mapping.reads_fields else "read by the default fields"
 
@@ -306,7 +306,7 @@ class HttpEndpoint(AlertFormat):
         )
         yield GroupingRule(fingerprint.compute_fingerprint("payload", stable), sentence, stable)
 
-    def misread(self) -> str:
+    def describe_misdirected_deliveries(self) -> str:
         """Return a sentence about misdirected webhooks that names the correct type."""
         return (
             "Send webhooks from Prometheus Alertmanager or Grafana to an integration of the type "

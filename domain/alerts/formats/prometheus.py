@@ -428,7 +428,7 @@ class Prometheus(AlertFormat):
         )
         return (common, *own)
 
-    def read_by(self, mapping: FieldMapping) -> str:
+    def describe_parsing(self, mapping: FieldMapping) -> str:
         """Return a phrase that describes how the payload was read."""
         del mapping
         return "as an Alertmanager webhook"
@@ -457,7 +457,7 @@ class Prometheus(AlertFormat):
             {"title": item.title},
         )
 
-    def misread(self) -> str:
+    def describe_misdirected_deliveries(self) -> str:
         """Return a sentence about misdirected alerts that names the correct type."""
         return "Send single alerts to an integration of the type “HTTP Endpoint”"
 

@@ -2,12 +2,12 @@
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-#: SQLSTATE classes that Postgres's driver reports as operational errors, but that are caused by the
-#: data. A program limit is exceeded (54), such as the size of an index row.
+#: SQLSTATE classes of errors in the data that the Postgres driver reports as operational errors.
+#: Class 54 means that a program limit was exceeded, such as the size of an index row.
 _DATA_ERROR_CLASSES = ("54",)
-#: SQLSTATEs of aborted transactions that conflicted: deadlock_detected, serialization_failure.
+#: SQLSTATEs of transactions aborted by a conflict: deadlock_detected, serialization_failure.
 _CONFLICT_STATES = frozenset({"40P01", "40001"})
-#: SQLSTATE of a write on a read-only server: read_only_sql_transaction.
+#: SQLSTATE of a write to a read-only server: read_only_sql_transaction.
 _READ_ONLY_STATE = "25006"
 
 

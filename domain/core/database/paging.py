@@ -1,6 +1,6 @@
-"""Pages of lists: keyset pages, whose cost does not depend on the position, and numbered pages.
+"""Pagination of lists: keyset pages, whose cost does not depend on the position, or numbered pages.
 
-Unknown parameters of lists are rejected.
+Unknown query parameters of lists are rejected.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ Other = TypeVar("Other")
 MAX_ID = 2**63 - 1
 _MAX_ID_DIGITS = len(str(MAX_ID))
 MAX_SEARCH_TEXT_LENGTH = 200
-#: Maximum number of characters of an unknown name that an error repeats.
+#: Maximum number of characters of an unknown parameter name in an error message.
 _MAX_ECHO_LENGTH = 50
 _UNNAMED = "A parameter has no name"
 
@@ -32,7 +32,7 @@ Identified = TypeVar("Identified", bound=_HasId)
 
 @dataclass(frozen=True, kw_only=True)
 class KeysetRange:
-    """The requested part of a list: newest first, below or above an id."""
+    """The requested part of a list, newest first: ids below `before`, or ids above `after`."""
 
     size: int
     before: int | None = None
@@ -48,13 +48,16 @@ class KeysetPage(Generic[Item]):
     previous_after: int | str | None = None
 
     def with_items(self, items: Iterable[Other]) -> "KeysetPage[Other]":
-        """Return the page with other items."""
+        """Return a page with the same cursors and other items."""
         before, after = self.next_before, self.previous_after
         return KeysetPage(items=tuple(items), next_before=before, previous_after=after)
 
 
 def parse_id(text: str) -> int | None:
-    """Return a row id of decimal digits; None for other texts and numbers above 63 bits."""
+    """Return a row id that is written in decimal digits.
+
+    Return None for other strings, and for numbers with more than 63 bits.
+    """
     if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_ID_DIGITS):
         return None
     number = int(text)
@@ -62,9 +65,9 @@ def parse_id(text: str) -> int | None:
 
 
 def parse_cursor(text: str | None) -> int | None:
-    """Return the id in a cursor.
+    """Return the id in a cursor, or None if there is no cursor.
 
-    Raise QueryError if the cursor is forged.
+    Raise QueryError if the cursor is not valid.
     """
     if not text:
         return None
@@ -83,7 +86,10 @@ def fetch_page(
     session: Session,
     view: Callable[[Row[*tuple[Any, ...]]], Identified],
 ) -> KeysetPage[Identified]:
-    """Return a page of a statement's rows, newest first; items have the key as `id`."""
+    """Return a page of a statement's rows, newest first.
+
+    `view` converts a row to an item. The `id` of an item must be the key of its row.
+    """
     limited = statement.limit(part.size + 1)
     if part.after is not None:
         newer = session.execute(limited.where(key > part.after).order_by(key)).all()
@@ -107,7 +113,7 @@ class PageRequest:
     """The requested part of a list that supports both numbered pages and keyset pages."""
 
     size: int
-    #: Offset of a numbered page.
+    #: Number of items before a numbered page.
     offset: int = 0
     is_by_key: bool = False
     #: Id of the last item before a keyset page.
@@ -132,10 +138,10 @@ def fetch_list_page(
     *,
     session: Session,
 ) -> PageResult[Row[*tuple[Any, ...]]]:
-    """Return a part of a statement's rows, each of which is one item.
+    """Return the requested part of a statement's rows.
 
-    `orders` contains the columns that the part can be ordered by. `id` is the key, and orders equal
-    values.
+    `orders` contains the columns by which the rows can be ordered. The column `id` is the key, and
+    determines the order of equal values.
     """
     key = orders["id"]
     if part.is_by_key:
@@ -169,8 +175,8 @@ def check_known_parameters(
 ) -> None:
     """Check that all parameters are known and given only once.
 
-    Raise QueryError otherwise. Parameters in `unsaid` are known as well, but the error does not
-    list them.
+    Raise QueryError otherwise. Parameters in `unsaid` are also known, but the error does not list
+    them.
     """
     for name, values in given:
         if name not in known and name not in unsaid:
@@ -183,7 +189,7 @@ def check_known_parameters(
 
 
 def shorten_parameter_name(name: str) -> str:
-    """Return the beginning of an unknown name, as repeated in errors."""
+    """Return the beginning of an unknown parameter name, for error messages."""
     return f"{name[:_MAX_ECHO_LENGTH]}…" if len(name) > _MAX_ECHO_LENGTH else name
 
 
@@ -192,9 +198,9 @@ def _format_known_parameters(known: Sequence[str]) -> str:
 
 
 def get_choice(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
-    """Return the chosen value, or the default value if none is given.
+    """Return the value of a parameter, or the default value if the parameter is omitted.
 
-    Raise QueryError for other values.
+    Raise QueryError if the value is not one of the choices.
     """
     value = given.get(name) or usual
     if value != usual and value not in choices:
@@ -205,20 +211,20 @@ def get_choice(given: Mapping[str, str], name: str, choices: Iterable[str], usua
 def get_search_text(
     given: Mapping[str, str], name: str, *, most: int = MAX_SEARCH_TEXT_LENGTH
 ) -> str:
-    """Return a text, which may be empty.
+    """Return the search text in a parameter, which may be empty.
 
-    Raise QueryError if it is too long.
+    Raise QueryError if the text is too long.
     """
     value = given.get(name, "")
-    if len(value) > most:  # a truncated text would match more
+    if len(value) > most:  # A truncated text would match more items.
         raise QueryError(f"`{name}` can have at most {most} characters.", field=name)
     return value
 
 
 def get_row_id(given: Mapping[str, str], name: str) -> int | None:
-    """Return a row id, or None if the parameter is empty.
+    """Return the row id in a parameter, or None if the parameter is empty.
 
-    Raise QueryError if it is not a number.
+    Raise QueryError if the value is not a row id.
     """
     text = given.get(name, "")
     number = parse_id(text)
@@ -228,6 +234,6 @@ def get_row_id(given: Mapping[str, str], name: str) -> int | None:
 
 
 def build_keyset_range(given: Mapping[str, str], *, size: int) -> KeysetRange:
-    """Return the slice that `before` or `after` determines."""
+    """Return the part of a list that the parameter `before` or `after` requests."""
     before, after = parse_cursor(given.get("before")), parse_cursor(given.get("after"))
     return KeysetRange(size=size, before=before, after=after)

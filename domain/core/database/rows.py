@@ -1,7 +1,8 @@
-"""Upserts, the latest of several times, rows of several values, and bulk changes.
+"""Upserts, the latest of several times, lookups of many keys, and bulk changes.
 
-For a changed row, SQLAlchemy would look for an object of the session or read the row again
-(`synchronize_session`). The statements here are for rows that the session does not use again.
+After a bulk change, SQLAlchemy by default updates the changed objects of the session
+(`synchronize_session`). The statements in this module omit this step, since the session does not
+use the changed rows again.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -33,13 +34,13 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
 
 Value = TypeVar("Value")
-#: Maximum number of values in a statement. Databases have limits, and Postgres scans tables if
-#: there are too many.
+#: Maximum number of values in a statement. Databases limit the number, and Postgres scans whole
+#: tables if a statement contains too many values.
 _MAX_VALUES = 1_000
 
 
 def split_into_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """Yield the values in parts that fit into a statement."""
+    """Yield the values in batches, each of which fits into a statement."""
     return (values[begin : begin + _MAX_VALUES] for begin in range(0, len(values), _MAX_VALUES))
 
 
@@ -50,9 +51,9 @@ def fetch_rows_by_key(
     *,
     session: Session,
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the rows of a selection with any of these values of a key, in no order.
+    """Return the selected rows whose key is one of the values, in no particular order.
 
-    On Postgres each value is looked up separately. Without statistics, the planner assumes that
+    On Postgres, each value is looked up separately. Without statistics, the planner assumes that
     each value matches half a percent of the table. It would then scan the whole table for many
     values.
     """
@@ -67,7 +68,7 @@ def fetch_rows_by_key(
 
 
 class latest(ReturnTypeFromArgs[datetime]):  # noqa: N801 - named as functions of SQL are
-    """The latest of its arguments, none of which may be NULL."""
+    """The latest of several times, none of which may be NULL."""
 
     inherit_cache = True
 
@@ -87,7 +88,7 @@ def _compile_max(element: latest, compiler: Any, **options: Any) -> str:
 
 
 class asynchronous_commit(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
-    """A condition that is always true; the commit does not wait for the disk.
+    """An always-true condition that makes the commit return without waiting for the disk.
 
     Use it only in a statement that is a transaction of its own. If the host fails within the next
     second, the change may be lost.
@@ -112,12 +113,12 @@ def _compile_true(element: asynchronous_commit, compiler: Any, **options: Any) -
 
 
 def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sqlite.Insert:
-    """Return an INSERT for the session's database that supports ON CONFLICT."""
+    """Return an INSERT with support for ON CONFLICT, for the session's database."""
     return insert_for(session.get_bind().dialect.name, table)
 
 
 def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlite.Insert:
-    """Return an INSERT for a database dialect that supports ON CONFLICT."""
+    """Return an INSERT with support for ON CONFLICT, for a database dialect."""
     if dialect_name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
@@ -126,8 +127,8 @@ def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlit
 def insert_rows(table: type[Any]) -> Insert:
     """Return an INSERT of many rows, all with the same columns.
 
-    SQLAlchemy would omit columns without a value, and split the rows into statements with the same
-    columns.
+    By default, SQLAlchemy omits columns without a value, and runs a separate statement for each set
+    of columns.
     """
     return insert(table).execution_options(render_nulls=True)
 

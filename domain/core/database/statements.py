@@ -1,6 +1,7 @@
 """The database interface of the hot paths: one connection, one statement, no ORM.
 
-`web/database/connections.py` implements it. Round trips are the main cost of a request.
+`web/database/connections.py` implements the interface. It saves round trips, which are the main
+cost of a request.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,9 +11,9 @@ from sqlalchemy import Executable, SQLColumnExpression
 from sqlalchemy.orm import Session
 
 Outcome = TypeVar("Outcome")
-#: The values of a row in the order of the statement's columns; a `NamedTuple` names them.
+#: Values of a row in the order of the statement's columns. A `NamedTuple` gives the values names.
 Row = tuple[Any, ...]
-#: Function that runs a statement: a method of a kept connection, or of a session that writes.
+#: Function that runs a statement: a method of a persistent connection, or of a session that writes.
 RunStatement = Callable[[Executable, Mapping[str, object] | None], Any]
 
 
@@ -21,10 +22,10 @@ def build_columns(
     tables: Mapping[str, type[Any]],
     **others: SQLColumnExpression[Any],
 ) -> list[SQLColumnExpression[Any]]:
-    """Return the columns that the fields of a row type name, in the same order.
+    """Return the columns for the fields of a row type, in the same order.
 
-    Fields have the names of columns, with the prefix of their table in `tables`. The first matching
-    prefix is used. Computed columns are in `others`.
+    The name of a field is the prefix of a table in `tables`, followed by the name of a column. The
+    first matching prefix is used. Computed columns are in `others`, by the name of their field.
     """
     return [
         (others[name] if name in others else _find_column(name, tables)).label(name)
@@ -39,17 +40,17 @@ def _find_column(name: str, tables: Mapping[str, type[Any]]) -> SQLColumnExpress
 
 
 class StatementConnection(Protocol):
-    """A kept connection in autocommit mode, for statements and transactions of the hot paths."""
+    """A persistent autocommit connection, for statements and transactions of the hot paths."""
 
     @property
     def dialect_name(self) -> str:
         """`postgresql` or `sqlite`."""
 
     def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
-        """Run a read and return its first row, or None; retry once if the connection was lost."""
+        """Run a query and return its first row, or None; retry once if the connection was lost."""
 
     def look_up(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
-        """Run a read and return its rows; retry once if the connection was lost."""
+        """Run a query and return its rows; retry once if the connection was lost."""
 
     def all(
         self,
@@ -59,7 +60,7 @@ class StatementConnection(Protocol):
         """Run one statement and return its rows, if it has any."""
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
-        """Run the work in a transaction that may write, and commit it.
+        """Run a function in a transaction that may write, and commit the transaction.
 
         Retry a few times after a deadlock or a serialization failure.
         """
@@ -69,18 +70,18 @@ class SessionConnection:
     """A connection in the transaction of a session, for actions that share code with hot paths."""
 
     def __init__(self, session: Session) -> None:
-        """Use the connection of a session, whose pending changes are flushed."""
+        """Flush the pending changes of a session, and use its connection."""
         self._connection = session.connection()
         #: Name of the dialect: `postgresql` or `sqlite`.
         self.dialect_name = self._connection.dialect.name
 
     def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
-        """Run a read and return its first row, or None."""
+        """Run a query and return its first row, or None."""
         found = self.all(statement, parameters)
         return found[0] if found else None
 
     def look_up(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
-        """Run a read and return its rows."""
+        """Run a query and return its rows."""
         return self.all(statement, parameters)
 
     def all(
@@ -93,5 +94,5 @@ class SessionConnection:
         return cast("Sequence[Row]", result.all()) if result.returns_rows else ()
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
-        """Run the work; the owner of the session commits."""
+        """Run a function without a commit, since the owner of the session commits."""
         return work()

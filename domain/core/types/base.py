@@ -1,10 +1,10 @@
 """Base classes of the types that interfaces and actions exchange, and their field types.
 
 A feature declares its types in `domain/<feature>/types.py`: parameters of lists (`Query`),
-parameters of changes (`Body`) and results (`Resource`). They validate requests, serialize responses
-and describe both at /api/openapi.json, and commands are generated from them. Pydantic builds each
-type at its first use. A process uses few types, and building all takes a twelfth of its startup
-time.
+parameters of changes (`Body`) and results (`Resource`). The types validate requests, serialize
+responses and describe both at /api/openapi.json. Commands are generated from the types. Pydantic
+builds each type when it is first used. A process uses few types, and building all of them would
+take a twelfth of its startup time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ _URL_ADAPTER: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
 
 
 def _parse_utc(value: Any) -> datetime:
-    """Return a time in RFC 3339 format as UTC.
+    """Parse a time in RFC 3339 format, and convert it to UTC.
 
     Raise ValueError for other values.
     """
@@ -70,7 +70,7 @@ def _parse_utc(value: Any) -> datetime:
 
 
 def _parse_local_or_utc(value: Any) -> datetime:
-    """Return a time in UTC, or a local time if it has no offset.
+    """Parse a time, and convert it to UTC if it has an offset; otherwise, it is a local time.
 
     Raise ValueError for other values.
     """
@@ -84,7 +84,7 @@ def _parse_local_or_utc(value: Any) -> datetime:
 
 
 def _parse_utc_or_day(value: Any) -> datetime:
-    """Return a time in RFC 3339 format, or the start of a day, in UTC.
+    """Parse a time in RFC 3339 format, or a date as the start of the day in UTC.
 
     Raise ValueError for other values.
     """
@@ -117,17 +117,17 @@ def _check_web_url(text: str) -> str:
 
 
 def split_words(value: Any) -> Any:
-    """Return the words of a text, separated by commas or spaces."""
+    """Split a string at commas and spaces, and return other values unchanged."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
 def remove_duplicates(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return values without duplicates, in their order."""
+    """Return the values without duplicates, in their original order."""
     return tuple(dict.fromkeys(values))
 
 
 def join_option_words(value: Any) -> Any:
-    """Return command options, each of which may contain several words, as one text."""
+    """Join the values of a repeated command-line option into one text."""
     is_words = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
     return " ".join(value) if is_words else value
 
@@ -144,7 +144,7 @@ def _ignore_value(_given: Any) -> str:
 
 
 def describe_choices(*words: str) -> WithJsonSchema:
-    """Describe the possible values of a text in a response, which are not validated."""
+    """Return a JSON schema for a string in a response, whose possible values are not validated."""
     return WithJsonSchema({"type": "string", "enum": [*words]})
 
 
@@ -158,7 +158,7 @@ Line = Annotated[Text, AfterValidator(_check_one_line)]
 Name = Annotated[Line, AfterValidator(_check_not_empty)]
 #: Search text.
 Search = Annotated[Text, Field(max_length=MAX_SEARCH_TEXT_LENGTH)]
-#: Required text; its characters are checked where it is stored.
+#: Required text, whose characters are checked when the text is stored.
 RequiredText = Annotated[str, AfterValidator(_check_not_empty)]
 #: Id of a row.
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
@@ -174,8 +174,8 @@ Numbers = Annotated[
 RequestTime = Annotated[
     datetime, BeforeValidator(_parse_utc), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-#: Time in a request for a schedule. Without an offset, it is a local time in the schedule's time
-#: zone, which `in_zone` applies.
+#: Time in a request about a schedule. A time without an offset is a local time in the schedule's
+#: time zone, which `in_zone` applies.
 RequestLocalTime = Annotated[
     datetime,
     BeforeValidator(_parse_local_or_utc),
@@ -187,7 +187,8 @@ RequestLocalTime = Annotated[
         }
     ),
 ]
-#: Time in a list that GitLab also has. A day is accepted as well, and means its start in UTC.
+#: Time in the query of a list that GitLab also has. A date is also accepted, and means the start of
+#: the day in UTC.
 RequestTimeOrDay = Annotated[
     datetime,
     BeforeValidator(_parse_utc_or_day),
@@ -222,7 +223,7 @@ class Option:
     """The command-line option of a field, if it differs from the field's name.
 
     Write `Option("--for")`, or `Option("--on/--off")` for a flag. `null` adds a flag that sends
-    null: `Option("--policy", null="--nobody")`. `former` is a former name that is still accepted.
+    null: `Option("--policy", null="--nobody")`. `former` is an older name that is still accepted.
     """
 
     words: str
@@ -254,29 +255,29 @@ def _parse_overlap(value: Any) -> Any:
     return timedelta(0) if value == GracePeriod.NOW.key else value
 
 
-#: Duration: text such as `1h30m`, or a number of seconds. Serialized as text.
+#: Duration as a text such as `1h30m`, or as a number of seconds. It is serialized as text.
 Duration = Annotated[
     timedelta,
     BeforeValidator(_parse_length),
     PlainSerializer(format_duration, return_type=str),
     WithJsonSchema({"type": "string"}),
 ]
-#: Time for which a replaced object stays valid: a duration, or `now` for none.
+#: Time for which a replaced object stays valid: a duration, or `now` for no overlap.
 Overlap = Annotated[Duration, BeforeValidator(_parse_overlap), Option("--overlap")]
 
 
 class Body(BaseModel):
     """Parameters of a request that makes changes, from its query, form or JSON body.
 
-    Unknown parameters are ignored, since clients written for GitLab send more than a resource has
-    here. Pydantic records which fields were given.
+    Unknown parameters are ignored, since clients written for GitLab send parameters that Gatebell
+    does not have. Pydantic records which fields were given.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """The fields in the request, by name."""
+        """The values of the fields that the request contained, by name."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
@@ -285,9 +286,10 @@ def _remove_default(schema: dict[str, Any]) -> None:
 
 
 def make_fields_optional(body: type[BodyT]) -> type[BodyT]:
-    """Return a body with all fields optional; `given` contains the fields that were sent.
+    """Return a copy of a body type in which all fields are optional.
 
-    Omitted fields are None, whatever their types are.
+    Omitted fields are None, whatever their types are. `given` contains only the fields that were
+    sent.
     """
     fields: dict[str, Any] = {
         name: (
@@ -303,14 +305,14 @@ def make_fields_optional(body: type[BodyT]) -> type[BodyT]:
 
 
 _WITHOUT_EFFECT = BeforeValidator(_ignore_value)
-#: Parameter that GitLab uses for extra output or lookups, and that has no effect here.
+#: Parameter that GitLab uses for extra output or lookups, and that has no effect in Gatebell.
 WithoutEffect = Annotated[
     str,
     _WITHOUT_EFFECT,
     Field(description="Accepted for compatibility with GitLab. It has no effect."),
 ]
 _ABSENT = object()
-#: Filter that GitLab has, by a property that does not exist here: `true` matches nothing.
+#: Filter in GitLab by a property that Gatebell does not have, so `true` matches nothing.
 AbsentFlag = Annotated[
     bool,
     Field(
@@ -319,7 +321,7 @@ AbsentFlag = Annotated[
     ),
     _ABSENT,
 ]
-#: Filter that GitLab has, by a property that does not exist here: any value matches nothing.
+#: Filter in GitLab by a property that Gatebell does not have, so any value matches nothing.
 AbsentWord = Annotated[
     Text,
     Field(
@@ -331,28 +333,32 @@ AbsentWord = Annotated[
 
 
 def has_parameter_effect(field: FieldInfo) -> bool:
-    """Return whether a parameter has an effect, and is not only for clients written for GitLab."""
+    """Return False for a parameter that is accepted only for compatibility with GitLab."""
     return not {id(_WITHOUT_EFFECT), id(_ABSENT)} & {id(each) for each in field.metadata}
 
 
 class Query(BaseModel):
-    """Parameters of a GET; unknown ones are errors, so that misspelled filters are noticed."""
+    """Parameters of a GET request.
+
+    Unknown parameters are errors, so that misspelled filters are noticed.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class GitLabQuery(Query):
-    """Parameters of a GET that GitLab also has; unknown ones are ignored and reported.
+    """Parameters of a GET request that GitLab also has.
 
-    Each parameter that GitLab documents is a field. Parameters without data here have one of the
-    three types above.
+    Unknown parameters are ignored and reported. Each parameter that GitLab documents is a field.
+    Parameters about data that Gatebell does not have are of type `WithoutEffect`, `AbsentFlag` or
+    `AbsentWord`.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
     def matches_nothing(self) -> bool:
-        """True if the query filters by a property that does not exist here."""
+        """True if the query filters by a property that Gatebell does not have."""
         return any(getattr(self, name) for name in _list_absent_fields(type(self)))
 
 
@@ -369,8 +375,8 @@ def _limit_page_size(per_page: int, schema: type[Query]) -> int:
 class OffsetQuery(Query):
     """Parameters of a list with numbered pages.
 
-    Clients send `pagination` and `order_by` with every list. Both are accepted, but pages are
-    always numbered.
+    Clients written for GitLab send `pagination` and `order_by` in every request for a list. Both
+    parameters are accepted, but pages are always numbered.
     """
 
     page: PageNumber = 1
@@ -389,7 +395,7 @@ class OffsetQuery(Query):
 
     @property
     def part(self) -> PageRequest:
-        """The requested part."""
+        """The requested part of the list."""
         return PageRequest(size=self.size, offset=self.offset)
 
 
@@ -412,31 +418,31 @@ class KeysetQuery(Query):
 
     @property
     def part(self) -> KeysetRange:
-        """The requested part, newest first.
+        """The requested part of the list, newest first.
 
-        Raise QueryError if the cursor is forged.
+        Raise QueryError if the cursor is not valid.
         """
         return KeysetRange(size=self.size, before=parse_cursor(self.cursor))
 
 
-#: Option of lists in a project or group that uses objects of the groups above it.
+#: Option that adds the items of ancestor groups to a list of a project or group.
 IncludeAncestorGroups = Annotated[
     bool, Field(description="True to also list the items of parent groups.")
 ]
 
 
 class PagedQuery(OffsetQuery):
-    """Parameters of a list with numbered pages, or keyset pages with `pagination=keyset`.
+    """Parameters of a list with numbered pages, or with keyset pages if `pagination` is `keyset`.
 
-    A list with other orders, or another default order, overrides `order_by` and `sort`.
+    A list with other orders or another default order overrides `order_by` and `sort`.
     """
 
     cursor: str = Field(
         default="",
         description="Position in a list with keyset pagination, from the link to the next page.",
     )
-    #: Overridden by a `Literal`: mypy accepts a `Literal` for a `str`, but not for another
-    #: `Literal`.
+    #: Column that determines the order. Subclasses override the type with a `Literal`, which mypy
+    #: accepts for a `str`, but not for another `Literal`.
     order_by: str = Field(default="id", pattern="^id$")
     sort: Literal["asc", "desc"] = "desc"
 
@@ -466,9 +472,9 @@ class PagedQuery(OffsetQuery):
 
     @property
     def part(self) -> PageRequest:
-        """The requested part.
+        """The requested part of the list.
 
-        Raise QueryError if the cursor is forged.
+        Raise QueryError if the cursor is not valid.
         """
         is_by_key = self.pagination == "keyset"
         return PageRequest(
@@ -489,7 +495,7 @@ class Resource(BaseModel):
 
 
 def get_column_values(row: object, view: type[Any]) -> dict[str, Any]:
-    """Return the columns of a row that are fields of a resource or a dataclass."""
+    """Return the values of the columns of a row that are fields of a resource or a dataclass."""
     names = view.model_fields if issubclass(view, Resource) else view.__dataclass_fields__
     return {name: getattr(row, name) for name in names if hasattr(row, name)}
 
@@ -506,9 +512,10 @@ class SecretResource(Resource):
 
 @dataclass(frozen=True, kw_only=True)
 class ListPage(Generic[Item]):
-    """A page of a list: with the total for numbered pages, or else with the next cursor.
+    """A page of a list, with the total of a numbered list, or the next cursor of a keyset list.
 
-    A list whose numbered pages will be removed by a release has both, so that its links stay valid.
+    If a release will remove the numbered pages of a list, its pages have both, so that links stay
+    valid.
     """
 
     items: Sequence[Item]
@@ -521,7 +528,7 @@ class ListPage(Generic[Item]):
 
     @classmethod
     def of(cls, listed: PageResult[Any], present: Callable[[Any], Item]) -> "ListPage[Item]":
-        """Return a part of a list with both kinds of pages (`PagedQuery`)."""
+        """Return a page of a list that supports numbered and keyset pages (`PagedQuery`)."""
         return cls(
             items=[present(each) for each in listed.items],
             total=listed.total,
@@ -532,7 +539,7 @@ class ListPage(Generic[Item]):
     def from_keyset_page(
         cls, page: KeysetPage[Any], present: Callable[[Any], Item]
     ) -> "ListPage[Item]":
-        """Return a page of a list with a cursor (`KeysetQuery`)."""
+        """Return a page of a list that supports only keyset pages (`KeysetQuery`)."""
         following = page.next_before
         return cls(
             items=[present(each) for each in page.items],

@@ -13,7 +13,7 @@ from domain.core.database.paging import shorten_parameter_name
 from domain.core.errors import InvalidParametersError, InvalidQueryError, InvalidValue
 from domain.core.types.base import NO_NUL_PATTERN, GitLabQuery
 
-#: Pattern of a choice of words, which `PagedQuery` uses for orders.
+#: Pattern that matches a pattern of alternative words, such as the `order_by` of a `PagedQuery`.
 _CHOICES_PATTERN = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
 _INT_ADAPTER: TypeAdapter[int] = TypeAdapter(int)
 SchemaT = TypeVar("SchemaT", bound=BaseModel)
@@ -76,7 +76,7 @@ def _build_unknown_name_problem(name: str) -> InvalidValue:
 
 
 def normalize_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return parameters with whole numbers in their standard form."""
+    """Return the parameters, with integers in their canonical form, such as `5` for `05`."""
     numbers = {
         name: _normalize_number(given[name])
         for name, field in schema.model_fields.items()
@@ -89,7 +89,7 @@ def _normalize_number(value: Any) -> Any:
     try:
         return str(_INT_ADAPTER.validate_python(value))
     except ValidationError:
-        return value  # the schema reports the error
+        return value  # The schema reports the error.
 
 
 def find_unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str]:
@@ -106,7 +106,7 @@ def _format_known_parameters(known: Mapping[str, Any]) -> str:
 
 
 def _remove_empty_values(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without empty values that count as missing, as in forms."""
+    """Remove empty values, which count as missing unless the field allows them."""
     takes = _find_fields_allowing_empty(schema)
     return {
         name: value
@@ -121,7 +121,7 @@ def _remove_empty_values(schema: type[BaseModel], given: Mapping[str, Any]) -> d
 def _find_fields_allowing_empty(
     schema: type[BaseModel],
 ) -> Mapping[type[str] | None, frozenset[str]]:
-    """Return the names of fields for which empty text, or null, is a value."""
+    """Return the names of fields that allow empty text (`str`), and of fields that allow null."""
     kinds = {
         name: set(_list_union_types(field.annotation))
         for name, field in schema.model_fields.items()
@@ -151,7 +151,7 @@ def _build_invalid_value(error: ErrorDetails) -> InvalidValue:
 
 
 def _format_reason(error: ErrorDetails) -> str:
-    """Return the reason why a value is invalid, in words that follow its name."""
+    """Return the reason why a value is invalid, as a phrase that follows the name of its field."""
     found, details = error["type"], error.get("ctx", {})
     if found == "value_error":
         return str(details["error"])
@@ -180,11 +180,11 @@ def _format_choices_reason(choices: str) -> str:
 
 
 def _format_choices(expected: str) -> str:
-    """Return `a, b, c` for the library's `'a', 'b' or 'c'`."""
+    """Convert Pydantic's `'a', 'b' or 'c'` to `a, b, c`."""
     return expected.replace("' or '", "', '").replace("'", "")
 
 
-#: Reasons by Pydantic's error type; the details of the error replace the placeholders.
+#: Reasons by Pydantic's error type. The details of the error replace the placeholders.
 _BOUND_REASONS = {
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",

@@ -28,7 +28,7 @@ _STREAM_ACTIONS = DestinationActions(
 
 @read_action("audit_streams.index")
 def list_streams(work: UnitOfWork, query: DestinationQuery) -> ListPage[AuditStream]:
-    """List the destinations of audit events."""
+    """List the destinations for audit events."""
     return _STREAM_ACTIONS.list(work, query)
 
 
@@ -40,7 +40,7 @@ def show_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
 
 @action("audit_streams.create")
 def create_stream(work: UnitOfWork, new: AuditStreamBody) -> NewAuditStream:
-    """Create a destination of audit events and return its secret once.
+    """Create a destination for audit events and return its secret once.
 
     No other response contains the secret.
     """
@@ -72,9 +72,9 @@ def resume_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
 
 @action("audit_streams.rotate_secret", command="rotate")
 def rotate_secret(work: UnitOfWork, stream_id: int, rotation: SecretRotationBody) -> NewAuditStream:
-    """Create a new signing secret, which overlaps with the old one.
+    """Create a new signing secret for a destination.
 
-    The old secret also signs until a chosen time.
+    Events are also signed with the old secret until a chosen time.
     """
     return _build_new_stream(_STREAM_ACTIONS.rotate_secret(work, stream_id, rotation))
 

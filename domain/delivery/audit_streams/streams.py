@@ -1,10 +1,11 @@
-"""Destinations of the audit log, each of which receives all events in one order.
+"""Destinations for audit events, each of which receives all events in the order of their ids.
 
-An event is removed only after its delivery. After a crash in between, it is sent again with the
-same id.
+An event is removed from the queue only after its delivery. If the worker crashes before that, the
+event is sent again with the same id.
 
-Ids are assigned when an event is written, so an event that is committed later may have a smaller
-id. It is sent when it becomes visible. No event is skipped, because no position is stored.
+An event gets its id when it is written, so an event that is committed later may have a smaller id.
+Such an event is sent when it becomes visible. No event is skipped, since the queue stores no
+position.
 
 An event that the receiver repeatedly rejects is set aside. It stays visible in the queue, but later
 events are sent first. It is sent again when the destination recovers, or when an administrator
@@ -50,16 +51,17 @@ from domain.delivery.outgoing.signing import OutgoingMessage, generate_message_i
 from models import AuditEvent, AuditStreamEntry, User
 from models import AuditStream as AuditStreamRow
 
-#: Maximum number of streams. Each of them adds a row for every event.
+#: Maximum number of streams. Each stream adds a row for every event.
 MAX_STREAMS = 20
 #: Number of attempts before an event is set aside, which takes about nine minutes.
 MAX_EVENT_ATTEMPTS = 10
-#: Maximum number of consecutive events that are set aside. If a receiver rejects more of them, the
-#: problem is the receiver, and events wait for it.
+#: Maximum number of consecutive events that are set aside. If the receiver rejects more events, the
+#: problem is the receiver, and all events wait until it recovers.
 MAX_SET_ASIDE_EVENTS = 3
 #: Maximum number of events that wait for one destination. The oldest are dropped first.
 MAX_QUEUED_EVENTS = 1_000_000
-#: Maximum number of attempts for an event that was set aside. It is retried after each recovery.
+#: Maximum number of attempts for an event that was set aside. Such an event is retried each time
+#: the destination recovers.
 _MAX_SET_ASIDE_ATTEMPTS = 2 * MAX_EVENT_ATTEMPTS
 
 
@@ -87,8 +89,8 @@ def build_test_message(actor: Actor, *, now: datetime) -> OutgoingMessage:
     return build_event_message(message_id, shown)
 
 
-#: An entry, its event and the name of the user concerned. There is no event if it is only streamed
-#: or was pruned.
+#: Queue entry, its audit event and the name of the user concerned. The event is None if it is
+#: streamed without being stored, or if it was pruned.
 _QueuedEvent = tuple[AuditStreamEntry, AuditEvent | None, str | None]
 
 
@@ -157,7 +159,7 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
         session: Session,
         now: datetime,
     ) -> None:
-        """Remove a delivered event; after an earlier failure, retry events that were set aside."""
+        """Remove a delivered event; after a recovery, retry the events that were set aside."""
         del attempt, now
         session.execute(
             delete_rows(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
@@ -229,7 +231,7 @@ def drop_old_stream_events(
     between: CommitCallback,
     most: int = MAX_QUEUED_EVENTS,
 ) -> int:
-    """Drop events from before a time, and the oldest events above the maximum; return their number.
+    """Drop events from before a time and the oldest events above the maximum; return the count.
 
     The number of dropped events is stored with each destination, so that no event disappears
     silently.
@@ -259,7 +261,7 @@ def drop_old_stream_events(
 
 
 def delete_orphaned_events(*, session: Session, between: CommitCallback) -> int:
-    """Remove the events of deleted destinations; return their number."""
+    """Remove the events of deleted destinations; return the number of removed events."""
     orphans = AUDIT_STREAM_KIND.orphans()
     return AUDIT_STREAM_KIND.delete_entries(orphans, session=session, between=between)
 
@@ -269,8 +271,8 @@ def queue_stream_notices(
 ) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
-    A notice is due when a destination has failed for a day, and for each day on which events were
-    dropped.
+    A notice is due when a destination has been failing for a day, and for each day on which events
+    were dropped.
     """
     notices = [
         each

@@ -17,12 +17,12 @@ class AuditStreamBody(Body):
 
 
 class AuditStreamChangeBody(Body):
-    """Changes to a destination; omitted fields are kept."""
+    """Changes to a destination; omitted fields remain unchanged."""
 
     url: Text | None = None
     paused: bool | None = Field(
         default=None,
-        description="True to pause the destination, false to resume it, also after failures.",
+        description="True to pause the destination, false to resume it and retry immediately.",
     )
 
 

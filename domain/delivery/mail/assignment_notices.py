@@ -1,7 +1,7 @@
 """Records assignments whose assignees get an email.
 
 `domain/housekeeping/assignment_mail.py` writes one email to each assignee about all recorded
-assignments, so a change of many alerts causes one email.
+assignments, so a bulk change to many alerts causes only one email.
 """
 
 from collections.abc import Collection

@@ -14,7 +14,7 @@ from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.schedule_conditions import NOW
 from models import Mail
 
-#: Time for which a worker claims a message, before another worker may claim it.
+#: Time for which a worker claims a message. After that, another worker may claim the message.
 _CLAIM_LIFETIME = timedelta(minutes=10)
 #: Pause after the first failure. It doubles with each further failure, up to the maximum.
 _FIRST_RETRY_PAUSE = timedelta(minutes=1)
@@ -23,27 +23,28 @@ MAX_MAIL_RETRY_PAUSE = timedelta(hours=2)
 _GIVE_UP_AFTER = timedelta(days=4)
 #: Number of rows that are encrypted in one transaction.
 _BATCH_SIZE = 200
-#: A URL of this service that ends with a secret, such as `/-/invitations/…`, without the secret.
+#: URL of this service that ends with a secret, such as `/-/invitations/…`. The group contains the
+#: URL without the secret.
 _SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)\S{20,}")
-#: Condition that a message is due.
+#: Condition that at least one message is due.
 MAIL_IS_DUE = exists().where(Mail.send_at <= NOW)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewEmail:
-    """A message to one recipient. A second message with the same `key` is not stored."""
+    """An email to one recipient. A second email with the same `key` is not stored."""
 
     key: str
     recipient: str
     subject: str
     text: str
-    #: Subject of a notice, with which it can be checked before each attempt.
+    #: Object that a notice is about, so that the notice can be checked before each attempt.
     about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageSettings:
-    """The settings that messages mention: the installation that sends them."""
+    """The settings that messages mention, such as the name and URL of the instance."""
 
     instance_name: str
     #: Base URL without a trailing slash.
@@ -64,7 +65,7 @@ class ClaimedEmail(NewEmail):
 
 @dataclass(frozen=True)
 class UndecryptableEmail:
-    """A message that no known key can decrypt. It was given up."""
+    """A message that was given up, since no known key can decrypt it."""
 
     id: int
     reason: str = "the text cannot be decrypted: SECRET_KEY was replaced"
@@ -108,7 +109,7 @@ def redact_secret_links(text: str) -> str:
 def claim_due_email(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> ClaimedEmail | UndecryptableEmail | None:
-    """Claim the message that is due first, so that no other worker gets it.
+    """Claim the message that is due first, so that no other worker sends it.
 
     Return None if no message is due.
     """
@@ -192,7 +193,7 @@ def _store_result(
         values["text_ciphertext"] = keyring.encrypt(kept)
     session.execute(
         update_rows(Mail)
-        # Only the latest claim counts, because this one may have expired.
+        # The claim of this message may have expired. Only the latest claim may store its result.
         .where(Mail.id == message.id, Mail.tries == message.tries)
         .values(values)
     )
@@ -201,10 +202,10 @@ def _store_result(
 def encrypt_plaintext_emails(
     *, session: Session, keyring: Keyring, includes_tried: bool, between: Callable[[], None]
 ) -> int:
-    """Encrypt the messages that hosts of older releases queued; return their number.
+    """Encrypt messages that hosts with older releases queued; return the number of messages.
 
-    A worker of an older release may be sending messages that were attempted before. They are left
-    out until no such worker is left (`includes_tried`).
+    A worker with an older release may be sending messages that were attempted before. Such messages
+    are encrypted only with `includes_tried`, when no such worker is left.
     """
     is_free = true() if includes_tried else or_(Mail.tries == 0, Mail.next_try_at.is_(None))
     some = (
@@ -233,17 +234,17 @@ def encrypt_plaintext_emails(
 
 @dataclass(frozen=True, kw_only=True)
 class MailQueueState:
-    """The state of the queue of messages."""
+    """The state of the email queue."""
 
     waiting: int
-    #: Time since which the oldest message waits. None for an empty queue.
+    #: Time at which the oldest message was queued. None for an empty queue.
     oldest_at: datetime | None
     #: Number of queued messages with failed attempts.
     failing: int
 
 
 def get_mail_queue_state(*, session: Session) -> MailQueueState:
-    """Return the state of the queue; only queued messages are read."""
+    """Return the state of the email queue; only queued messages are read."""
     count, oldest, failing = session.execute(
         select(
             func.count(),

@@ -1,4 +1,4 @@
-"""Delivers messages to a mail server (RFC 5321), over TLS unless the server is on this machine."""
+"""Delivers emails to a mail server (RFC 5321), over TLS unless the server is on this machine."""
 
 import smtplib
 import unicodedata
@@ -19,16 +19,16 @@ from typing import Any, Self
 from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
 from domain.delivery.mail.outbox import ClaimedEmail
 
-#: Timeout of connections and commands in seconds.
+#: Timeout for connections and commands in seconds.
 _TIMEOUT_SECONDS = 15.0
-#: First digit of the code of a permanent error.
+#: First digit of the reply code of a permanent error.
 _PERMANENT_CODE_CLASS = 5
 _OK_CODE = 250
 _MAX_REPLY_LENGTH = 200
 
 
 class MailError(Exception):
-    """The message was not accepted. The error text contains neither an address nor a secret."""
+    """Error for a message that was not accepted; its text contains no address and no secret."""
 
     def __init__(self, message: str, *, reply: str = "") -> None:
         """Store the text, and the server's reply, which may contain the recipient's address."""
@@ -37,19 +37,22 @@ class MailError(Exception):
 
 
 class TemporaryMailError(MailError):
-    """The message was not accepted. A retry may succeed."""
+    """Error for a message that was not accepted; a retry may succeed."""
 
 
 class MailServerUnavailableError(TemporaryMailError):
-    """The mail server is unavailable, so no other message can be delivered either."""
+    """Error for an unavailable mail server; no other message can be delivered either."""
 
 
 class UnconfirmedDeliveryError(MailServerUnavailableError):
-    """The connection ended before the server confirmed a message, which may have arrived."""
+    """Error for a connection that closed before the server confirmed a message.
+
+    The message may have arrived.
+    """
 
 
 class PermanentMailError(MailError):
-    """The message was rejected permanently. Retries are pointless."""
+    """Error for a message that was rejected permanently, so it is not retried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ class SenderAddress:
 
 
 class _Connection(smtplib.SMTP):
-    """A connection that records whether the text of a message is being sent."""
+    """An SMTP connection that records whether the text of a message is being sent."""
 
     is_in_data = False
 
@@ -96,7 +99,7 @@ class _Connection(smtplib.SMTP):
 
 
 class _TlsConnection(_Connection, smtplib.SMTP_SSL):
-    """A connection with TLS from the first byte."""
+    """An SMTP connection with TLS from the first byte."""
 
 
 class Mailer:
@@ -159,8 +162,8 @@ class Mailer:
     def send(self, message: ClaimedEmail, *, now: datetime) -> None:
         """Deliver a message.
 
-        Raise TemporaryMailError, PermanentMailError or MailServerUnavailableError. If the message
-        may have arrived, the latter is a UnconfirmedDeliveryError.
+        Raise TemporaryMailError, PermanentMailError or MailServerUnavailableError if that fails.
+        Raise UnconfirmedDeliveryError if the message may have arrived.
         """
         email = compose_email(message, self._sender, now=now)
         self._last = None
@@ -237,7 +240,7 @@ def _secure_and_log_in(connection: smtplib.SMTP, server: MailServer) -> None:
 
 
 def _build_reply_error(what: str, code: int, reply: bytes | str) -> MailError:
-    """Return the permanent (5yz) or temporary (4yz) error of a reply (RFC 5321, 4.2.1)."""
+    """Return the permanent (5yz) or temporary (4yz) error for a reply (RFC 5321 section 4.2.1)."""
     is_final = code // 100 == _PERMANENT_CODE_CLASS
     error = PermanentMailError if is_final else TemporaryMailError
     words = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
@@ -250,7 +253,7 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, smtplib.SMTPResponseException) and code is not None:
         return f"{type(error).__name__} ({code})"
     if type(error) is smtplib.SMTPException:
-        return str(error)  # This is a message of this module.
+        return str(error)  # The text is from this module, not from the server.
     if reason := find_tls_failure_reason(error):
         return f"the TLS connection to the mail server failed: {reason}"
     return type(error).__name__
@@ -270,10 +273,10 @@ def compose_email(message: ClaimedEmail, sender: SenderAddress, *, now: datetime
         raise PermanentMailError("the recipient address is not valid") from None
     email["Subject"] = _join_lines(message.subject)
     email["Date"] = format_datetime(now)
-    # The id is the same for each attempt, so that clients recognize a duplicate after a crash.
+    # The id is the same for each attempt, so that mail clients recognize duplicates after a crash.
     name = sha256(f"{message.id} {message.key}".encode()).hexdigest()[:32]
     email["Message-ID"] = f"<{name}@{_get_domain(sender.address)}>"
-    # RFC 3834 section 5: suppresses automatic replies.
+    # Suppress automatic replies (RFC 3834 section 5).
     email["Auto-Submitted"] = "auto-generated"
     email.set_content(message.text)
     return email
@@ -285,7 +288,7 @@ def _get_domain(address: str) -> str:
 
 
 def _join_lines(text: str) -> str:
-    """Return a text on one line, because a line break would end a header (RFC 5322 section 2.2)."""
+    """Return a text on one line, since a line break would end a header (RFC 5322 section 2.2)."""
     spaced = (
         " " if unicodedata.category(character)[0] in "CZ" else character for character in text
     )

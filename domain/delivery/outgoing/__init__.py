@@ -1,1 +1,1 @@
-"""Signed messages to URLs that users enter: claims, retries, signatures and secrets."""
+"""Signed messages to URLs that users specify: claims, retries, signatures and secrets."""

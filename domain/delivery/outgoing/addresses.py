@@ -1,6 +1,6 @@
 """The IP addresses that outgoing requests may reach.
 
-Addresses outside of the public Internet are blocked. So URLs entered by users cannot reach services
+Addresses outside the public Internet are blocked, so URLs specified by users cannot reach services
 of this machine, its network or its cloud. The setting OUTGOING_PRIVATE_ADDRESSES allows exceptions.
 """
 
@@ -16,8 +16,8 @@ from domain.delivery.outgoing.urls import OutgoingUrl
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-#: Registries of special-purpose addresses (RFC 6890), and other addresses that clouds use
-#: internally.
+#: Networks in the special-purpose address registries (RFC 6890), and other addresses that clouds
+#: use internally, each with the kind of its addresses.
 _SPECIAL_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), words)
     for network, words in (
@@ -83,9 +83,9 @@ def _parse_policy(networks: str) -> AddressPolicy:
 
 
 def parse_literal_address(host: str) -> Address | None:
-    """Return the address that a host name contains literally, such as `127.1` or `localhost`.
+    """Return the IP address of a host name that needs no DNS, such as `127.1` or `localhost`.
 
-    None stands for a name that only DNS can resolve.
+    Return None for a name that only DNS can resolve.
     """
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
@@ -94,16 +94,16 @@ def parse_literal_address(host: str) -> Address | None:
         found = ip_address(name.partition("%")[0])
         return getattr(found, "ipv4_mapped", None) or found
     with suppress(OSError, ValueError):
-        # Other notations of IPv4 addresses, which connections accept.
+        # Connections also accept other notations of IPv4 addresses, such as 127.1.
         return IPv4Address(inet_aton(name)) if name[:1].isdecimal() else None
     return None
 
 
 def check_address_allowed(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
-    """Reject a URL with an address that the settings exclude.
+    """Check that a URL contains no blocked IP address.
 
     `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A host name is resolved and checked when a
-    request is sent. Raise InvalidError for an excluded address.
+    request is sent. Raise InvalidError for a blocked address.
     """
     address = parse_literal_address(url.host)
     kind = None if address is None else AddressPolicy.of(networks).refusal(address)

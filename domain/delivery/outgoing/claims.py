@@ -1,8 +1,8 @@
-"""Assigns the messages of a destination to one worker at a time.
+"""Assigns the messages for a destination to one worker at a time.
 
-A worker claims a destination for a limited time, and renews the claim before each message. The
-number of the claim increases each time. So results of a worker that was delayed and lost its claim
-do not change the destination.
+A worker claims a destination for a limited time, and renews the claim before each message. Each new
+claim has a higher number, so the results of a worker that lost its claim do not change the
+destination.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ from models.destination import Destination
 #: claim outlives the request.
 CLAIM_LIFETIME = timedelta(seconds=25)
 
-#: Status codes that are about the message. Others are about the receiver as a whole: its URL, its
-#: permissions or its state. A receiver that fails to process one message responds with 500.
+#: Status codes of errors in a single message. Other status codes are about the receiver as a whole:
+#: its URL, its permissions or its state. A receiver that fails to process one message returns 500.
 _MESSAGE_ERROR_STATUSES = frozenset(
     {400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501}
 )
 
 DestinationTable = type[Destination]
-#: Pauses after the first failures in seconds. With the maximum variation, the longest is two
-#: minutes. The first is short, because a single failure is not significant, and all other messages
-#: wait.
+#: Pauses after the first failures in seconds. With the maximum variation, the longest pause is two
+#: minutes. The first pause is short, because a single failure is not significant, and all other
+#: messages wait.
 _FIRST_PAUSES_SECONDS = (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)
 _MAX_PAUSE_SECONDS = 3 * 3600
 #: Fraction by which pauses vary in both directions, so that destinations on one host do not recover
@@ -44,7 +44,7 @@ _MAX_FIRST_PAUSE_SECONDS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class DestinationClaim:
-    """The right to deliver to a destination."""
+    """A worker's claim to deliver to a destination."""
 
     destination_id: int
     number: int
@@ -52,7 +52,7 @@ class DestinationClaim:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedDelivery:
-    """The next message of a destination, with everything that is needed to send it."""
+    """The next message for a destination, with the data that is needed to send it."""
 
     entry_id: int
     url: str = field(repr=False)
@@ -62,11 +62,11 @@ class ClaimedDelivery:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryAttempt:
-    """The result of an attempt."""
+    """The result of an attempt to deliver a message."""
 
-    #: Problem as the end of a sentence that starts with the destination. None after a success.
+    #: Problem as a phrase that starts with a lowercase letter. None after a success.
     problem: str | None
-    #: Number of seconds in the header Retry-After.
+    #: Number of seconds in the response header Retry-After.
     asked_seconds: int | None = None
     #: Status code of the response, if there was one.
     status: int | None = None
@@ -82,7 +82,7 @@ class DeliveryAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryFailure:
-    """A failed attempt."""
+    """The state of a destination after a failed attempt."""
 
     failures: int
     failing_since: datetime
@@ -108,7 +108,7 @@ def list_claim_conditions(
 def claim_destinations(
     kind: DestinationTable, found: Select[int], *, session: Session, now: datetime
 ) -> Sequence[DestinationClaim]:
-    """Claim the destinations of a query, except those claimed by others."""
+    """Claim the destinations that a query returns, except those claimed by other workers."""
     # A fixed order prevents deadlocks between workers.
     claims = [
         _claim_destination(kind, each, session, now) for each in sorted(session.scalars(found))
@@ -121,7 +121,7 @@ def _claim_destination(
 ) -> DestinationClaim | None:
     number = session.scalar(
         update_rows(kind)
-        # PostgreSQL checks the conditions again if another worker was faster.
+        # If another worker was faster, PostgreSQL checks the conditions again.
         .where(kind.id == destination_id, *list_due_conditions(kind, now))
         .values(claim=kind.claim + 1, claimed_until=now + CLAIM_LIFETIME)
         .returning(kind.claim)
@@ -134,7 +134,7 @@ def _claim_destination(
 def release_destination_claim(
     kind: DestinationTable, claim: DestinationClaim, *, session: Session
 ) -> None:
-    """Release a claim, so that others need not wait until it expires."""
+    """Release a claim, so that other workers need not wait until it expires."""
     _update_destination(kind, claim, session, claimed_until=None)
 
 
@@ -171,7 +171,8 @@ def record_failure(
 ) -> DeliveryFailure | None:
     """Schedule the next attempt and release the claim; return None if the claim was lost.
 
-    The problem is shown to users. `pause` takes the number of failures since the last success.
+    The problem of the attempt is shown to users. `pause` is called with the number of failures
+    since the last success.
     """
     tries = session.scalar(
         select(kind.tries).where(*list_claim_conditions(kind, claim)).with_for_update()
@@ -200,10 +201,11 @@ def record_failure(
 def compute_destination_pause(
     failures: int, *, share: float, asked_seconds: int | None = None
 ) -> timedelta:
-    """Return the pause after a number of consecutive failures; `share` from 0 to 1 varies it.
+    """Return the pause after a number of consecutive failures.
 
-    A longer pause requested by the destination (Retry-After) is honored within a limit. The limit
-    is two minutes for the first ten failures, and three hours after that.
+    `share`, a number from 0 to 1, varies the pause. If the destination requests a longer pause
+    (Retry-After), that pause is used, up to a limit. The limit is two minutes for the first ten
+    failures, and three hours after that.
     """
     most = (
         _MAX_FIRST_PAUSE_SECONDS if failures <= len(_FIRST_PAUSES_SECONDS) else _MAX_PAUSE_SECONDS

@@ -13,12 +13,12 @@ Outcome = TypeVar("Outcome")
 def run_with_deadline(
     seconds: float, work: Callable[[], Outcome], *, stop: Callable[[], None]
 ) -> Outcome:
-    """Run the work in a separate thread; return its result or raise its error.
+    """Run a function in a separate thread; return its result or raise its error.
 
-    After `seconds`, call `stop`, which should abort what the work waits for. Then raise
-    DeadlineExceededError, whether or not the work has ended. No simpler timeout is reliable. A
-    silent name server defeats every other timeout, as does a server that sends a byte from time to
-    time.
+    After `seconds`, call `stop`, which should abort the operation for which the function waits.
+    Then raise DeadlineExceededError, whether or not the function has returned. No simpler timeout
+    is reliable: a silent name server defeats every other timeout, as does a server that sends a
+    byte from time to time.
     """
     outcome: Queue[tuple[Outcome | None, Exception | None]] = Queue(maxsize=1)
 

@@ -1,7 +1,7 @@
-"""Destinations: URLs entered by users, each with a secret, a state and a queue of messages.
+"""Destinations: URLs specified by users, each with a secret, a state and a queue of messages.
 
-This module creates, changes, pauses and prunes destinations of all kinds, and delivers to them. A
-kind declares its tables and its specific behavior: `domain/delivery/audit_streams/streams.py` and
+This module creates, changes, pauses and prunes destinations of all kinds, and delivers to them. The
+tables and the specific behavior of each kind are in `domain/delivery/audit_streams/streams.py` and
 `domain/delivery/webhooks/endpoints.py`.
 """
 
@@ -42,8 +42,9 @@ from models.destination import Destination
 
 #: Time without a delivery after which a destination is failing and notices are sent.
 FAILING_AFTER = timedelta(days=1)
-#: Value of `url` in a row whose URL is encrypted. Hosts of older releases cannot send to it, so the
-#: message waits until a newer host sends it. Pages show it if the key was replaced.
+#: Placeholder in the column `url` of a row whose URL is encrypted. Hosts with older releases cannot
+#: send to the placeholder, so messages wait until a newer host sends them. Pages show the
+#: placeholder if the key was replaced.
 ENCRYPTED_URL = "https://encrypted.invalid/"
 #: Number of threads that are reserved for destinations without a recent failure.
 _RESERVED_THREADS = 16
@@ -52,7 +53,7 @@ _BATCH_SIZE = 500
 
 
 class DestinationState(StrEnum):
-    """The state of a destination. The value is shown to users."""
+    """The state of a destination; the value is shown to users."""
 
     ACTIVE = "active"
     RETRYING = "retrying"
@@ -115,7 +116,7 @@ class DestinationWithSecret(Generic[ViewT]):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """The handling of failures."""
+    """The rules for pauses after failures."""
 
     #: Random number from 0 to 1 that varies the pauses.
     share: float
@@ -131,10 +132,10 @@ class RetryPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class DestinationQueue:
-    """The table of the messages of a kind of destination."""
+    """The table that queues the messages for destinations of one kind."""
 
     entry: type[Any]
-    #: Columns for the destination of a message, and for the time since which it waits.
+    #: Columns for the destination of a message, and for the time at which it was queued.
     destination: SQLColumnExpression[int]
     queued_at: SQLColumnExpression[datetime]
     is_waiting: ColumnElement[bool]
@@ -142,9 +143,9 @@ class DestinationQueue:
 
 @dataclass(frozen=True, kw_only=True)
 class FailedAttempt:
-    """A failed attempt and its handling."""
+    """A failed attempt, and the rules for the next attempt."""
 
-    #: Delivery that failed. None if the secrets of the destination cannot be read.
+    #: Delivery that failed. None if the secrets of the destination cannot be decrypted.
     delivery: ClaimedDelivery | None
     attempt: DeliveryAttempt
     failure: DeliveryFailure
@@ -152,38 +153,38 @@ class FailedAttempt:
 
 
 class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
-    """A kind of destination with its operations."""
+    """The base class of a kind of destination, with operations on its destinations."""
 
-    #: Name of a destination in log lines and commands. Its plural ends in -s.
+    #: Noun for a destination in log lines and commands. The plural ends in -s.
     noun: ClassVar[str]
-    #: Name of a message in log lines.
+    #: Noun for a message in log lines.
     message_noun: ClassVar[str]
     #: Maximum number of destinations of one owner.
     most: ClassVar[int]
-    #: Texts of errors.
+    #: Error messages for too many destinations, and for a destination that does not exist.
     too_many: ClassVar[str]
     not_found: ClassVar[str]
     #: Number of failures after which the pauses of a destination no longer increase.
     max_counted_failures: ClassVar[int] = maxsize
-    #: Number of seconds after which a destination releases its thread to others.
+    #: Number of seconds after which a destination releases its thread to other destinations.
     time_slice_seconds: ClassVar[float] = float("inf")
     #: Table of the destinations, column of their owners (None if the instance owns them), and queue
     #: of their messages.
     row: type[RowT]
     owner_column: ClassVar[str | None] = None
     queue: ClassVar[DestinationQueue]
-    #: Columns of views in addition to the columns that all kinds have.
+    #: Columns that `view` needs in addition to the columns of all kinds.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
     @abstractmethod
     def view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
-        """Return the view of a row; `shared` contains common fields that are not columns."""
+        """Return the view of a row; `shared` contains fields of all kinds that are not columns."""
 
     @abstractmethod
     def first(
         self, row: RowT, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
-        """Return the next message for a destination with the id of its entry."""
+        """Return the next message for a destination, with the id of the message's queue entry."""
 
     @abstractmethod
     def taken(
@@ -204,7 +205,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """Record that a message was not accepted."""
 
     def columns(self, details: DetailsT) -> Mapping[str, object]:
-        """Return the columns for the details other than the URL.
+        """Return the columns that store the details other than the URL.
 
         Raise InvalidError for an invalid value.
         """
@@ -217,13 +218,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self.queue.is_waiting
 
     def lock(self, owner: int | None, session: Session) -> None:
-        """Serialize changes of an owner's destinations."""
+        """Serialize changes to an owner's destinations."""
 
     def changed(self, owner: int | None, session: Session) -> None:
-        """Handle a change of an owner's destinations."""
+        """Process a change to an owner's destinations."""
 
     def reset_retries(self, row: RowT, session: Session) -> None:
-        """Retry everything that was temporarily given up."""
+        """Retry the messages that were temporarily given up."""
 
     def create(
         self,
@@ -304,7 +305,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     ) -> ViewT:
         """Return a destination of an owner.
 
-        Raise NotFoundError if the owner has none with this id.
+        Raise NotFoundError if the owner has no destination with this id.
         """
         is_it = self.row.id == destination_id
         found = self.find(
@@ -333,7 +334,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
         if row is None:
             raise NotFoundError(self.not_found)
-        # Take this lock after the destination's lock, in the same order as workers that pause one.
+        # Workers that pause a destination also acquire the destination's lock before this lock.
         self.lock(owner, session)
         return row
 
@@ -346,9 +347,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session: Session,
         keyring: Keyring,
     ) -> bool:
-        """Change a destination; return whether anything changed.
+        """Change a destination; return False if nothing changed.
 
-        Queued messages are sent to its new URL.
+        Queued messages are sent to the new URL.
         """
         parse_outgoing_url(details.url)
         row = self._lock_row(destination_id, owner, session)
@@ -398,9 +399,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a new secret; the old one also signs until `previous_until`, which may be now.
+        """Create a new secret.
 
-        An even older secret stops signing immediately: there are never more than two.
+        Messages are also signed with the old secret until `previous_until`, which may be now. An
+        even older secret expires immediately, so there are never more than two secrets.
         """
         row = self._lock_row(destination_id, owner, session)
         secret = replace_signing_secret(
@@ -413,7 +415,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def secrets(
         self, destination_id: int, *, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[str]:
-        """Return the signing secrets, newest first."""
+        """Return the signing secrets of a destination, newest first."""
         return list_signing_secrets(
             session.get_one(self.row, destination_id), keyring=keyring, now=now
         )
@@ -425,7 +427,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     @property
     def due(self) -> ColumnElement[bool]:
-        """Return the condition that a destination can be claimed, with the time as a parameter."""
+        """The condition that a destination can be claimed, with the time as an SQL parameter."""
         return self._select_due_destinations(NOW).exists()
 
     def claim_due_destinations(
@@ -433,8 +435,8 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     ) -> Sequence[DestinationClaim]:
         """Claim destinations that have messages to send, preferring those without a recent failure.
 
-        Failing destinations leave some threads to others, because each of them may use its whole
-        deadline.
+        Some threads are reserved for working destinations, since a request to a failing destination
+        may take as long as its deadline allows.
         """
         due = self._select_due_destinations(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
@@ -454,8 +456,8 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     ) -> ClaimedDelivery | None:
         """Renew a claim and return the next message, or release the claim and return None.
 
-        There is no next message if all were sent, or if the destination was paused, deleted, or
-        claimed by another worker.
+        There is no next message if all messages were sent, or if the destination was paused,
+        deleted or claimed by another worker.
         """
         row = session.scalar(
             select(self.row)
@@ -476,7 +478,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
 
     def release(self, claim: DestinationClaim, *, session: Session) -> None:
-        """Release a claim, so that others need not wait until it expires."""
+        """Release a claim, so that other workers need not wait until it expires."""
         claims.release_destination_claim(self.row, claim, session=session)
 
     def record_delivered(
@@ -504,7 +506,8 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     ) -> DeliveryFailure | None:
         """Schedule the next attempt and release the claim; return None if the claim was lost.
 
-        The problem is shown to users. There is no delivery if the secrets cannot be read.
+        The problem of the attempt is shown to users. The delivery is None if the secrets of the
+        destination cannot be decrypted.
         """
         most = self.max_counted_failures
         pause = partial(retries.pause, attempt)
@@ -526,7 +529,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def find_surplus_entries(
         self, most: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
-        """Return conditions for the oldest matching entries beyond `most`, by destination."""
+        """Return a condition for the oldest matching entries above `most`, for each destination."""
         found = []
         for destination_id in session.scalars(select(self.row.id)).all():
             mine = (self.queue.destination == destination_id) & condition
@@ -553,9 +556,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         between: CommitCallback,
         noted: Callable[[int], None] = lambda _count: None,
     ) -> int:
-        """Remove entries in batches, oldest first; return their number.
+        """Remove entries in batches, oldest first; return the number of removed entries.
 
-        `noted` is called with the size of each batch in its transaction, and `between` after it.
+        `noted` is called in the transaction of each batch, with the number of removed entries.
+        `between` is called after each batch.
         """
         oldest = (
             select(self.queue.entry.id)
@@ -572,7 +576,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return total
 
     def encrypt_plaintext_urls(self, *, session: Session, keyring: Keyring) -> int:
-        """Encrypt the URLs that older releases stored in plain text; return their number."""
+        """Encrypt URLs that older releases stored in plain text; return the number of URLs."""
         rows = session.scalars(
             select(self.row).where(self.row.url_ciphertext.is_(None)).with_for_update()
         ).all()

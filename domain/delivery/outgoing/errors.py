@@ -1,7 +1,7 @@
-"""Reasons why an outgoing request failed, in the service's own words.
+"""Errors of outgoing requests, whose messages explain the failure.
 
-The texts start with a lowercase letter and have no full stop, so that sentences can contain them.
-They contain nothing that the destination sent.
+The messages start with a lowercase letter and have no full stop, so that sentences can contain
+them. They contain nothing that the destination sent.
 """
 
 from http import HTTPStatus
@@ -9,19 +9,19 @@ from ipaddress import IPv4Address, IPv6Address
 
 
 class OutgoingError(Exception):
-    """A failed request to another service. The text is the reason."""
+    """Error for a failed request to another service; its message is the reason."""
 
 
 class HostNotFoundError(OutgoingError):
-    """The host name has no address."""
+    """Error for a host name that has no IP address."""
 
     def __init__(self, host: str) -> None:
-        """Build the message with the host name."""
+        """Build the message from the host name."""
         super().__init__(f"the host name {host} was not found in DNS")
 
 
 class AddressBlockedError(OutgoingError):
-    """The host name resolves to addresses that must not be reached."""
+    """Error for a host name that resolves to IP addresses that are blocked."""
 
     def __init__(
         self,
@@ -31,38 +31,38 @@ class AddressBlockedError(OutgoingError):
         *,
         remedy: str = "only OUTGOING_PRIVATE_ADDRESSES can allow this",
     ) -> None:
-        """Build the message with the host name, its first address, its kind and a remedy."""
+        """Build the message from the host name, an address, the kind of address and a remedy."""
         is_literal = host == str(address)
         subject = f"{address} is" if is_literal else f"{host} resolves to {address}, which is"
         super().__init__(f"{subject} {kind}; {remedy}")
 
 
 class ConnectionFailedError(OutgoingError):
-    """No connection could be established, or it was closed before a response."""
+    """Error for a connection that could not be established, or was closed before the response."""
 
 
 class TlsFailedError(OutgoingError):
-    """One of the sides rejected the TLS connection."""
+    """Error for a TLS connection that the client or the server rejected."""
 
 
 class DeadlineExceededError(OutgoingError):
-    """The request took too long."""
+    """Error for a request that took too long."""
 
     def __init__(self, seconds: float) -> None:
-        """Build the message with the deadline in seconds."""
+        """Build the message from the deadline in seconds."""
         super().__init__(f"no complete response was received within {seconds:g} seconds")
 
 
 class ResponseTooLargeError(OutgoingError):
-    """The response exceeds the maximum size."""
+    """Error for a response that exceeds the maximum size."""
 
     def __init__(self, most: int) -> None:
-        """Build the message with the maximum size in bytes."""
+        """Build the message from the maximum size in bytes."""
         super().__init__(f"the response is larger than {most:,} bytes")
 
 
 def describe_status_problem(status: int) -> str | None:
-    """Return the problem with the status of a response, or None for 200 to 299."""
+    """Return the problem that a status code stands for, or None for codes from 200 to 299."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None
     known = status in HTTPStatus.__members__.values()

@@ -29,7 +29,7 @@ class HostList:
 
     @classmethod
     def parse(cls, text: str) -> "HostList":
-        """Return the hosts of a comma-separated list.
+        """Return the hosts in a comma-separated list.
 
         Raise ValueError if an entry is malformed.
         """
@@ -40,14 +40,14 @@ class HostList:
         return ", ".join(map(str, self.hosts))
 
     def has_host(self, host: str, port: int) -> bool:
-        """Return whether a host name or an IP address is listed with a port."""
+        """Return whether the list contains a host name or an IP address with a port."""
         wanted = host.lower().rstrip(".")
         return any(
             each.host == wanted and each.first_port <= port <= each.last_port for each in self.hosts
         )
 
     def has_host_name(self, host: str, port: int | None) -> bool:
-        """Return whether a host is listed with a port, or with any port if None is given."""
+        """Return whether the list contains a host with a port, or with any port if it is None."""
         if port is not None:
             return self.has_host(host, port)
         wanted = host.lower().rstrip(".")

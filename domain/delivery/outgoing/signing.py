@@ -1,4 +1,4 @@
-"""Messages signed according to Standard Webhooks.
+"""Messages that are signed according to Standard Webhooks.
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -23,26 +23,26 @@ DEFAULT_SECRET_OVERLAP = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingMessage:
-    """A message to send. `id` is the same for each attempt."""
+    """A message to send; each attempt uses the same `id`."""
 
     id: str
     body: bytes = field(repr=False)
 
 
 def generate_message_id() -> str:
-    """Return a random id for a message in its stored form."""
+    """Return a random id for a message, without the prefix that is added when it is sent."""
     return random_hex(_MESSAGE_ID_BYTES)
 
 
 def generate_signing_secret() -> str:
-    """Return a random secret of 256 bits: `whsec_` and base64."""
+    """Return a random secret of 256 bits: `whsec_`, followed by base64."""
     return _KEY_PREFIX + random_base64(_SECRET_BYTES)
 
 
 def build_signed_headers(
     message: OutgoingMessage, secrets: Sequence[str], *, now: datetime
 ) -> dict[str, str]:
-    """Return the headers of an attempt, with a signature by each secret."""
+    """Return the headers for an attempt, with a signature for each secret."""
     text = message.body.decode()
     signatures = [Webhook(secret).sign(message.id, now, text) for secret in secrets]
     return {
@@ -52,7 +52,7 @@ def build_signed_headers(
 
 
 def build_unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
-    """Return the headers of an attempt without signatures."""
+    """Return the headers for an attempt, without signatures."""
     return {
         "Content-Type": "application/json",
         "webhook-id": message_id,
@@ -70,7 +70,7 @@ def list_signing_secrets(row: Destination, *, keyring: Keyring, now: datetime) -
 
 
 def get_previous_secret_end(row: Destination, *, now: datetime) -> datetime | None:
-    """Return the time until which a former secret signs, or None without one."""
+    """Return the time at which the previous secret expires, or None without a previous secret."""
     ends = row.previous_secret_expires_at
     return ends if ends is not None and ends > now else None
 
@@ -78,10 +78,11 @@ def get_previous_secret_end(row: Destination, *, now: datetime) -> datetime | No
 def replace_signing_secret(
     row: Destination, *, previous_until: datetime, keyring: Keyring, now: datetime
 ) -> str:
-    """Create a new secret; the old one also signs until `previous_until`, which may be now.
+    """Create a new secret.
 
-    An even older secret stops signing immediately: there are never more than two. Raise
-    InvalidError if the overlap is too long.
+    Messages are also signed with the old secret until `previous_until`, which may be now. An even
+    older secret expires immediately, so there are never more than two secrets. Raise InvalidError
+    if the overlap is too long.
     """
     if previous_until > now + MAX_SECRET_OVERLAP:
         raise InvalidError(

@@ -1,4 +1,4 @@
-"""URLs that users enter and to which the service sends requests."""
+"""URLs that users specify and to which the service sends requests."""
 
 import re
 from dataclasses import dataclass
@@ -9,59 +9,62 @@ from domain.core.errors import InvalidError
 _MAX_URL_LENGTH = 2_000
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FORBIDDEN_CHARACTERS = re.compile(r"[\s\\\"<>^`{|}]")
-#: A host name of letters, digits, dots, dashes and underscores, or an IPv6 address.
+#: Host name of letters, digits, dots, hyphens and underscores, or an IPv6 address.
 _HOST_PATTERN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?|[0-9A-Fa-f:.]{2,45}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingUrl:
-    """The parts of a URL. Path and query may contain a secret, so logs may only contain `shown`."""
+    """The parts of a URL.
+
+    The path and the query may contain a secret, so logs may contain only `shown`.
+    """
 
     scheme: str
     host: str
     port: int
-    #: Path and query in the form of a request line.
+    #: Path and query, as in a request line.
     target: str
 
     @property
     def is_encrypted(self) -> bool:
-        """Return whether requests to the URL use TLS."""
+        """True if requests to the URL use TLS."""
         return self.scheme == "https"
 
     @property
     def authority(self) -> str:
-        """Return host and port for the header Host, without a default port."""
+        """Host and port for the header Host; a default port is omitted."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def shown(self) -> str:
-        """Return the URL without its query and without path segments that look like a secret."""
+        """The URL without its query and without path segments that look like a secret."""
         segments = self.target.partition("?")[0].split("/")
         path = "/".join("…" if _looks_like_secret(each) else each for each in segments)
         return f"{self.scheme}://{self.authority}{path}"
 
 
-#: Minimum length in characters at which a part of a path without separators counts as a secret.
+#: Number of characters from which a path segment without separators is considered a secret.
 _MIN_SECRET_LENGTH = 24
 _SEPARATOR = re.compile(r"[-_.]")
 _DIGIT, _UPPER, _LOWER = re.compile(r"[0-9]"), re.compile(r"[A-Z]"), re.compile(r"[a-z]")
 
 
 def _looks_like_secret(segment: str) -> bool:
-    """Return whether a part of a path looks random, as in many webhook URLs."""
+    """Return whether a path segment looks like a random secret, as in many webhook URLs."""
     has_digit, has_upper = _DIGIT.search(segment), _UPPER.search(segment)
     if len(segment) >= _MIN_SECRET_LENGTH and not _SEPARATOR.search(segment):
         return True
-    if len(segment) >= 16:  # noqa: PLR2004 - explained by the line after it
+    if len(segment) >= 16:  # noqa: PLR2004 - the next line explains it
         return bool(has_digit or (has_upper and _LOWER.search(segment)))
-    return len(segment) >= 8 and bool(has_digit and has_upper)  # noqa: PLR2004 - as T0123ABCD
+    return len(segment) >= 8 and bool(has_digit and has_upper)  # noqa: PLR2004 - like T0123ABCD
 
 
 def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
     """Return the parts of an absolute http or https URL.
 
-    Raise InvalidError with the problem.
+    Raise InvalidError if the URL is not valid.
     """
     if problem := _find_problem(text):
         raise InvalidError(f"The URL {problem}.", field=field)
@@ -77,7 +80,7 @@ def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
 
 
 def _find_problem(text: str) -> str | None:
-    """Return the problem with a URL as the end of a sentence that starts with “The URL”."""
+    """Return the problem with a URL, as a phrase that follows “The URL”."""
     if not 0 < len(text) <= _MAX_URL_LENGTH:
         return f"can have at most {_MAX_URL_LENGTH} characters" if text else "is missing"
     if not text.isascii() or not text.isprintable() or _FORBIDDEN_CHARACTERS.search(text):
@@ -93,7 +96,7 @@ def _find_problem(text: str) -> str | None:
 def _split_url(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
-        has_port = parts.port != 0  # This raises ValueError if it is not a port number.
+        has_port = parts.port != 0  # `port` raises ValueError if it is not a port number.
     except ValueError:
         return None
     return parts if has_port else None

@@ -1,1 +1,1 @@
-"""Outgoing webhooks: endpoints of projects, their messages and the results."""
+"""Outgoing webhooks: endpoints of projects, their messages and the results of deliveries."""

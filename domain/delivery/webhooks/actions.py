@@ -83,7 +83,7 @@ def change_webhook(
 ) -> Webhook:
     """Change, pause or resume a webhook.
 
-    The URL, the events and the conditions can change.
+    The URL, the events and the conditions can be changed.
     """
     present = _WEBHOOK_ACTIONS.get(work, webhook_id, project).details
     changed = _WEBHOOK_ACTIONS.change(work, webhook_id, change.details(present), project)
@@ -112,9 +112,9 @@ def resume_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> W
 def rotate_secret(
     work: UnitOfWork, project: ProjectView, webhook_id: int, rotation: SecretRotationBody
 ) -> NewWebhook:
-    """Create a new signing secret, which overlaps with the old one.
+    """Create a new signing secret for a webhook.
 
-    The old secret also signs until a chosen time.
+    Messages are also signed with the old secret until a chosen time.
     """
     return _build_new_webhook(_WEBHOOK_ACTIONS.rotate_secret(work, webhook_id, rotation, project))
 

@@ -1,7 +1,7 @@
-"""Webhook endpoints of projects, the log of their deliveries, and notices of failures.
+"""Webhook endpoints of projects, the log of their deliveries, and notices about failures.
 
-Deliveries about the same alert or incident are sent in order: while one waits for a retry, later
-ones wait behind it. Other deliveries continue.
+Deliveries about the same alert or incident are sent in order: while a delivery waits for a retry,
+later deliveries wait as well. Deliveries about other alerts and incidents continue.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,14 +55,14 @@ from domain.projects.bots import find_maintainers
 from models import Project, WebhookEndpoint
 from models import WebhookDelivery as DeliveryRow
 
-#: Maximum number of endpoints of a project. Each of them adds a row for every event.
+#: Maximum number of endpoints of a project. Each endpoint adds a row for every event.
 MAX_ENDPOINTS = 20
 #: Time after which a failed delivery is given up.
 MAX_DELIVERY_AGE = timedelta(days=3)
 _GONE_STATUS = 410
 _RECENT_DELIVERY_COUNT = 5
-#: Maximum numbers of waiting and of finished deliveries of an endpoint. Above them, the oldest
-#: waiting deliveries are given up, and the oldest finished ones are removed.
+#: Maximum numbers of waiting and of finished deliveries of an endpoint. Above these limits, the
+#: oldest waiting deliveries are given up, and the oldest finished deliveries are removed.
 MAX_WAITING_DELIVERIES, MAX_FINISHED_DELIVERIES = 10_000, 20_000
 _BATCH_SIZE = 500
 _EXPIRED_REASON = "The delivery waited for three days."
@@ -78,8 +78,8 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     most = MAX_ENDPOINTS
     too_many = f"A project can have at most {MAX_ENDPOINTS} webhooks. Delete a webhook first."
     not_found = "Webhook not found in this project."
-    #: Limit for the pauses of an endpoint, so that a recovered endpoint need not wait for hours.
-    #: The pauses of a delivery continue to increase.
+    #: Number of failures that limits the pauses of an endpoint, so that a recovered endpoint need
+    #: not wait for hours. The pauses of a single delivery continue to increase.
     max_counted_failures = 12
     time_slice_seconds = 20.0
     row = WebhookEndpoint
@@ -99,7 +99,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         return Webhook.model_validate(get_column_values(row, Webhook) | shared | own)
 
     def columns(self, details: EndpointDetails) -> Mapping[str, object]:
-        """Return the columns for events and conditions.
+        """Return the columns that store the events and conditions.
 
         Raise InvalidError for an invalid value.
         """
@@ -113,29 +113,29 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         return and_(self.queue.is_waiting, DeliveryRow.next_try_at <= now)
 
     def lock(self, owner: int | None, session: Session) -> None:
-        """Serialize changes of a project's endpoints."""
+        """Serialize changes to a project's endpoints."""
         project = select(Project.id).where(Project.id == owner)
-        # Take the weaker lock, because alerts that are stored in the meantime refer to the project.
+        # The weaker lock allows alerts of the project to be stored in the meantime.
         session.execute(project.with_for_update(key_share=True))
 
     def changed(self, owner: int | None, session: Session) -> None:
-        """Follow the project's alerts if and only if an endpoint receives their events."""
+        """Follow the project's alerts if and only if an endpoint receives alert events."""
         mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
         chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
         change = add_follower if any(map(is_subscribed_to_alerts, chosen)) else remove_follower
         change(owner or 0, Follower.WEBHOOKS, session=session)
 
     def stop(self, row: WebhookEndpoint, now: datetime) -> None:
-        """Mark an endpoint as paused by a maintainer, so that nothing more is queued."""
+        """Mark an endpoint as paused by a maintainer, so that no more messages are queued."""
         row.paused_at, row.pause_reason = now, PauseReason.USER.value
 
     def start(self, row: WebhookEndpoint) -> None:
         """Mark an endpoint as not paused."""
         if row.paused_at is not None:
-            # Restart the count of days without a success.
+            # Restart the count of days without a successful delivery.
             row.failing_since, row.tries = None, 0
         if row.pause_reason == PauseReason.APPLICATION.value:
-            # A user has resumed the webhook, so it no longer depends on the application's
+            # A user has resumed the webhook, so the webhook no longer depends on the application's
             # authorization.
             row.authorization_id = None
         row.pause_reason = None
@@ -177,14 +177,14 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             )
             if before is None:
                 return found.id, OutgoingMessage(id=found.message_id, body=found.body.encode())
-            # An earlier delivery of the same alert has to be sent first. Among equal times, the
-            # lower id is sent first.
+            # An earlier delivery of the same alert must be sent first. Of two deliveries that are
+            # due at the same time, the delivery with the lower id is sent first.
             found.next_try_at = before
             session.flush()
         return None
 
     def _find_cancellation_reason(self, row: WebhookEndpoint, session: Session) -> str | None:
-        """Return the reason why nothing is sent to an endpoint any more, or None."""
+        """Return the reason why deliveries to an endpoint are canceled, or None."""
         deleted_at, archived_at = session.execute(
             select(Project.deleted_at, Project.archived_at).where(Project.id == row.project_id)
         ).one()
@@ -201,7 +201,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         session: Session,
         now: datetime,
     ) -> None:
-        """Record the success in the log."""
+        """Record a successful delivery in the log."""
         del claim
         row = session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
         if row is not None:
@@ -211,10 +211,10 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def refused(
         self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
-        """Record the failure in the log.
+        """Record a failed attempt in the log.
 
-        A delivery that has failed for days is given up. An endpoint without a success for days is
-        paused.
+        A delivery that has been failing for days is given up. An endpoint without a successful
+        delivery for days is paused.
         """
         delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
         row = delivery and session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
@@ -300,7 +300,7 @@ WEBHOOK_KIND = WebhookKind()
 def find_failing_endpoints(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> Sequence[tuple[int, Webhook]]:
-    """Return endpoints that fail or were paused after failures, each with its project id."""
+    """Return endpoints that are failing or were paused after failures, each with its project id."""
     reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
     has_failed = WebhookEndpoint.failing_since.is_not(None)
     was_paused = WebhookEndpoint.pause_reason.in_(reasons)
@@ -348,7 +348,7 @@ def list_recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[We
 def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> WebhookDeliveryDetail:
     """Return a delivery with its body and the last response.
 
-    Raise NotFoundError if the endpoint has none with this id.
+    Raise NotFoundError if the endpoint has no delivery with this id.
     """
     row = _get_delivery_row(endpoint_id, delivery_id, session)
     return WebhookDeliveryDetail(
@@ -369,9 +369,10 @@ def _get_delivery_row(endpoint_id: int, delivery_id: int, session: Session) -> D
 def requeue_delivery(
     endpoint_id: int, delivery_id: int, *, session: Session, now: datetime
 ) -> None:
-    """Queue a delivery again with its original id, regardless of the order.
+    """Queue a delivery again with its original id.
 
-    A waiting delivery is attempted immediately. Raise ConflictError if the webhook is paused.
+    The delivery no longer waits for earlier deliveries of the same alert or incident. A delivery
+    that is still queued is attempted immediately. Raise ConflictError if the webhook is paused.
     """
     row = _get_delivery_row(endpoint_id, delivery_id, session)
     endpoint = session.get_one(WebhookEndpoint, endpoint_id, with_for_update=True)
@@ -392,7 +393,10 @@ def store_test_delivery(
     session: Session,
     now: datetime,
 ) -> int | None:
-    """Record a test message in the log; return its id, or None if the endpoint was deleted."""
+    """Record a test message in the log.
+
+    Return the id of the log entry, or None if the endpoint was deleted.
+    """
     endpoint = session.get(WebhookEndpoint, endpoint_id)
     if endpoint is None:
         return None
@@ -412,17 +416,17 @@ _IS_WAITING = WEBHOOK_KIND.queue.is_waiting
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookBacklog:
-    """The queue of all endpoints, and the number of failing ones."""
+    """The state of the queue of all endpoints, and the number of failing endpoints."""
 
     deliveries: int
     oldest: datetime | None
-    #: Numbers of endpoints that failed last time, and that were paused because of failures.
+    #: Number of endpoints whose last attempt failed, and number of endpoints paused by the service.
     failing: int
     paused: int
 
 
 def get_webhook_backlog(*, session: Session) -> WebhookBacklog:
-    """Return the state of the queue of all endpoints."""
+    """Return the state of the queue of all endpoints, and the number of failing endpoints."""
     deliveries, oldest = session.execute(
         select(func.count(), func.min(DeliveryRow.queued_at)).where(_IS_WAITING)
     ).one()
@@ -443,11 +447,12 @@ def get_webhook_backlog(*, session: Session) -> WebhookBacklog:
 def abandon_old_deliveries(
     *, session: Session, now: datetime, between: CommitCallback, most: int = MAX_WAITING_DELIVERIES
 ) -> int:
-    """Give up deliveries that waited too long, and the oldest above the maximum.
+    """Give up deliveries that waited too long, and the oldest deliveries above the maximum.
 
-    Return their number. An endpoint that is down or paused does not attempt each of them.
+    Return the number of deliveries. Deliveries to an endpoint that is down or paused are given up
+    without an attempt for each delivery.
     """
-    # This leaves time for the last attempt that can be due.
+    # The four hours leave time for the last attempt of a delivery.
     before = now - MAX_DELIVERY_AGE - timedelta(hours=4)
     total = _abandon_deliveries(DeliveryRow.queued_at < before, _EXPIRED_REASON, session, between)
     for _, surplus in WEBHOOK_KIND.find_surplus_entries(most, _IS_WAITING, session=session):
@@ -499,7 +504,8 @@ def queue_webhook_notices(
 ) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
-    A notice is due when an endpoint has failed for a day, and when it was paused after failures.
+    A notice is due when an endpoint has been failing for a day, and when an endpoint was paused
+    after failures.
     """
     messages = []
     troubled = find_failing_endpoints(session=session, keyring=sign.keyring, now=now)

@@ -1,10 +1,11 @@
 """Queues messages about alerts and incidents for endpoints that subscribe to them.
 
-A message contains the event, and the current alert or incident. It contains no names of users, so
-that deleting an account leaves nothing in the logs of receivers.
+A message contains the event and the current state of the alert or incident. It contains no names of
+users, so that the logs of receivers contain no data of deleted accounts.
 
-A trigger stores each change of an incident in the same transaction. The change is deleted in the
-transaction that queues the messages, so each change is queued exactly once.
+A database trigger stores each change to an incident in the transaction of the change. The stored
+change is deleted in the transaction that queues its messages, so each change is queued exactly
+once.
 """
 
 from collections import defaultdict
@@ -31,7 +32,7 @@ from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, is_subsc
 from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
 from models import WebhookIncidentChange as _Change
 
-#: Maximum number of labels, and maximum length of a label's value. The rest is left out.
+#: Maximum number of labels, and maximum length of a label's name and value. The rest is omitted.
 _MAX_LABELS = 64
 _MAX_LABEL_LENGTH = 1_000
 
@@ -41,7 +42,7 @@ _MAX_ALERTS, _MAX_DESCRIPTION_LENGTH = 100, 10_000
 
 
 def build_webhook_body(event: str, at: datetime, project: _JsonObject, **about: _JsonObject) -> str:
-    """Return a message as JSON; `project` is an entry of `find_webhook_projects`."""
+    """Return the body of a message as JSON; `project` is from `find_webhook_projects`."""
     message = {
         "type": event,
         "timestamp": format_api_time(at),
@@ -53,7 +54,7 @@ def build_webhook_body(event: str, at: datetime, project: _JsonObject, **about: 
 def find_webhook_projects(
     ids: Iterable[int], *, base_url: str, session: Session
 ) -> Mapping[int, _JsonObject]:
-    """Return projects by id in the format of messages, without deleted ones."""
+    """Return projects that are not deleted in the format of messages, by id."""
     rows = session.execute(
         select(Project.id, Project.name, Project.path).where(
             Project.id.in_(set(ids)), Project.deleted_at.is_(None)
@@ -73,7 +74,10 @@ def find_webhook_projects(
 def find_webhook_alerts(
     labels: Mapping[int, AlertLabels], *, base_url: str, session: Session
 ) -> Mapping[int, _JsonObject]:
-    """Return the alerts with these labels by id, in the format of messages."""
+    """Return alerts in the format of messages, by id.
+
+    `labels` contains the labels of each alert, by id.
+    """
     rows = session.execute(ALERT_LIST_QUERY.where(Alert.id.in_(labels))).all()
     return {row[0].id: _build_alert(row, labels[row[0].id], base_url) for row in rows}
 
@@ -114,9 +118,10 @@ def queue_alert_changes(
     session: Session,
     now: datetime,
 ) -> int:
-    """Queue a message for each endpoint that subscribes to a change, and return their number.
+    """Queue messages about alerts for endpoints that subscribe to them; return their number.
 
-    A message contains the current alert. There are no messages for deleted alerts and projects.
+    A message contains the current state of the alert. Changes to deleted alerts, or in deleted
+    projects, cause no messages.
     """
     endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
     wanted = [each for each in changes if each.project_id in endpoints]
@@ -177,7 +182,7 @@ def build_delivery_row(
 
 
 def store_deliveries(rows: Sequence[dict[str, Any]], *, session: Session) -> int:
-    """Store deliveries in their order, and return their number."""
+    """Store deliveries in the given order, and return the number of deliveries."""
     if rows:
         session.execute(insert(WebhookDelivery), list(rows))
     return len(rows)
@@ -187,12 +192,12 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
     return or_(_Change.next_try_at.is_(None), _Change.next_try_at <= now)
 
 
-#: Condition that a change of an incident is due.
+#: Condition that at least one change to an incident is due.
 INCIDENT_CHANGES_ARE_DUE = exists().where(_is_due(NOW))
 
 
 def lock_incident_changes(*, session: Session, now: datetime, limit: int) -> Sequence[_Change]:
-    """Lock and return changes in order, at most one of each incident."""
+    """Lock and return changes to incidents in order, at most one change for each incident."""
     earlier = aliased(_Change)
     waits = exists().where(earlier.incident_id == _Change.incident_id, earlier.id < _Change.id)
     return session.scalars(
@@ -207,10 +212,10 @@ def lock_incident_changes(*, session: Session, now: datetime, limit: int) -> Seq
 def queue_incident_changes(
     changes: Sequence[_Change], *, base_url: str, session: Session, now: datetime
 ) -> int:
-    """Queue a message for each endpoint that subscribes to a change, and delete the changes.
+    """Queue messages about incidents for endpoints that subscribe to them, and delete the changes.
 
-    A message contains the current incident. There are no messages for deleted incidents and
-    projects.
+    Return the number of messages. A message contains the current state of the incident. Changes to
+    deleted incidents, or in deleted projects, cause no messages.
     """
     endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
     projects = find_webhook_projects(endpoints, base_url=base_url, session=session)
@@ -236,7 +241,7 @@ def queue_incident_changes(
 
 
 def postpone_incident_change(change_id: int, *, session: Session, now: datetime) -> None:
-    """Postpone a change that could not be queued; later changes of its incident wait as well."""
+    """Postpone a change that could not be queued; later changes to its incident also wait."""
     session.execute(
         update_rows(_Change).where(_Change.id == change_id).values(next_try_at=now + _RETRY_DELAY)
     )
@@ -245,7 +250,7 @@ def postpone_incident_change(change_id: int, *, session: Session, now: datetime)
 def _build_incidents(
     ids: Sequence[int], projects: Mapping[int, _JsonObject], *, session: Session
 ) -> Mapping[int, dict[str, Any]]:
-    """Return incidents of these projects by id, in the format of messages."""
+    """Return incidents of these projects in the format of messages, by id."""
     rows = session.scalars(
         select(Incident).where(Incident.id.in_(ids), Incident.project_id.in_(projects))
     ).all()
@@ -256,7 +261,7 @@ def _build_incidents(
             "iid": row.iid,
             "title": row.title,
             "description": row.description[:_MAX_DESCRIPTION_LENGTH],
-            # The number increases with the severity.
+            # `urgency` increases with the severity, and `SEVERITIES` starts with the highest.
             "severity": SEVERITIES[len(SEVERITIES) - 1 - row.urgency].value,
             "status": row.status,
             "alerts": alerts[row.id],
@@ -273,7 +278,7 @@ def _build_incidents(
 
 
 def _find_alert_numbers(ids: Iterable[int], *, session: Session) -> Mapping[int, list[int]]:
-    """Return the numbers (iid) of the first alerts of each incident."""
+    """Return the numbers (`iid`) of the first alerts of each incident."""
     numbers = (
         select(Alert.iid)
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)

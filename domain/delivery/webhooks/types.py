@@ -35,7 +35,7 @@ from domain.delivery.outgoing.destinations import DestinationDetails
 
 
 class WebhookEvent(LabeledEnum):
-    """An event of a webhook. The value is the `type` of its message."""
+    """An event for which webhooks are called; the value is the `type` of the message."""
 
     ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
     ALERT_ACKNOWLEDGED = (
@@ -66,7 +66,7 @@ class WebhookEvent(LabeledEnum):
 
     @property
     def is_alert_event(self) -> bool:
-        """Return whether the event is about an alert, as opposed to an incident."""
+        """True if the event is about an alert, false if it is about an incident."""
         return self.startswith("alert.")
 
 
@@ -77,9 +77,9 @@ ALL_EVENTS = "*"
 
 
 def parse_events(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of events in a fixed order; `*` stands for all.
+    """Return the names of events in a fixed order; `*` stands for all events.
 
-    Raise InvalidError for an unknown name or without any.
+    Raise InvalidError if a name is unknown, or if there are no names.
     """
     given = set(names)
     if not given:
@@ -95,12 +95,12 @@ def parse_events(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_subscribed(chosen: Iterable[str], event: WebhookEvent) -> bool:
-    """Return whether an endpoint with these events receives an event."""
+    """Return whether an endpoint that subscribes to the chosen events receives an event."""
     return any(each in (ALL_EVENTS, event.value) for each in chosen)
 
 
 def is_subscribed_to_alerts(chosen: Iterable[str]) -> bool:
-    """Return whether an endpoint with these events receives any event of alerts."""
+    """Return whether an endpoint that subscribes to the chosen events receives alert events."""
     return any(each == ALL_EVENTS or each.startswith("alert.") for each in chosen)
 
 
@@ -115,9 +115,9 @@ class DeliveryState(StrEnum):
 
 
 def parse_delivery_state(text: str | None) -> DeliveryState | None:
-    """Return the state with this name, or None without a name.
+    """Return the delivery state with a name, or None if there is no name.
 
-    Raise QueryError for an unknown name.
+    Raise QueryError if the name is unknown.
     """
     if not text:
         return None
@@ -128,7 +128,7 @@ def parse_delivery_state(text: str | None) -> DeliveryState | None:
         raise QueryError(message, field="state") from error
 
 
-_EVENTS_DESCRIPTION = f"Events to send: `*` for all, or some of {', '.join(WebhookEvent)}."
+_EVENTS_DESCRIPTION = f"Events to send: `*` for all events, or some of {', '.join(WebhookEvent)}."
 
 
 class PauseReason(StrEnum):
@@ -136,7 +136,7 @@ class PauseReason(StrEnum):
 
     #: A maintainer paused the endpoint.
     USER = "user"
-    #: The endpoint has accepted nothing for days.
+    #: The endpoint accepted no messages for days.
     FAILURES = "failures"
     #: The endpoint responded with 410 Gone.
     GONE = "gone"
@@ -146,13 +146,13 @@ class PauseReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointDetails(DestinationDetails):
-    """The properties of an endpoint that a maintainer chooses."""
+    """The properties of an endpoint that maintainers choose."""
 
     events: tuple[str, ...]
     conditions: AlertConditions = field(default_factory=AlertConditions)
 
 
-#: Names of events: a JSON array, or texts separated by commas or spaces.
+#: Names of events: a JSON array, or text separated by commas or spaces.
 _Events = Annotated[
     Words, BeforeValidator(join_option_words), Field(description=_EVENTS_DESCRIPTION)
 ]
@@ -160,7 +160,7 @@ _Labels = Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--label
 
 
 class WebhookBody(ConditionsBody):
-    """A new webhook. The conditions apply to events of alerts."""
+    """A new webhook. The conditions apply to alert events."""
 
     url: RequiredText = Field(description="An https or http URL.")
     events: _Events = (ALL_EVENTS,)
@@ -172,23 +172,24 @@ class WebhookBody(ConditionsBody):
 
     @property
     def details(self) -> EndpointDetails:
-        """Return the requested properties."""
+        """The requested properties."""
         return EndpointDetails(url=self.url, events=self.events, conditions=self.build_conditions())
 
 
 class WebhookChangeBody(ConditionsBody):
-    """Changes to a webhook; omitted fields are kept."""
+    """Changes to a webhook; omitted fields remain unchanged."""
 
     url: Text | None = None
     events: _Events | None = Field(default=None, description=_EVENTS_DESCRIPTION)
     labels: _Labels = Field(default=None, description=LABELS_DESCRIPTION)
     active: bool | None = Field(
         default=None,
-        description="False to pause the webhook, true to resume it, for any pause reason.",
+        description="False to pause the webhook, true to resume it, regardless of the pause "
+        "reason.",
     )
 
     def details(self, present: EndpointDetails) -> EndpointDetails:
-        """Return the requested properties; omitted fields are kept."""
+        """Return the requested properties; omitted properties remain unchanged."""
         return EndpointDetails(
             url=present.url if self.url is None else self.url,
             events=present.events if self.events is None else self.events,
@@ -205,7 +206,7 @@ class Webhook(Destination, ConditionsResource):
 
     @property
     def details(self) -> EndpointDetails:
-        """Return the properties that a maintainer chose."""
+        """The properties that maintainers choose."""
         conditions = self.model_dump(include={*ConditionsResource.model_fields})
         return EndpointDetails(
             url=self.url, events=tuple(self.events), conditions=parse_conditions(conditions)
@@ -213,13 +214,14 @@ class Webhook(Destination, ConditionsResource):
 
 
 class HookQuery(DestinationQuery, GitLabQuery):
-    """The query of a list of hooks, oldest first."""
+    """Parameters of a list of webhooks in the format of GitLab's API, oldest first."""
 
 
 class Hook(Resource):
     """A webhook in the format of GitLab's API.
 
-    It has no fields for events, because no event of GitLab's hooks is sent.
+    The format has no fields for events, since Gatebell sends none of the events of GitLab's
+    webhooks.
     """
 
     id: int
@@ -230,9 +232,9 @@ class Hook(Resource):
     name: Literal[""] = ""
     description: Literal[""] = ""
     enable_ssl_verification: Literal[True] = True
-    #: Status of the webhook. `disabled` while it is paused.
+    #: Status of the webhook: `disabled` while it is paused.
     alert_status: Literal["executable", "disabled"]
-    #: Time of the next attempt after failures.
+    #: Time of the next attempt after a failure.
     disabled_until: Time | None
 
 
@@ -249,7 +251,7 @@ class WebhookTest(SentTest):
 
 
 class WebhookDeliveryQuery(KeysetQuery):
-    """Filters of a list of a webhook's deliveries, newest first."""
+    """Parameters of a list of a webhook's deliveries, newest first."""
 
     state: DeliveryState | None = None
 
@@ -267,7 +269,7 @@ class WebhookDelivery(Resource):
     tries: int = Field(description="Number of attempts since the delivery was last queued.")
     last_try_at: Time | None
     next_try_at: Time | None = Field(
-        description="Time of the next attempt. Null if no attempt is due."
+        description="Time of the next attempt. Null if no attempt is scheduled."
     )
     status_code: int | None = Field(
         description="Status code of the last response, if there was one."
@@ -287,5 +289,5 @@ class WebhookDeliveryDetail(WebhookDelivery):
 
     @property
     def pretty_body(self) -> str:
-        """Return the body with indentation."""
+        """The body with indentation."""
         return format_payload(self.body.encode())

@@ -23,7 +23,7 @@ from domain.releases.checker.requests import (
 )
 from domain.releases.matching import CallMatch
 
-#: Rate limits by path: the number of requests in a period, with the default settings.
+#: Default rate limits by path: the maximum number of requests in a period.
 RATE_LIMITS = {
     f"{API_PATH}/users": (300, timedelta(minutes=1)),
     f"{API_PATH}/users/:id": (300, timedelta(minutes=1)),
@@ -37,11 +37,11 @@ RATE_LIMITS = {
 _COMMON_LOG_PATTERN = re.compile(
     r'(?:^|\s)(\S+) \S+ (\S+) \[([^\]]{10,40})\] "([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?"'
 )
-#: Maximum length of a line of an access log in characters. Longer lines are skipped.
+#: Maximum length in characters of a line in an access log. Longer lines are skipped.
 _MAX_LINE_LENGTH = 64 * 1024
 _COMMON_TIME_FORMAT = "%d/%b/%Y:%H:%M:%S %z"
 _REQUEST_LINE_PATTERN = re.compile(r"([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?")
-#: Names of members of a JSON line, in lower case without `_` and `-`.
+#: Names of members in a JSON line, in lower case without `_` and `-`.
 _METHOD_KEYS = ("method", "requestmethod", "httpmethod", "verb", "reqmethod")
 _PATH_KEYS = (
     "requesturi",
@@ -68,16 +68,16 @@ _CALLER_KEYS = (
 
 
 class RateCounter:
-    """A counter of requests by caller and operation."""
+    """A counter of requests for each caller and operation."""
 
     def __init__(self) -> None:
-        """Initialize without any requests."""
+        """Initialize the counter without requests."""
         self._seen: dict[tuple[str, str], deque[datetime]] = {}
 
     def count(
         self, request: Request, caller: str, moment: datetime | None
     ) -> Iterator[DetectedChange]:
-        """Count a request; yield the rate limit that it exceeds."""
+        """Count a request; yield the rate limit that the request exceeds."""
         path = find_api_path(request.parts.path)
         if moment is None or path is None or request.method not in {"GET", "HEAD"}:
             return
@@ -94,16 +94,16 @@ class RateCounter:
         is_above = len(seen) == most and timedelta() <= moment - seen[0] < window
         seen.append(moment)
         if is_above:
-            seen.clear()  # Report only once for a series of requests.
+            seen.clear()  # Only one finding is reported for a series of requests.
         return is_above
 
 
 def _is_rate_limit(concern: CallMatch) -> bool:
     call = concern.call
-    is_of_requests = call.when is None and not call.fields
+    limits_all_requests = call.when is None and not call.fields
     return (
         concern.change.kind is ReleaseChangeKind.LIMIT_APPLIED
-        and is_of_requests
+        and limits_all_requests
         and call.path in RATE_LIMITS
     )
 
@@ -122,7 +122,7 @@ def is_access_log_line(line: str) -> bool:
 
 
 def check_access_log(text: str) -> Iterator[DetectedChange]:
-    """Yield the changes that affect the requests of an access log.
+    """Yield the changes that affect the requests in an access log.
 
     Raise UnreadableContentError if no line belongs to an access log.
     """
@@ -187,7 +187,7 @@ def _parse_json_line(line: str, number: int) -> _LoggedRequest | None:
 
 
 def _normalize_members(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members by normalized names, including members of a nested request object."""
+    """Return the members by normalized name, including the members of nested request objects."""
     found = {_normalize_name(name): value for name, value in given.items()}
     for name in _REQUEST_KEYS:
         if isinstance(found.get(name), dict):
@@ -222,7 +222,7 @@ def _append_query(url: str, query: Any) -> str:
 
 
 def _parse_parameters(query: Any) -> dict[str, str]:
-    """Return parameters that a log stores as an object, or as a list of `key` and `value`."""
+    """Return parameters from an object, or from a list of objects with `key` and `value`."""
     if isinstance(query, dict):
         return {str(name): str(value) for name, value in query.items()}
     if not isinstance(query, list):

@@ -1,4 +1,4 @@
-"""The calls of a program, and its variables that contain responses or addresses."""
+"""Calls in a program, and variables that contain responses or URLs."""
 
 import re
 from collections import deque
@@ -44,7 +44,7 @@ _PARAMETER_CONTAINERS = frozenset(
     ]
 )
 _MEMBER_SIGNS = frozenset({".", "?.", "::", "->"})
-#: Functions that call another function with each item.
+#: Functions that call another function for each item, or with a result.
 _ITERATION_FUNCTIONS = frozenset(
     [
         "map",
@@ -61,11 +61,12 @@ _ITERATION_FUNCTIONS = frozenset(
         "any",
     ]
 )
-#: Methods of python-gitlab's managers: in `package.pipelines.list()`, `pipelines` is not a field.
+#: Methods of python-gitlab's managers. In `package.pipelines.list()`, for example, `pipelines` is a
+#: manager and not a field.
 _MANAGER_METHODS = frozenset({"list", "get", "create", "delete", "update"})
-#: Functions that return their first argument with values filled in.
+#: Functions that replace the placeholders in their first argument.
 _FORMAT_FUNCTIONS = frozenset({"sprintf", "format"})
-#: Number of lines after which the address in a variable is discarded.
+#: Number of lines after which the URL in a variable is discarded.
 _ADDRESS_LIFETIME_LINES = 40
 _MAX_ACCESS_STEPS = 12
 _MAX_COMPREHENSION_TOKENS = 120
@@ -106,7 +107,7 @@ _NON_PARAMETER_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """A call in a program, by the positions of its tokens."""
+    """A function call in a program, with the positions of its tokens."""
 
     #: Names in the called expression, in snake case.
     chain: tuple[str, ...]
@@ -116,7 +117,10 @@ class ProgramCall:
 
 
 class JoinedPath(NamedTuple):
-    """A path whose segments are arguments of a call, with the positions of the first and last."""
+    """A path whose segments are arguments of a call.
+
+    `first` and `last` are the positions of the first and the last segment.
+    """
 
     path: str
     first: int
@@ -127,15 +131,15 @@ class SourceProgram:
     """The tokens of a program, with matched brackets."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        """Match the brackets; brackets that are never closed end with the program."""
+        """Match the brackets; a bracket that is never closed ends with the program."""
         self.tokens = tokens
         #: Positions of the matching brackets.
         self.pairs: dict[int, int] = {}
         #: Position of the innermost bracket around each token, or -1.
         self.around: list[int] = []
-        self._pair()
+        self._match_brackets()
 
-    def _pair(self) -> None:
+    def _match_brackets(self) -> None:
         stack: list[int] = []
         for at, token in enumerate(iterate_within_limit(self.tokens)):
             is_sign = token.kind == SIGN
@@ -150,24 +154,24 @@ class SourceProgram:
             self.pairs[opening] = len(self.tokens)
 
     def text(self, at: int) -> str:
-        """Return the token at a position if it is a sign or a name, or an empty string."""
+        """Return the text of the sign or name at a position, or an empty string."""
         if 0 <= at < len(self.tokens) and self.tokens[at].kind in {SIGN, NAME}:
             return self.tokens[at].text
         return ""
 
     def kind(self, at: int) -> str:
-        """Return the kind of the token at a position, or an empty string outside of the program."""
+        """Return the kind of the token at a position, or an empty string outside the program."""
         return self.tokens[at].kind if 0 <= at < len(self.tokens) else ""
 
     def get_call_at(self, opening: int) -> ProgramCall:
-        """Return the call with an opening parenthesis; its chain is empty if nothing is called."""
+        """Return the call at an opening parenthesis; its chain is empty if nothing is called."""
         chain, start = self.get_chain_before(opening)
         return ProgramCall(chain, start, opening, self.pairs.get(opening, len(self.tokens)))
 
     def get_chain_before(self, end: int) -> tuple[tuple[str, ...], int]:
-        """Return the names before a position, such as `gl.users.list`, and where they start.
+        """Return the names before a position, such as `gl.users.list`, and their start position.
 
-        Arguments and indexes between the names are left out.
+        Arguments and indexes between the names are omitted.
         """
         words: list[str] = []
         at = end - 1
@@ -184,7 +188,7 @@ class SourceProgram:
         return tuple(reversed(words)), at + 1
 
     def iterate_enclosing_calls(self, at: int) -> Iterator[ProgramCall]:
-        """Yield the calls that have a token as an argument, innermost first."""
+        """Yield the calls whose arguments contain the token at a position, innermost first."""
         opening = self.around[at]
         for _ in range(6):
             if opening < 0:
@@ -197,22 +201,23 @@ class SourceProgram:
 
 
 class ArgumentReader:
-    """A reader of the named values in arguments of calls and in objects of variables."""
+    """A reader of named values, in arguments of calls and in objects that variables contain."""
 
     def __init__(self, program: SourceProgram) -> None:
         """Store the program."""
         self._program = program
-        #: Positions of the objects that variables contain.
+        #: Positions of the objects that variables contain, by variable.
         self.objects: dict[str, int] = {}
-        #: Variables that contain a text or a number.
+        #: Variables that contain a string or a number.
         self.plain: set[str] = set()
-        #: Number of tokens that may still be read. It limits repeated reading of nested calls.
+        #: Number of tokens that may still be read. The limit prevents nested calls from being read
+        #: too often.
         self._budget = _MIN_TOKEN_BUDGET + 2 * len(program.tokens)
 
     def add(
         self, known: KnownParameters, opening: int, closing: int, *, is_nested: bool = False
     ) -> None:
-        """Add the names in arguments or in an object, with their literal values."""
+        """Add the names and literal values in arguments or in an object."""
         end = min(closing, opening + min(_MAX_ARGUMENT_TOKENS, self._budget))
         self._budget -= end - opening
         known.is_open = known.is_open or end < closing
@@ -228,22 +233,24 @@ class ArgumentReader:
     ) -> None:
         name, behind = to_snake_case(token.text), self._program.text(at + 1)
         if behind in _ASSIGNMENT_SIGNS and self._program.text(at - 1) not in _MEMBER_SIGNS:
-            known.add(name, self._value(at + 2))
+            known.add(name, self._read_literal_value(at + 2))
             if name in _PARAMETER_CONTAINERS:
-                self._follow(known, at + 2, is_nested=is_nested)
+                self._add_variable_contents(known, at + 2, is_nested=is_nested)
         elif behind in {",", "}", ")", ""} and token.kind == NAME:
-            self._bare(known, at, name, is_nested=is_nested)
+            self._add_passed_variable(known, at, name, is_nested=is_nested)
 
-    def _bare(self, known: KnownParameters, at: int, name: str, *, is_nested: bool) -> None:
-        """Handle a variable that is passed on: an object, or `{page}` for `{page: page}`."""
+    def _add_passed_variable(
+        self, known: KnownParameters, at: int, name: str, *, is_nested: bool
+    ) -> None:
+        """Add a variable that is passed as an argument, or `{page}`, which means `{page: page}`."""
         around = self._program.around[at]
         before = self._program.text(at - 1)
         if self._program.text(around) == "{" and before in {"{", ","}:
             known.add(name, None)
         elif before in {"(", ",", "**", "..."}:
-            self._follow(known, at, is_nested=is_nested)
+            self._add_variable_contents(known, at, is_nested=is_nested)
 
-    def _follow(self, known: KnownParameters, at: int, *, is_nested: bool) -> None:
+    def _add_variable_contents(self, known: KnownParameters, at: int, *, is_nested: bool) -> None:
         """Add the contents of the variable at a position."""
         if self._program.kind(at) != NAME or self._program.text(at + 1) in _MEMBER_SIGNS | {"("}:
             return
@@ -255,8 +262,8 @@ class ArgumentReader:
             closing = self._program.pairs.get(opening, opening)
             self.add(known, opening, closing, is_nested=True)
 
-    def _value(self, at: int) -> str | None:
-        """Return a text or number that is the complete value, or None."""
+    def _read_literal_value(self, at: int) -> str | None:
+        """Return the string or number at a position if it is the complete value, or None."""
         if self._program.kind(at) not in {TEXT, NUMBER}:
             return None
         if self._program.text(at + 1) not in {",", ")", "}", "]", ";", ""}:
@@ -267,7 +274,7 @@ class ArgumentReader:
         return token.text
 
     def note(self, at: int) -> None:
-        """Record the object that a variable gets; `at` is the position of the assignment sign."""
+        """Record the object assigned to a variable; `at` is the position of the assignment sign."""
         name = to_snake_case(self._program.tokens[at - 1].text)
         value = at + 1
         if self._program.text(value) == "dict" and self._program.text(value + 1) == "(":
@@ -290,9 +297,9 @@ def skip_keywords(program: SourceProgram, at: int) -> int:
 
 
 def read_literal(program: SourceProgram, at: int) -> tuple[str, int]:
-    """Return a text with everything that `+` appends to it, and the position of its end.
+    """Return a string with the strings that `+` appends, and the position of the last token.
 
-    UNKNOWN_PART stands for appended values.
+    UNKNOWN_PART stands for appended values that are not literals.
     """
     parts = [program.tokens[at].text]
     for _ in range(20):
@@ -311,11 +318,14 @@ def read_literal(program: SourceProgram, at: int) -> tuple[str, int]:
 
 
 def _find_appended_value_end(program: SourceProgram, sign: int) -> int | None:
-    """Return the end of a value that `+` or `.` appends to a text, or None for a member access."""
+    """Return the end of a value that `+` or `.` appends to a string.
+
+    Return None if the sign accesses a member.
+    """
     if program.kind(sign + 1) != NAME:
         return None
     end = _find_value_end(program, sign + 1)
-    # In PHP, a dot appends: `'projects/' . $id . '/runners'`.
+    # In PHP, the dot appends strings: `'projects/' . $id . '/runners'`.
     is_added = program.text(sign) == "+" or (
         program.text(end + 1) == "." and program.kind(end + 2) == TEXT
     )
@@ -342,12 +352,12 @@ def join_segments(program: SourceProgram, call: ProgramCall) -> JoinedPath | Non
 
 
 def is_path_segment(text: str) -> bool:
-    """Return whether a text is a single segment of an API path."""
+    """Return whether a string is a single segment of an API path."""
     return _SEGMENT_PATTERN.fullmatch(text) is not None
 
 
 def _find_argument_positions(program: SourceProgram, call: ProgramCall) -> Iterator[int]:
-    """Yield the positions of the first arguments of a call."""
+    """Yield the start positions of the first arguments of a call."""
     at = call.opening + 1
     for _ in range(_MAX_SEGMENT_TOKENS):
         if at >= call.closing:
@@ -373,7 +383,7 @@ class VariableBindings:
     """The values of variables at the current position in a program."""
 
     def __init__(self, program: SourceProgram) -> None:
-        """Initialize without any values."""
+        """Initialize the bindings without values."""
         self._program = program
         self._fields: dict[str, ChangesByField] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
@@ -381,29 +391,29 @@ class VariableBindings:
 
     @property
     def has_fields(self) -> bool:
-        """Return whether any variable contains a response."""
+        """True if a variable contains a response."""
         return bool(self._fields)
 
     def expanded(self, chain: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a chain, prefixed with the chain that its first variable was assigned from."""
+        """Return a chain, prefixed with the chain that was assigned to its first variable."""
         return (*self._chains.get(chain[0], ()), *chain)[-_MAX_CHAIN_WORDS:]
 
     def assign(self, at: int) -> None:
-        """Record the value that a variable gets; `at` is the position of the assignment sign."""
+        """Record the value assigned to a variable; `at` is the position of the assignment sign."""
         name = to_snake_case(self._program.tokens[at - 1].text)
         value = skip_keywords(self._program, at + 1)
-        words = self._words(value)
+        words = self._read_names(value)
         self._record_assigned_text(name, value)
         first = words[0] if words else ""
-        self._keep(name, self._fields.get(first, {}), words)
+        self._store_binding(name, self._fields.get(first, {}), words)
 
     def declare(self, at: int) -> None:
-        """Forget the value of a variable at the position of the `let` that declares a new one."""
+        """Discard the value of a variable at the position of a `let` that declares it again."""
         self._texts.pop(to_snake_case(self._program.text(at + 1)), None)
 
     def _record_assigned_text(self, name: str, at: int) -> None:
-        """Record a text, including one after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
-        at = self._formatted(at)
+        """Record an assigned string, also after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
+        at = self._find_formatted_string(at)
         is_added = self._program.text(at + 1) == "+"
         at = next(
             (each for each in (at, at + 1 + is_added) if self._program.kind(each) == TEXT), -1
@@ -414,8 +424,8 @@ class VariableBindings:
         line = self._program.tokens[at].line
         self._texts.setdefault(name, deque(maxlen=4)).append((text, line))
 
-    def _formatted(self, at: int) -> int:
-        """Return the start of a text that a function formats, or the position itself."""
+    def _find_formatted_string(self, at: int) -> int:
+        """Return the position of the string that a function formats, or the position itself."""
         function = at
         while self._program.text(function + 1) in _MEMBER_SIGNS:
             function += 2
@@ -427,7 +437,7 @@ class VariableBindings:
         is_call = name in _FORMAT_FUNCTIONS and self._program.text(function + 1) == "("
         return function + 2 if is_call else at
 
-    def _keep(self, name: str, fields: ChangesByField, words: Sequence[str]) -> None:
+    def _store_binding(self, name: str, fields: ChangesByField, words: Sequence[str]) -> None:
         if fields:
             self._fields[name] = fields
         else:
@@ -437,7 +447,7 @@ class VariableBindings:
         elif not words:
             self._chains.pop(name, None)
 
-    def _words(self, at: int) -> list[str]:
+    def _read_names(self, at: int) -> list[str]:
         """Return the names in an expression such as `project.releases.list(…)`."""
         words: list[str] = []
         while self._program.kind(at) == NAME and len(words) < _MAX_CHAIN_WORDS:
@@ -453,13 +463,13 @@ class VariableBindings:
     def loop(self, at: int) -> Iterator[DetectedChange]:
         """Record the variable of a loop at the position of its `in` or `of`."""
         name = self._program.text(at - 1)
-        words = self._words(skip_keywords(self._program, at + 1))
+        words = self._read_names(skip_keywords(self._program, at + 1))
         if not name or not words:
             return
-        self._keep(to_snake_case(name), self._fields.get(words[0], {}), words)
-        yield from self._comprehension(at, name)
+        self._store_binding(to_snake_case(name), self._fields.get(words[0], {}), words)
+        yield from self._find_comprehension_fields(at, name)
 
-    def _comprehension(self, at: int, name: str) -> Iterator[DetectedChange]:
+    def _find_comprehension_fields(self, at: int, name: str) -> Iterator[DetectedChange]:
         """Yield the fields that a comprehension reads before its loop."""
         opening = self._program.around[at]
         if (
@@ -472,7 +482,7 @@ class VariableBindings:
             yield from self.find_accessed_fields(each)
 
     def callback(self, call: ProgramCall) -> None:
-        """Record the argument of a function that is called with the contents of a variable."""
+        """Record the parameter of a callback that is called with the items of a variable."""
         if call.chain[-1] not in _ITERATION_FUNCTIONS or call.chain[0] not in self._fields:
             return
         at = call.opening + 1
@@ -480,24 +490,24 @@ class VariableBindings:
             at += 1
         if self._program.kind(at) == NAME:
             name = to_snake_case(self._program.tokens[at].text)
-            self._keep(name, self._fields[call.chain[0]], call.chain)
+            self._store_binding(name, self._fields[call.chain[0]], call.chain)
 
     def bind(self, call: ProgramCall, fields: ChangesByField) -> Iterator[DetectedChange]:
-        """Record the variable of a call's result; yield the fields that are read directly."""
+        """Record the variable for the result of a call; yield the fields that are read directly."""
         before = call.start - 1
         while self._program.text(before) in {"await", "new", "(", "list"}:
             before -= 1
         holder = self._program.text(before - 1)
         if self._program.text(before) in {"=", ":=", "in", "of"} and holder:
-            self._keep(to_snake_case(holder), fields, ())
+            self._store_binding(to_snake_case(holder), fields, ())
             self._chains[to_snake_case(holder)] = self.expanded(call.chain)
             if self._program.text(before) in {"in", "of"}:
-                yield from self._comprehension(before, holder)
+                yield from self._find_comprehension_fields(before, holder)
         if fields:
-            yield from self._accessed(call.closing + 1, fields)
+            yield from self._find_member_accesses(call.closing + 1, fields)
 
     def find_argument_texts(self, call: ProgramCall) -> Iterator[str]:
-        """Yield the texts of variables that are passed to a call."""
+        """Yield the strings in variables that are passed to a call."""
         line = self._program.tokens[call.opening].line
         for at in range(call.opening + 1, min(call.closing, call.opening + 8)):
             if self._program.kind(at) != NAME or self._program.text(at + 1) not in {",", ")", ""}:
@@ -511,22 +521,22 @@ class VariableBindings:
         name = self._program.text(at) if self._fields else ""
         fields = self._fields.get(to_snake_case(name)) if name else None
         if fields and self._program.text(at - 1) not in _MEMBER_SIGNS:
-            yield from self._accessed(at + 1, fields)
+            yield from self._find_member_accesses(at + 1, fields)
 
-    def _accessed(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
-        """Yield the fields among the members that are accessed after a value."""
+    def _find_member_accesses(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
+        """Yield the affected fields among the members that are accessed after a value."""
         for _ in range(_MAX_ACCESS_STEPS):
             sign = self._program.text(at)
             if sign in _MEMBER_SIGNS:
-                yield from self._member(at + 1, fields)
+                yield from self._find_member_change(at + 1, fields)
                 at += 2
             elif sign in {"[", "("}:
-                yield from self._member(at + 1, fields)
+                yield from self._find_member_change(at + 1, fields)
                 at = self._program.pairs.get(at, at) + 1
             else:
                 return
 
-    def _member(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
+    def _find_member_change(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
         if self._program.kind(at) not in {NAME, TEXT}:
             return
         token = self._program.tokens[at]

@@ -1,8 +1,8 @@
 """Checks a text submitted by a consumer, and reports usages that break.
 
-CI files are read with the line numbers of their values by means of PyYAML's events. Events are
-emitted in parsing order. An alias is a single event and is not expanded. So the amount of work does
-not exceed the size of the file.
+CI files are read through PyYAML's events, which contain line numbers. Events are emitted in parsing
+order, and an alias is a single event that is not expanded. The amount of work is therefore limited
+by the size of the file.
 """
 
 import re
@@ -38,7 +38,8 @@ from domain.releases.checker.tokens import CommentSyntax
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from domain.releases.version import Release
 
-#: Maximum nesting depth of keys and lists. The scanner's time is quadratic in the depth.
+#: Maximum nesting depth of mappings and lists. The time that the scanner needs is quadratic in the
+#: depth.
 _MAX_YAML_DEPTH = 100
 #: YAML loader, which is implemented in C if PyYAML was built with libyaml, as its wheels are.
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -61,7 +62,7 @@ _CI_KEYWORDS = _build_keywords()
 
 
 class _YamlPosition:
-    """The position of the parser in the document: the keys from the top."""
+    """The position of the parser in the document, as the keys on the path from the top."""
 
     def __init__(self) -> None:
         self._stack: list[str | None] = []
@@ -70,13 +71,13 @@ class _YamlPosition:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Return the keys on the path to this position."""
+        """The keys on the path to the position."""
         return tuple(each for each in self._stack if each is not None)
 
     def open(self, *, is_mapping: bool, line: int) -> None:
         """Enter a mapping or list.
 
-        Raise UnreadableContentError if it is nested too deeply.
+        Raise UnreadableContentError if the nesting is too deep.
         """
         if len(self._stack) >= _MAX_YAML_DEPTH:
             raise UnreadableContentError("The YAML is nested too deeply", line=line)
@@ -85,13 +86,13 @@ class _YamlPosition:
         self._expects_key.append(is_mapping)
 
     def close(self) -> None:
-        """Leave the mapping or list."""
+        """Leave the current mapping or list."""
         for each in (self._stack, self._is_mapping, self._expects_key):
             each.pop()
         self.expect_next_key()
 
     def use_scalar_as_key(self, name: str) -> bool:
-        """Use a scalar as a key if one is expected; return whether it was."""
+        """Use a scalar as a key if a key is expected; return False if not."""
         if not self._expects_key or not self._expects_key[-1]:
             return False
         self._stack[-1] = name
@@ -99,7 +100,7 @@ class _YamlPosition:
         return True
 
     def expect_next_key(self) -> None:
-        """Expect a key after the value."""
+        """Expect a key after a value."""
         if self._expects_key and self._is_mapping[-1]:
             self._expects_key[-1] = not self._expects_key[-1]
 
@@ -107,7 +108,7 @@ class _YamlPosition:
 def check_ci_file(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a CI file.
 
-    Raise UnreadableContentError if it is not valid YAML.
+    Raise UnreadableContentError if the file is not valid YAML.
     """
     place = _YamlPosition()
     try:
@@ -140,7 +141,7 @@ def _check_yaml_scalar(
         yield from check_shell(event.value, line)
         return
     yield from _check_keyword(event.value, place.path, line)
-    # The value has its original lines only in the text.
+    # The event's value may have other line breaks than the text, so the text is checked.
     raw = text[event.start_mark.index : event.end_mark.index]
     yield from check_shell(
         event.value if event.style in _QUOTE_STYLES else _strip_block_marker(raw), line
@@ -164,17 +165,17 @@ def _check_keyword(value: str, path: tuple[str, ...], line: int) -> Iterator[Det
 
 
 def _is_runner_module(path: tuple[str, ...]) -> bool:
-    """Return whether a value belongs to Ansible's module for runners."""
+    """Return whether a value belongs to Ansible's module `gitlab_runner`."""
     return len(path) > 1 and path[-2].rpartition(".")[2] == "gitlab_runner"
 
 
 _ADDRESS_PATTERN = re.compile(r"(?:https?://[^\s/\"'<>`]{1,300})?/(?:api/v4/|-/jwks)[^\s\"'<>`)]*")
-#: Maximum number of characters that are read of a line.
+#: Maximum number of characters that are read from a line.
 _MAX_READ_LINE_LENGTH = 64 * 1024
 
 
 def check_plain_text(text: str) -> Iterator[DetectedChange]:
-    """Yield the changes that affect addresses, read as GET requests, and names."""
+    """Yield the changes that affect the names and URLs in a text; URLs count as GET requests."""
     for number, line in read_numbered_lines(text):
         for found in _ADDRESS_PATTERN.finditer(line[:_MAX_READ_LINE_LENGTH]):
             url = found[0].rstrip(".,;:")
@@ -184,9 +185,9 @@ def check_plain_text(text: str) -> Iterator[DetectedChange]:
         yield from find_names_in_text(line[:_MAX_READ_LINE_LENGTH], number, is_client=False)
 
 
-#: Release of the latest announced changes.
+#: Latest release with scheduled changes.
 NEWEST_RELEASE = max(change.removal for change in SCHEDULE)
-#: Number of lines from which the kind of a text is detected.
+#: Number of lines that are read to detect the kind of a text.
 _DETECTION_LINES = 20
 _MAX_DETECTION_LINE_LENGTH = 4_000
 _MAX_NAME_LENGTH = 1_000
@@ -195,7 +196,7 @@ ReadFunction = Callable[[str], Iterator[DetectedChange]]
 
 
 class _TextKind(NamedTuple):
-    """A kind of text, with its display name."""
+    """A kind of text, with its display name and the function that checks it."""
 
     label: str
     read: ReadFunction
@@ -243,7 +244,7 @@ _KINDS_BY_EXTENSION = {
     **dict.fromkeys(("c", "cc", "cpp", "h", "m", "gradle", "jenkinsfile"), _SLASH_COMMENT_KIND),
     "php": _build_source_kind("Source", CommentSyntax.BOTH),
     "tf": _TextKind("Source", check_terraform),
-    # Files of these types are prose, even if some of their lines look like code.
+    # Files of these types count as prose, even if some of their lines look like code.
     **dict.fromkeys(("md", "markdown", "mdx", "rst", "adoc", "asciidoc", "html"), _PLAIN_TEXT_KIND),
     **dict.fromkeys(("css", "scss", "svg", "lock", "po", "tex"), _PLAIN_TEXT_KIND),
     "ps1": _HASH_COMMENT_KIND,
@@ -271,13 +272,13 @@ _LOOKS_LIKE_CI = re.compile(
     r"^(?:stages|include|variables|image|default|workflow|[\w.-]+):\s*$", re.MULTILINE
 )
 _LOOKS_LIKE_CODE = re.compile(r"\w\.\w+\(|\w\]? = \S|[;{]$", re.MULTILINE)
-#: Pattern of JSON, as opposed to `[[ -f …` in shells.
+#: Pattern for the start of JSON, as opposed to `[[ -f …` in shell scripts.
 _LOOKS_LIKE_JSON = re.compile(r'\s*(?!\[\[ )[\[{]\s*(?:["\[{\]}]|-?[0-9]|(?:true|false|null)\b|\Z)')
 _LOOKS_LIKE_HAR = re.compile(r'\s*\{\s*"log"\s*:')
 
 
 def check_file(name: str, content: bytes, release: Release = NEWEST_RELEASE) -> CheckReport:
-    """Return the report of `check_text` for the bytes of a file."""
+    """Return the report of `check_text` for the content of a file."""
     return check_text(name, decode_file(content), release)
 
 
@@ -289,7 +290,7 @@ def check_text(
     Raise UnreadableContentError if the content does not match the name. Raise CheckTimeoutError if
     reading takes more than `seconds` of the thread's processor time.
     """
-    # Characters that cannot be encoded, such as lone surrogates, are replaced.
+    # Characters that cannot be encoded are replaced, such as lone surrogates.
     text = text.encode("utf-8", errors="replace").decode().removeprefix("\ufeff")
     with limit_processor_time(seconds):
         kind = _recognize_kind(name[-_MAX_NAME_LENGTH:], text)
@@ -299,7 +300,7 @@ def check_text(
 
 
 def decode_file(content: bytes) -> str:
-    """Return the text of UTF-8, or of UTF-16 with a byte order mark; invalid bytes are replaced.
+    """Decode UTF-8, or UTF-16 with a byte order mark; invalid bytes are replaced.
 
     Raise UnreadableContentError for binary content.
     """
@@ -336,7 +337,7 @@ def _read_first_lines(text: str) -> list[str]:
 
 
 def _recognize_by_lines(text: str) -> _TextKind | None:
-    """Return the kind of a text that can be detected from its first lines, or None."""
+    """Return the kind of a text if its first lines determine it, or None."""
     lines = [line for line in _read_first_lines(text) if line.strip()]
     if any(is_access_log_line(line) for line in lines):
         return _LOG_KIND
@@ -366,7 +367,7 @@ def _recognize_by_content(text: str) -> _TextKind:
 
 
 def _is_yaml(text: str) -> bool:
-    """Return whether a text is valid YAML: a line of prose may end in a colon as well."""
+    """Return whether a text is valid YAML, and not prose with a colon at the end of a line."""
     try:
         for _ in iterate_within_limit(yaml.parse(text, Loader=_YAML_LOADER)):
             pass
@@ -376,5 +377,5 @@ def _is_yaml(text: str) -> bool:
 
 
 def _is_graphql_document(text: str) -> bool:
-    """Return whether a text in braces is GraphQL, as opposed to JSON."""
+    """Return whether a text that starts with a brace is GraphQL, as opposed to JSON."""
     return re.match(r"\s*\{\s*[A-Za-z_]", text) is not None

@@ -1,6 +1,6 @@
-"""Requests sent by known clients: managers of python-gitlab and resources of gitbeaker.
+"""Requests sent by known clients, through managers of python-gitlab and resources of gitbeaker.
 
-Both name their objects after the paths of the API. Names are compared in snake case.
+Both clients name their objects after the paths of the API. Names are compared in snake case.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from domain.releases.checker.requests import API_PATH
 
 _PROJECT, _GROUP = f"{API_PATH}/projects/1", f"{API_PATH}/groups/1"
-#: Objects that stand for the whole instance.
+#: Names of objects that stand for the whole instance.
 _ROOT_OBJECTS = frozenset(
     [
         "self",
@@ -37,7 +37,7 @@ _ANY_OBJECT: frozenset[str] = frozenset()
 _MERGE_REQUESTS = frozenset(
     {"mr", "merge_request", "mergerequest", "mergerequests", "merge_requests"}
 )
-#: HTTP methods by client method.
+#: HTTP methods by the method of a client.
 _METHODS_BY_VERB = {
     "list": "GET",
     "all": "GET",
@@ -51,15 +51,15 @@ _METHODS_BY_VERB = {
     "remove": "DELETE",
     "delete": "DELETE",
 }
-#: Client methods that apply to a single object.
+#: Methods of clients that apply to a single object.
 _SINGLE_OBJECT_VERBS = frozenset({"get", "show", "edit", "update", "remove", "delete"})
 
 
 class _ClientResource(NamedTuple):
-    """An object of a client with the path of its collection."""
+    """An object of a client, with the path of its collection in the API."""
 
     name: str
-    #: Objects, one of which must come before this object. Empty for any.
+    #: Names of objects, one of which must precede this object in a call. Empty for any object.
     of: frozenset[str]
     path: str
 
@@ -121,7 +121,7 @@ _SINGLETON_PATHS = frozenset({f"{API_PATH}/application/settings", f"{_PROJECT}/c
 
 
 def find_client_request(chain: Sequence[str]) -> tuple[str, str] | None:
-    """Return the method and path that a call such as `gl.users.list` requests, or None."""
+    """Return the method and path of the request that a call such as `gl.users.list` sends."""
     if len(chain) < len(("users", "list")):
         return None
     resource, verb = chain[-2], chain[-1]
@@ -133,8 +133,8 @@ def find_client_request(chain: Sequence[str]) -> tuple[str, str] | None:
     path = _find_resource_path(resource, chain[:-2])
     if path is None:
         return None
-    is_of_one = verb in _SINGLE_OBJECT_VERBS and path not in _SINGLETON_PATHS
-    return method, f"{path}/1" if is_of_one else path
+    is_single_object = verb in _SINGLE_OBJECT_VERBS and path not in _SINGLETON_PATHS
+    return method, f"{path}/1" if is_single_object else path
 
 
 def _find_resource_path(name: str, before: Sequence[str]) -> str | None:

@@ -1,7 +1,7 @@
 """Findings of the checker, and errors for texts that are unreadable or take too long.
 
-A text may be malicious, so readers iterate through `iterate_within_limit`. The time limit is
-processor time of the thread, so that a busy machine does not cause timeouts.
+A text may be malicious, so readers limit their time with `iterate_within_limit`. The limit applies
+to the processor time of the thread, so that a busy machine does not cause timeouts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,32 +16,32 @@ from domain.core.errors import InvalidError
 from domain.releases.changes import Certainty, Change, ReleaseChangeKind
 from domain.releases.version import Release
 
-#: Maximum number of findings of one text. The report indicates whether there are more.
+#: Maximum number of findings in one text. The report indicates whether there are more.
 MAX_FINDINGS = 1_000
-#: Number of items between two checks of the clock. A check takes as long as an item.
+#: Number of items between two checks of the clock. A check takes as long as one item.
 _ITEMS_PER_CLOCK_CHECK = 64
-#: Deadline in seconds of the thread's processor time. It is a context variable, because readers
-#: call each other at every level and would all need an argument.
+#: Deadline in seconds of the thread's processor time. It is a context variable, since otherwise all
+#: readers would have to pass the deadline to each other.
 _deadline_time: ContextVar[float] = ContextVar("end of reading", default=inf)
 
 
 class UnreadableContentError(InvalidError):
-    """The content does not match its name or its first lines.
+    """Error for content that does not match its name or its first lines.
 
-    The message contains the line number.
+    The message contains the line number, if it is known.
     """
 
     def __init__(self, message: str, *, line: int | None = None) -> None:
-        """Build the message with the problem, which must not contain any of the content."""
+        """Build the message from the problem, which must not contain any of the content."""
         where = "" if line is None else f" (line {line})"
         super().__init__(f"{message}{where}.", field="content")
 
 
 class CheckTimeoutError(InvalidError):
-    """Reading the content takes longer than the limit for one text."""
+    """Error for content that takes longer to read than the time limit for one text."""
 
     def __init__(self) -> None:
-        """Use a message with alternatives."""
+        """Set a message that names the alternatives."""
         message = (
             "Checking the content takes too long. Send smaller parts, or use the command gatebell "
             "releases check."
@@ -50,39 +50,39 @@ class CheckTimeoutError(InvalidError):
 
 
 class DetectedChange(NamedTuple):
-    """A change that a reader found at a line, counted from 1."""
+    """A change that affects a line of a text."""
 
     change: Change
+    #: Line number, starting at 1.
     line: int
     reason: str
-    #: True if the call was read with everything that determines the result. False if only a name
+    #: True if all parameters that determine the result of the call were read. False if only a name
     #: was found, or if parameters are known only at run time.
     is_certain: bool = True
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A usage that breaks."""
+    """A usage in a text that breaks in a release."""
 
     change: Change
-    #: Line number, counted from 1.
+    #: Line number, starting at 1.
     line: int
-    #: Description without any value of the content.
+    #: Description, which contains no values from the text.
     reason: str
-    #: True if the call was read with everything that determines the result.
+    #: True if all parameters that determine the result of the call were read.
     is_certain: bool
 
     @property
     def certainty(self) -> Certainty:
-        """Return whether the usage definitely breaks.
+        """The certainty that the usage breaks.
 
-        It is only possible in three cases:
+        It is `POSSIBLE` in three cases:
 
-        - Only a name was found, and not its call.
-        - Decisive values are known only at run time.
-        - Only some of these requests fail or change their meaning.
-
-        Decisive parameters are read with the call.
+        - Only a name was found, without its call.
+        - Parameters that determine the result are known only at run time.
+        - Only some requests to the operation fail or change their meaning, and parameters do not
+          determine which requests.
         """
         depends = self.change.kind in {
             ReleaseChangeKind.DEFAULT_CHANGED,
@@ -94,18 +94,18 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckReport:
-    """The findings of a text."""
+    """The findings in a text."""
 
     #: Display name of the detected kind of text.
     kind: str
-    #: Findings in the order of their lines.
+    #: Findings, ordered by line.
     findings: Sequence[Finding]
-    #: True if some findings were left out.
+    #: True if some findings were omitted.
     is_cut: bool
 
 
 def build_check_report(kind: str, found: Iterator[DetectedChange], release: Release) -> CheckReport:
-    """Return the findings for a release and earlier ones, each change once per line."""
+    """Return the findings for a release and earlier releases, with each change once per line."""
     kept: dict[tuple[str, int], Finding] = {}
     is_cut = False
     for each in found:
@@ -129,7 +129,7 @@ Item = TypeVar("Item")
 
 @contextmanager
 def limit_processor_time(seconds: float) -> Iterator[None]:
-    """Limit the processor time of the block to a number of seconds."""
+    """Limit the processor time of a `with` block to a number of seconds."""
     before = _deadline_time.set(thread_time() + seconds)
     try:
         yield
@@ -138,18 +138,18 @@ def limit_processor_time(seconds: float) -> Iterator[None]:
 
 
 def check_time_limit() -> None:
-    """Check the time limit.
+    """Check that the time limit is not exceeded.
 
-    Raise CheckTimeoutError after it.
+    Raise CheckTimeoutError if it is.
     """
     if thread_time() > _deadline_time.get():
         raise CheckTimeoutError
 
 
 def iterate_within_limit(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items within the time limit.
+    """Yield items until the time limit is exceeded.
 
-    Raise CheckTimeoutError after it.
+    Raise CheckTimeoutError if it is exceeded.
     """
     for number, item in enumerate(items):
         if number % _ITEMS_PER_CLOCK_CHECK == 0:
@@ -158,7 +158,7 @@ def iterate_within_limit(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def read_numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers, from 1, without copying the whole text."""
+    """Yield the lines of a text with their numbers, which start at 1, without copying the text."""
     yield from iterate_within_limit(_split_lines(text))
 
 

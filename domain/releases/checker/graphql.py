@@ -1,7 +1,7 @@
-"""Checks GraphQL documents, with `graphql_reader`, and requests to a GraphQL endpoint.
+"""Checks GraphQL documents, and requests to GraphQL endpoints.
 
-graphql-core takes 12 MiB and a tenth of a second. It is loaded with the first document, so that it
-does not slow down the start of every web process and command.
+Importing graphql-core takes 12 MiB of memory and a tenth of a second. It is imported for the first
+document, so that it does not delay the start of every web process and command.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,11 +18,11 @@ from domain.releases.checker.requests import parse_json_or_none
 def check_graphql(
     text: str, variables: Mapping[str, Any] | None = None, line: int = 1
 ) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a document that starts at a line.
+    """Yield the changes that affect a GraphQL document that starts at a line.
 
-    Raise UnreadableContentError if it is not valid.
+    Raise UnreadableContentError if the document is not valid.
     """
-    from domain.releases.checker import graphql_reader  # noqa: PLC0415 - see above
+    from domain.releases.checker import graphql_reader  # noqa: PLC0415 - it imports graphql-core
 
     check_time_limit()
     yield from graphql_reader.check_document(text, variables, line)
@@ -33,7 +33,7 @@ _MAX_QUERIES = 100
 
 
 def check_graphql_request(body: str) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a request; queries that are not valid are skipped."""
+    """Yield the changes that affect a GraphQL request; invalid queries are skipped."""
     given = parse_json_or_none(body)
     for each in (given if isinstance(given, list) else [given])[:_MAX_QUERIES]:
         if not isinstance(each, dict) or not isinstance(each.get("query"), str):

@@ -1,6 +1,6 @@
 """Reads GraphQL documents with graphql-core.
 
-There is no schema: the type of a field is derived from its name and from the type that contains it.
+No schema is available, so the type of a field is derived from its name and its containing type.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,12 +28,12 @@ from domain.releases.changes import Change, Interface, NameKind, NamePattern
 from domain.releases.checker.findings import DetectedChange, UnreadableContentError
 from domain.releases.schedule import SCHEDULE
 
-#: Maximum number of tokens in a document. graphql-core takes about a second for five times as many.
+#: Maximum number of tokens in a document. graphql-core takes about a second for 250,000 tokens.
 MAX_TOKENS = 50_000
 _INVALID_DOCUMENT = "The content is not a valid GraphQL document, or is too large"
-#: Fields between a connection and its items.
+#: Fields on the path from a connection to its items.
 _CONNECTION_FIELDS = frozenset({"nodes", "edges", "node"})
-#: Types of fields by containing type and name. An empty type stands for any type.
+#: Types of fields by containing type and field name. An empty type stands for any type.
 _FIELD_TYPES = {
     ("", "runner"): "CiRunner",
     ("", "runners"): "CiRunner",
@@ -44,7 +44,7 @@ _FIELD_TYPES = {
     ("", "releaseAssetLinkDelete"): "ReleaseAssetLinkPayload",
     ("ReleaseAssetLinkPayload", "link"): "ReleaseAssetLink",
 }
-#: Types of arguments whose values occur in the schedule.
+#: Types of arguments whose values occur in the schedule, by field and argument.
 _ARGUMENT_TYPES = {
     ("runners", "status"): "CiRunnerStatus",
     ("runners", "statuses"): "CiRunnerStatus",
@@ -53,7 +53,7 @@ _ARGUMENT_TYPES = {
 
 @dataclass(frozen=True)
 class _ScheduleEntry:
-    """Names of the schedule with their change."""
+    """Names in the schedule, with the change that affects them."""
 
     change: Change
     names: NamePattern
@@ -76,9 +76,9 @@ _VALUE_ENTRIES = _find_entries(NameKind.GRAPHQL_VALUE)
 
 
 def parse_document(text: str) -> DocumentNode:
-    """Return the parsed document of a text.
+    """Parse a GraphQL document.
 
-    Raise UnreadableContentError if it is not valid.
+    Raise UnreadableContentError if the document is not valid.
     """
     try:
         return parse(text, max_tokens=MAX_TOKENS)
@@ -92,9 +92,9 @@ def parse_document(text: str) -> DocumentNode:
 def check_document(
     text: str, variables: Mapping[str, Any] | None, line: int
 ) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a document that starts at a line.
+    """Yield the changes that affect a GraphQL document that starts at a line.
 
-    Raise UnreadableContentError if it is not valid.
+    Raise UnreadableContentError if the document is not valid.
     """
     document = parse_document(text)
     for definition in document.definitions:
@@ -107,7 +107,7 @@ def check_document(
 
 
 def _find_variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
-    """Return the type names of variables, without list and non-null."""
+    """Return the type names of variables, without list and non-null modifiers."""
     found = {}
     for each in operation.variable_definitions or ():
         kind: Any = each.type
@@ -119,7 +119,7 @@ def _find_variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
 
 @dataclass
 class _DocumentReader:
-    """A reader of one operation or fragment."""
+    """A reader of one operation or fragment in a document."""
 
     lines_before: int
     variables: Mapping[str, Any]
@@ -127,48 +127,54 @@ class _DocumentReader:
     stack: list[tuple[SelectionNode, str]] = field(default_factory=list)
 
     def read(self, definition: Any, type_name: str) -> Iterator[DetectedChange]:
-        """Yield the changes that affect any field, without recursion."""
-        self._push(definition, type_name)
+        """Yield the changes that affect a field at any level, without recursion."""
+        self._push_selections(definition, type_name)
         while self.stack:
             selection, inside = self.stack.pop()
             if isinstance(selection, FieldNode):
-                yield from self._field(selection, inside)
+                yield from self._check_field(selection, inside)
             elif isinstance(selection, InlineFragmentNode):
                 condition = selection.type_condition
-                self._push(selection, condition.name.value if condition else inside)
+                self._push_selections(selection, condition.name.value if condition else inside)
 
-    def _push(self, node: Any, type_name: str) -> None:
+    def _push_selections(self, node: Any, type_name: str) -> None:
         if node.selection_set:
             self.stack.extend((each, type_name) for each in node.selection_set.selections)
 
-    def _field(self, node: FieldNode, inside: str) -> Iterator[DetectedChange]:
+    def _check_field(self, node: FieldNode, inside: str) -> Iterator[DetectedChange]:
         name = node.name.value
         given = {each.name.value for each in node.arguments or ()}
         for entry in _FIELD_ENTRIES:
             if _matches_field(entry.names, name, inside) and given.isdisjoint(entry.names.unless):
-                yield self._found(
+                yield self._build_detected_change(
                     entry, node, f"The field {_find_schedule_name(entry.names, name)}"
                 )
         for argument in node.arguments or ():
-            yield from self._argument(argument, name)
-        self._push(node, _find_field_type(name, inside))
+            yield from self._check_argument(argument, name)
+        self._push_selections(node, _find_field_type(name, inside))
 
-    def _argument(self, argument: ArgumentNode, field_name: str) -> Iterator[DetectedChange]:
+    def _check_argument(self, argument: ArgumentNode, field_name: str) -> Iterator[DetectedChange]:
         name = argument.name.value
-        given = [(name, argument), *self._members(argument.value)]
+        given = [(name, argument), *self._list_members(argument.value)]
         for entry in _ARGUMENT_ENTRIES:
             if field_name in entry.names.types:
                 for member, node in given:
                     if member in entry.names.names:
-                        yield self._found(entry, node, f"The argument {member} of {field_name}")
-        yield from self._value(argument, _ARGUMENT_TYPES.get((field_name, name)))
+                        yield self._build_detected_change(
+                            entry, node, f"The argument {member} of {field_name}"
+                        )
+        yield from self._check_argument_value(argument, _ARGUMENT_TYPES.get((field_name, name)))
 
-    def _value(self, argument: ArgumentNode, kind: str | None) -> Iterator[DetectedChange]:
+    def _check_argument_value(
+        self, argument: ArgumentNode, kind: str | None
+    ) -> Iterator[DetectedChange]:
         for entry in _VALUE_ENTRIES:
-            if kind in entry.names.types and self._words(argument.value) & {*entry.names.names}:
-                yield self._found(entry, argument, f"A value of {kind}")
+            if kind in entry.names.types and self._list_enum_values(argument.value) & {
+                *entry.names.names
+            }:
+                yield self._build_detected_change(entry, argument, f"A value of {kind}")
 
-    def _members(self, value: ValueNode) -> list[tuple[str, Node]]:
+    def _list_members(self, value: ValueNode) -> list[tuple[str, Node]]:
         """Return the members of an input object, given literally or as a variable."""
         if isinstance(value, ObjectValueNode):
             return [(each.name.value, each) for each in value.fields]
@@ -177,7 +183,7 @@ class _DocumentReader:
             return [(name, value) for name in given] if isinstance(given, dict) else []
         return []
 
-    def _words(self, value: ValueNode) -> set[str]:
+    def _list_enum_values(self, value: ValueNode) -> set[str]:
         if isinstance(value, EnumValueNode):
             return {value.value}
         if isinstance(value, VariableNode):
@@ -186,7 +192,9 @@ class _DocumentReader:
         members = getattr(value, "values", None) or ()
         return {each.value for each in members if isinstance(each, EnumValueNode)}
 
-    def _found(self, entry: _ScheduleEntry, node: Node, reason: str) -> DetectedChange:
+    def _build_detected_change(
+        self, entry: _ScheduleEntry, node: Node, reason: str
+    ) -> DetectedChange:
         line = node.loc.start_token.line if node.loc else 1
         return DetectedChange(entry.change, self.lines_before + line, reason)
 

@@ -1,14 +1,14 @@
 """Reads JSON with the line numbers of its values, in one pass and without recursion.
 
-HAR files, in which browsers and proxies store requests (HTTP Archive 1.2), are traffic. In other
-JSON, the following counts as a request:
+In HAR files (HTTP Archive 1.2), browsers and proxies store requests. In other JSON documents, the
+following counts as a request:
 
 - a GraphQL request
 - an object with a method and a URL, as in collections of requests
-- the flat body of a request
-- a command in a text
+- a flat object that may be the body of a request
+- a string that contains a command
 
-Everything else is data that is not sent, such as recorded responses.
+Everything else is ignored, such as recorded responses.
 """
 
 import json
@@ -33,7 +33,7 @@ from domain.releases.checker.requests import HTTP_METHODS, Request, find_request
 from domain.releases.checker.shell import check_shell
 
 MAX_DEPTH = 200
-#: Pattern of a complete token. Strings in a HAR file can contain whole pages.
+#: Pattern for a complete token. Strings in a HAR file can contain whole web pages.
 _TOKEN_PATTERN = re.compile(
     r'[ \t\r\n]*+("(?:[^"\\\x00-\x1f]|\\.|(?!))*+"|[{}\[\]:,]|-?[0-9][0-9.eE+-]*+|true|false|null)'
 )
@@ -43,18 +43,18 @@ _URL_MEMBERS = ("url", "uri", "path", "requestUrl", "urlPath")
 _BODY_MEMBERS = ("body", "data", "json", "requestBody")
 #: Members that contain responses.
 _RESPONSE_MEMBERS = frozenset({"response", "responses", "httpResponse"})
-#: Members of response objects that request bodies do not have.
+#: Members that occur in responses, but not in request bodies.
 _RESPONSE_ONLY_FIELDS = frozenset({"id", "iid", "web_url", "created_at", "updated_at", "_links"})
-#: Members that make up most of a file and contain nothing about requests.
+#: Members that make up most of a HAR file and contain nothing about requests.
 _SKIPPED_MEMBERS = frozenset(
     {"response", "timings", "cache", "cookies", "pages", "_initiator", "initiator"}
 )
-#: Parts of paths that identify the host of a URL as this service.
+#: Parts of a path that identify the host of a URL as this service.
 _OWN_PATHS = ("/api/v4/", "/api/graphql", "/-/", "/oauth/token")
 
 
 class JsonValue(NamedTuple):
-    """A value, and the line in which it starts."""
+    """A JSON value, and the line in which it starts."""
 
     value: Any
     line: int
@@ -65,21 +65,21 @@ class JsonValue(NamedTuple):
 
     @property
     def items(self) -> list["JsonValue"]:
-        """Return the items of a list, or an empty list for other values."""
+        """The items of a list, or an empty list for other values."""
         return self.value if isinstance(self.value, list) else []
 
     @property
     def text(self) -> str:
-        """Return the value if it is a text, or an empty string."""
+        """The value if it is a string, or an empty string."""
         return self.value if isinstance(self.value, str) else ""
 
     def get_text_member(self, name: str) -> str:
-        """Return a member that is a text, or an empty string."""
+        """Return a member of an object if it is a string, or an empty string."""
         found = self.get(name)
         return found.text if found else ""
 
 
-#: Function that returns whether the value of a name is needed. Other values are skipped.
+#: Function that returns whether the value of a member is needed. Other values are skipped.
 NameFilter = Callable[[str], bool]
 
 
@@ -93,87 +93,87 @@ class _JsonReader:
         self._line = 1
 
     def value(self) -> JsonValue:
-        """Return the only value of the text."""
-        found = self._nested()
+        """Return the value that the whole text represents."""
+        found = self._read_nested_value()
         if self._text[self._at :].strip(" \t\r\n"):
-            raise self._error()
+            raise self._build_error()
         return found
 
-    def _sign(self) -> str:
+    def _read_token(self) -> str:
         found = _TOKEN_PATTERN.match(self._text, self._at)
         if found is None:
-            raise self._error()
+            raise self._build_error()
         self._line += self._text.count("\n", self._at, found.start(1))
         self._at = found.end()
         return found[1]
 
-    def _error(self) -> UnreadableContentError:
+    def _build_error(self) -> UnreadableContentError:
         spaces = _SPACES_PATTERN.match(self._text, self._at)
         end = spaces.end() if spaces else self._at
         line = self._line + self._text.count("\n", self._at, end)
         return UnreadableContentError(_INVALID_JSON, line=line)
 
-    def _nested(self) -> JsonValue:
-        """Read a value with all its contents, with a stack of open containers."""
+    def _read_nested_value(self) -> JsonValue:
+        """Read a value with all its contents, using a stack of open containers."""
         stack: list[_OpenContainer] = []
         steps = iterate_within_limit(count())
         while True:
             next(steps)
-            sign = self._sign()
+            sign = self._read_token()
             if sign in "}]" and stack and stack[-1].can_end_with(sign):
                 found = JsonValue(stack[-1].container, stack.pop().line)
             elif sign in "{[":
-                stack.append(self._opened(sign, stack))
+                stack.append(self._open_container(sign, stack))
                 continue
             elif stack and stack[-1].expects_name:
-                self._name(sign, stack[-1])
+                self._read_member_name(sign, stack[-1])
                 continue
             else:
-                found = JsonValue(self._scalar(sign, stack), self._line)
+                found = JsonValue(self._read_scalar(sign, stack), self._line)
             if not stack:
                 return found
             stack[-1].add(found)
-            self._separator(stack)
+            self._read_separator(stack)
 
-    def _opened(self, sign: str, stack: list["_OpenContainer"]) -> "_OpenContainer":
+    def _open_container(self, sign: str, stack: list["_OpenContainer"]) -> "_OpenContainer":
         if len(stack) >= MAX_DEPTH:
             raise UnreadableContentError("The JSON is nested too deeply", line=self._line)
         if stack and stack[-1].expects_name:
-            raise self._error()
+            raise self._build_error()
         is_kept = not stack or (stack[-1].is_kept and stack[-1].is_value_kept)
         return _OpenContainer(sign, self._line, is_kept=is_kept)
 
-    def _name(self, sign: str, opened: "_OpenContainer") -> None:
-        if not sign.startswith('"') or self._sign() != ":":
-            raise self._error()
-        opened.begin(self._decoded(sign))
+    def _read_member_name(self, sign: str, opened: "_OpenContainer") -> None:
+        if not sign.startswith('"') or self._read_token() != ":":
+            raise self._build_error()
+        opened.begin(self._decode_token(sign))
         opened.is_value_kept = self._wanted(opened.name)
 
-    def _scalar(self, sign: str, stack: list["_OpenContainer"]) -> Any:
+    def _read_scalar(self, sign: str, stack: list["_OpenContainer"]) -> Any:
         if sign in "}]:,":
-            raise self._error()
+            raise self._build_error()
         if stack and not (stack[-1].is_kept and stack[-1].is_value_kept):
             return None
-        return self._decoded(sign)
+        return self._decode_token(sign)
 
-    def _decoded(self, sign: str) -> Any:
+    def _decode_token(self, sign: str) -> Any:
         try:
             return json.loads(sign)
-        # For example, a number such as 1.2.3 or one with too many digits.
+        # The token may be a number such as 1.2.3, or a number with too many digits.
         except ValueError as error:
-            raise self._error() from error
+            raise self._build_error() from error
 
-    def _separator(self, stack: list["_OpenContainer"]) -> None:
-        """Continue after a comma, or leave the end of the container to the next step."""
+    def _read_separator(self, stack: list["_OpenContainer"]) -> None:
+        """Read a comma, or leave the closing bracket of the container to the next step."""
         before, line = self._at, self._line
-        sign = self._sign()
+        sign = self._read_token()
         if sign == ",":
             stack[-1].go_on()
         elif sign in "}]":
             self._at, self._line = before, line
             stack[-1].is_full = True
         else:
-            raise self._error()
+            raise self._build_error()
 
 
 class _OpenContainer:
@@ -192,7 +192,7 @@ class _OpenContainer:
         self._is_begun = False
 
     def can_end_with(self, sign: str) -> bool:
-        """Return whether this sign ends the container here."""
+        """Return whether a closing bracket can end the container at this position."""
         is_own = (sign == "}") == self.is_object
         return is_own and not self._is_behind_comma and (self.is_full or not self._is_begun)
 
@@ -203,7 +203,7 @@ class _OpenContainer:
         self._is_begun = True
 
     def add(self, found: JsonValue) -> None:
-        """Add a value."""
+        """Add a value to the container."""
         self._is_behind_comma = False
         self._is_begun = True
         if not (self.is_kept and self.is_value_kept):
@@ -220,9 +220,9 @@ class _OpenContainer:
 
 
 def read_json(text: str, wanted: NameFilter = lambda _: True) -> JsonValue:
-    """Return the value of a JSON text; values of unwanted members are checked, but left out.
+    """Parse JSON; the values of unwanted members are parsed, but omitted.
 
-    Raise UnreadableContentError if the text is not valid.
+    Raise UnreadableContentError if the text is not valid JSON.
     """
     return _JsonReader(text, wanted).value()
 
@@ -230,7 +230,7 @@ def read_json(text: str, wanted: NameFilter = lambda _: True) -> JsonValue:
 def check_json(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a JSON document.
 
-    Raise UnreadableContentError if it is not valid.
+    Raise UnreadableContentError if the document is not valid JSON.
     """
     document = read_json(text)
     yield from check_graphql_request(text)
@@ -239,7 +239,7 @@ def check_json(text: str) -> Iterator[DetectedChange]:
         if isinstance(each.value, dict):
             yield from _check_request_object(each)
         elif is_command_line(each.text):
-            # All lines of the text are in a single line of the document.
+            # All lines of the command are in a single line of the document.
             for found in check_shell(each.text):
                 yield found._replace(line=each.line)
 
@@ -256,7 +256,10 @@ def _iterate_values(document: JsonValue) -> Iterator[JsonValue]:
 
 
 def _check_flat_body(document: JsonValue) -> Iterator[DetectedChange]:
-    """Yield the names in a possible request body: scalar members, none of them from a response."""
+    """Yield the changes that affect the members of an object if it may be a request body.
+
+    It is not a request body if it contains nested objects or members of responses.
+    """
     members = document.value
     if not isinstance(members, dict) or not _RESPONSE_ONLY_FIELDS.isdisjoint(members):
         return
@@ -289,7 +292,7 @@ def _check_request_object(given: JsonValue) -> Iterator[DetectedChange]:
 
 
 def _find_url(given: JsonValue | None) -> JsonValue | None:
-    """Return a URL, which Postman stores as `raw` of an object."""
+    """Return a URL, or the member `raw` of an object, in which Postman stores URLs."""
     found = given.get("raw") if given and isinstance(given.value, dict) else given
     return found if found and found.text else None
 
@@ -302,7 +305,7 @@ def _format_body(given: JsonValue | None) -> str:
 
 
 def _remove_line_numbers(given: JsonValue) -> Any:
-    """Return a value without line numbers; the reader limits the depth of the recursion."""
+    """Return a value without line numbers; the depth limit of the reader limits the recursion."""
     if isinstance(given.value, dict):
         return {name: _remove_line_numbers(each) for name, each in given.value.items()}
     return (
@@ -321,9 +324,9 @@ def _list_header_names(given: JsonValue | None) -> frozenset[str]:
 
 
 def check_har(text: str) -> Iterator[DetectedChange]:
-    """Yield the changes that affect the requests of a HAR file.
+    """Yield the changes that affect the requests in a HAR file.
 
-    Raise UnreadableContentError if it is not a HAR file.
+    Raise UnreadableContentError if the text is not a HAR file.
     """
     log = read_json(text, wanted=lambda name: name not in _SKIPPED_MEMBERS).get("log")
     entries = log.get("entries") if log else None

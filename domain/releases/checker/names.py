@@ -1,7 +1,7 @@
-"""Finds distinctive names of the schedule: attributes, fields and variables.
+"""Finds distinctive names from the schedule: attributes, fields and variables.
 
-`operations_access_level` has a single meaning everywhere. In contrast, `external` and `version` are
-found only with their calls (`domain/releases/checker/sources.py`).
+A name such as `operations_access_level` has the same meaning everywhere. In contrast, the names
+`external` and `version` are found only with their calls (`domain/releases/checker/sources.py`).
 """
 
 import re
@@ -14,14 +14,13 @@ from domain.releases.schedule import SCHEDULE
 
 #: Minimum number of words in a distinctive name.
 _MIN_WORDS = 3
-#: Names with this number of words that are common nevertheless. They count only in clients of the
-#: service.
+#: Names that are common although they have enough words. They count only in clients of the service.
 _COMMON_NAMES = frozenset({"sign_in_text", "add_on_purchase", "dependency_proxy"})
 _HUMP_PATTERN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME_PATTERN = re.compile(r"(?<![\w-])[A-Za-z]\w{7,60}+")
 #: Characters before and after a name in JSON, a query, a shell variable or a list.
 _PRECEDING_CHARACTERS, _FOLLOWING_CHARACTERS = frozenset("$?&{\"'[,/.%"), frozenset("=\"'&]:},")
-#: Pattern of a program that is a client of this service or of one with the same API.
+#: Pattern that identifies a program as a client of this service, or of a service with the same API.
 _CLIENT_PATTERN = re.compile(
     r"gitlab|gitbeaker|api/v4|private[-_]token|job[-_]token|CI_API_V4_URL|CI_SERVER_URL|"
     r"glpat-|gatebell|platform[-_]release|api/graphql|"
@@ -30,23 +29,23 @@ _CLIENT_PATTERN = re.compile(
 )
 _TLS_PATTERN = re.compile(r"(?<![\w.])(?:PROTOCOL_)?TLS ?v1(?:[._][01])?(?:_method)?(?![\w.])")
 _TLS_OPTION_PATTERN = re.compile(r"--tls-max[ =]1\.[01]\b")
-#: Pattern before a minimum version, which also allows newer versions.
+#: Pattern for the text before a minimum version. Such a setting also allows newer versions.
 _MINIMUM_PATTERN = re.compile(r"min|lower|no_|disable|exclude|!|-", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def to_snake_case(name: str) -> str:
-    """Return a name in snake case, as used by the API."""
+    """Return a name in snake case, as in the API."""
     return _HUMP_PATTERN.sub("_", name).replace("-", "_").lower()
 
 
 def is_service_client(text: str) -> bool:
-    """Return whether a program is a client of this service or of one with the same API."""
+    """Return whether a program is a client of this service, or of a service with the same API."""
     return _CLIENT_PATTERN.search(text) is not None
 
 
 def list_change_names(change: Change) -> Iterator[str]:
-    """Yield the names of a change that may be distinctive."""
+    """Yield the names that a change affects, and that may be distinctive."""
     for match in change.matches:
         if isinstance(match, CallPattern):
             yield from (each.rpartition(".")[2] for each in match.fields)
@@ -78,7 +77,7 @@ _PROXY_CHANGES = tuple(
 
 @lru_cache(maxsize=4096)
 def find_changes_by_name(name: str, *, is_client: bool) -> tuple[Change, ...]:
-    """Return the changes that a name indicates."""
+    """Return the changes that affect a distinctive name."""
     plain = to_snake_case(name)
     if plain in _COMMON_NAMES and not is_client:
         return ()
@@ -88,7 +87,7 @@ def find_changes_by_name(name: str, *, is_client: bool) -> tuple[Change, ...]:
 def find_names_in_text(
     text: str, line: int, *, is_client: bool = True, only: str | None = None
 ) -> Iterator[DetectedChange]:
-    """Yield the names in a text other than prose, such as JSON, a query or a command."""
+    """Yield the changes that affect the names in a text such as JSON, a query or a command."""
     if only is None:
         yield from _find_distinctive_names_in_text(text, line, is_client=is_client)
         yield from _find_proxy_pulls(text, line)
@@ -109,7 +108,7 @@ def _find_distinctive_names_in_text(
 
 
 def _get_schedule_spelling(name: str, change: Change) -> str:
-    """Return the name as spelled in the schedule, because submitted text is not repeated."""
+    """Return a name as spelled in the schedule, since findings do not repeat submitted text."""
     known = {to_snake_case(each): each for each in list_change_names(change)}
     return known.get(to_snake_case(name), change.id)
 

@@ -1,4 +1,4 @@
-"""Formats reports as text, as JSON, and as SARIF for code hosts and editors."""
+"""Formats reports as text, as JSON, or as SARIF for code hosts and editors."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,20 +8,20 @@ from domain.releases.changes import Certainty, Change
 from domain.releases.checker.findings import CheckReport, Finding
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-#: Function that returns the URL of the page of a change.
+#: Function that returns the URL of the web page for a change.
 PageUrlFunction = Callable[[Change], str]
 
 
 class CheckedFile(NamedTuple):
     """A file with its report."""
 
-    #: Name as given by the caller.
+    #: Name of the file, as given by the caller.
     name: str
     report: CheckReport
 
 
 def format_as_text(checked: Sequence[CheckedFile]) -> str:
-    """Return one line per finding in the format of compilers, with the level error or warning."""
+    """Return one line per finding in the format of compilers, marked as an error or a warning."""
     return "".join(
         f"{each.name}:{found.line}: {_get_level(found)}: {found.change.message}\n"
         for each in checked
@@ -30,7 +30,7 @@ def format_as_text(checked: Sequence[CheckedFile]) -> str:
 
 
 def format_as_json(checked: Sequence[CheckedFile], page_of: PageUrlFunction) -> dict[str, Any]:
-    """Return the findings of all files in the format of the API, with the names of the files."""
+    """Return the findings in all files in the format of the API, with the names of the files."""
     return {
         "findings": [
             {"file": each.name, **_format_finding(found, page_of)}

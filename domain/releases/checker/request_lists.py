@@ -1,4 +1,4 @@
-"""Reads lists of requests: a method and a URL per line, with headers and bodies in .http files."""
+"""Reads lists of requests with a method and a URL per line, including headers and bodies."""
 
 import re
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ _REQUEST_PATTERN = re.compile(
 )
 _HEADER_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s")
 _COMMAND_PATTERN = re.compile(r"\s*(?:\$ )?(?:curl|wget|https?|glab) ")
-#: Maximum number of characters that are read of a body.
+#: Maximum number of characters that are read from a body.
 _MAX_BODY_LENGTH = 1024 * 1024
 
 
 def is_request_line(line: str) -> bool:
-    """Return whether a line is a request."""
+    """Return whether a line starts a request."""
     return _REQUEST_PATTERN.match(line[:4_000]) is not None
 
 
@@ -34,23 +34,23 @@ def is_command_line(line: str) -> bool:
 
 
 def check_request_list(text: str) -> Iterator[DetectedChange]:
-    """Yield the changes that affect requests.
+    """Yield the changes that affect the requests in a list.
 
-    Raise UnreadableContentError if there are none.
+    Raise UnreadableContentError if the list contains no requests.
     """
     is_read, has_commands, block = False, False, _RequestBlock()
     for number, line in read_numbered_lines(text):
         if is_command_line(line):
             is_read = has_commands = True
-            yield from block.take()
+            yield from block.finish_request()
         elif found := _REQUEST_PATTERN.match(line):
             is_read = True
-            yield from block.take()
+            yield from block.finish_request()
             block = _RequestBlock(found[1], found[2], number)
             block.add_url_remainder(found[3])
         else:
             block.add_request_line(line)
-    yield from block.take()
+    yield from block.finish_request()
     if has_commands:
         yield from check_shell(text)
     if not is_read and text.strip():
@@ -71,7 +71,7 @@ class _RequestBlock:
         """Add the text after the URL: parameters or JSON."""
         if "=" in text or text.startswith("{"):
             plain = text if text.startswith("{") else re.sub(r"\s+", "&", text.strip())
-            self._add(plain)
+            self._add_body_text(plain)
 
     def add_request_line(self, line: str) -> None:
         """Add a line below the request."""
@@ -83,15 +83,15 @@ class _RequestBlock:
             self._headers.add(header[1].lower())
         elif self._is_body or line.lstrip().startswith("{"):
             self._is_body = True
-            self._add(line)
+            self._add_body_text(line)
 
-    def _add(self, text: str) -> None:
+    def _add_body_text(self, text: str) -> None:
         self._length += len(text)
         if self._length <= _MAX_BODY_LENGTH:
             self._body.append(text)
 
-    def take(self) -> Iterator[DetectedChange]:
-        """Yield the changes that affect the request, and reset it."""
+    def finish_request(self) -> Iterator[DetectedChange]:
+        """Yield the changes that affect the request, and end the request."""
         if not self._method:
             return
         body = "\n".join(self._body)

@@ -1,7 +1,7 @@
 """Checks HTTP requests from traffic, lists or command lines.
 
-The entries of the schedule for a path are found in a time that is independent of its size. Legacy
-URLs of pages have no separate entries and are recognized by their form.
+The time to find the entries for a path does not depend on the size of the schedule. Legacy URLs of
+web pages have no separate entries, and are recognized by their form.
 """
 
 import json
@@ -29,7 +29,7 @@ from domain.releases.matching import CallMatch
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 
 API_PATH = "/api/v4"
-#: Placeholder for the part of a path that is known only at run time.
+#: Placeholder for a part of a path that is known only at run time.
 UNKNOWN_PART = "\x00"
 _API_VARIABLE_PATTERN = re.compile(
     r"\$(?:env:)?\{?CI_API_V4_URL\}?|\{\{ ?(?:api_url|gitlab_api(?:_url)?) ?\}\}"
@@ -37,13 +37,13 @@ _API_VARIABLE_PATTERN = re.compile(
 _BASE_VARIABLE_PATTERN = re.compile(
     r"^\"?(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\})/(users|projects|groups|runners|jobs|user|application)\b"
 )
-#: Maximum number of segments of a path in the schedule.
+#: Maximum number of segments into which a path is split.
 _MAX_SEGMENTS = 40
 
 
 @dataclass
 class _PathNode:
-    """A segment of the paths of the schedule, with the segments that can follow it."""
+    """A segment of paths in the schedule, with the segments that can follow it."""
 
     named: dict[str, "_PathNode"] = field(default_factory=dict)
     variable: "_PathNode | None" = None
@@ -62,7 +62,7 @@ def _build_path_tree() -> _PathNode:
     root = _PathNode()
     for change in SCHEDULE:
         for call in change.calls:
-            # Paths with an open end are pages (`is_legacy_page`).
+            # Paths that end with a wildcard are web pages (`is_legacy_page`).
             if not call.path.endswith("*"):
                 _find_or_add_leaf(root, split_path(call.path)).concerns.append(
                     CallMatch(change, call)
@@ -81,12 +81,12 @@ def _find_or_add_leaf(node: _PathNode, segments: Sequence[str]) -> _PathNode:
 
 
 def split_path(path: str) -> list[str]:
-    """Return the segments of a path, ignoring slashes at its ends."""
+    """Return the segments of a path, ignoring leading and trailing slashes."""
     return path.strip("/").split("/", _MAX_SEGMENTS)
 
 
 def find_path_matches(path: str) -> list[CallMatch]:
-    """Return the entries for a path with any method, more specific ones first."""
+    """Return the schedule entries for a path and any method, more specific entries first."""
     nodes = [_build_path_tree()]
     for segment in split_path(path):
         nodes = [following for node in nodes for following in node.iterate_matching_nodes(segment)]
@@ -96,9 +96,9 @@ def find_path_matches(path: str) -> list[CallMatch]:
 
 
 def resolve_base_url(url: str) -> str:
-    """Return a URL with /api/v4 in place of variables that contain its address.
+    """Return a URL in which /api/v4 replaces variables with the base URL of the API.
 
-    These are `$CI_API_V4_URL`, and any variable before a path that only the API has.
+    Such variables are `$CI_API_V4_URL`, and any variable before a path that only the API has.
     """
     url = _API_VARIABLE_PATTERN.sub(API_PATH, url)
     if API_PATH in url:
@@ -121,7 +121,7 @@ def list_constant_segments(call: CallPattern) -> list[str]:
     ]
 
 
-#: Pages of a project, whose URLs contain `/-/` before this word.
+#: Segments of project pages that follow `/-/` in current URLs.
 _PROJECT_PAGES = (
     "activity|alert_management|alerts|artifacts|badges|blame|blob|boards|branches|builds|"
     "ci|clusters|commit|commits|compare|container_registry|cycle_analytics|deploy_keys|"
@@ -132,7 +132,7 @@ _PROJECT_PAGES = (
     "snippets|starrers|tags|terraform|tracing|tree|triggers|usage_quotas|value_stream_analytics|"
     "variables|web_ide|wikis"
 )
-#: First segments of paths outside of projects.
+#: First segments of paths that do not belong to a project.
 _NON_PROJECT_SEGMENTS = (
     r"-|\.well-known|admin|api|assets|dashboard|explore|files|groups|health_check|healthz|help|"
     "import|invites|jwt|login|metrics|oauth|profile|projects|public|readyz|registry|s|search|"
@@ -143,7 +143,7 @@ _LEGACY_PATTERN = re.compile(
     rf"/(?:{_PROJECT_PAGES})(?:/.*)?",
     re.DOTALL,
 )
-#: Maximum length of the URL of a page in characters.
+#: Maximum length of the URL of a web page in characters.
 _MAX_PAGE_URL_LENGTH = 2_000
 
 
@@ -151,13 +151,13 @@ def is_legacy_page(path: str) -> bool:
     """Return whether a path is a project page without `/-/`."""
     if len(path) > _MAX_PAGE_URL_LENGTH or ".git/" in path or path.endswith(".git"):
         return False
-    # The addresses of receivers are an interface and do not change.
+    # The URLs of alert receivers are an interface that does not change.
     return "/alerts/notify" not in path and _LEGACY_PATTERN.fullmatch(path) is not None
 
 
 #: Prefixes of values that are known only at run time.
 _VARIABLE_PREFIXES = ("$", "{", "<", "%", "#{", UNKNOWN_PART)
-#: Maximum number of parameters, which is more than requests have.
+#: Maximum number of parameters. Real requests have fewer.
 _MAX_PARAMETERS = 1_000
 
 
@@ -167,7 +167,7 @@ class KnownParameters:
 
     #: Values by name. None for a value that is known only at run time.
     values: dict[str, str | None] = field(default_factory=dict)
-    #: True if there may be other parameters.
+    #: True if the request may have other parameters.
     is_open: bool = False
 
     def add_query(self, text: str) -> None:
@@ -181,7 +181,7 @@ class KnownParameters:
             self.add(name, value)
 
     def add(self, name: str, value: str | None) -> None:
-        """Add a parameter; `name[]` is an item of the list `name`."""
+        """Add a parameter; `name[]` stands for an item of the list `name`."""
         if len(self.values) < _MAX_PARAMETERS:
             is_known = value is not None and not value.startswith(_VARIABLE_PREFIXES)
             self.values[name.removesuffix("[]")] = value if is_known else None
@@ -219,7 +219,7 @@ def _(condition: ParameterMissing, known: KnownParameters) -> bool:
 
 @is_condition_met.register
 def _(condition: NumberAboveOne, known: KnownParameters) -> bool:
-    """Return whether the number is above 1; a number that changes at run time counts as above."""
+    """Return whether a number is above 1, or is known only at run time."""
     if condition.name not in known.values:
         return False
     return known.values[condition.name] is None or condition(_get_known_texts(known))
@@ -236,19 +236,19 @@ def _(condition: FilterSortMismatch, known: KnownParameters) -> bool:
     order = known.values.get(condition.sort, "")
     is_filtered = not known.values.keys().isdisjoint(condition.filters)
     if order is None or (known.is_open and is_filtered != (order == condition.by)):
-        # The missing filter or order may be among the unknown parameters.
+        # The unknown parameters may include the missing filter or order.
         return False
     return is_filtered != (order == condition.by)
 
 
 class HostRelation(Enum):
-    """Relation between the host of a URL and this service."""
+    """The relation between the host of a URL and this service."""
 
-    #: There is no host, it is a variable, or its name identifies this service.
+    #: The host is missing, is a variable, or has a name that identifies this service.
     OWN = auto()
     #: The host may run any service.
     UNKNOWN = auto()
-    #: The host runs another service whose paths only look similar.
+    #: The host runs another service with similar paths.
     OTHER = auto()
 
 
@@ -279,17 +279,17 @@ _GRAPHQL_PATH = "/api/graphql"
 #: Headers with token types that GraphQL no longer accepts.
 _REMOVED_TOKEN_HEADERS = frozenset({"deploy-token"})
 _PROXY_PATTERN = re.compile(r"/dependency_proxy/containers/")
-#: Pattern of a variable with the address of the service before a path.
+#: Pattern for a variable before a path, which contains the base URL of the service.
 _LEADING_VARIABLE_PATTERN = re.compile(r"^(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\}|<\w+>)(?=/)")
 _EMPTY_URL = SplitResult("", "", "", "", "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """An HTTP request, as far as it is known."""
+    """The known parts of an HTTP request."""
 
     method: str
-    #: Path with query, with or without scheme and host.
+    #: Path and query, with or without scheme and host.
     url: str
     line: int
     body: str = ""
@@ -303,7 +303,7 @@ class Request:
 
     @property
     def parts(self) -> SplitResult:
-        """Return the parts of the URL, which are empty if it is malformed."""
+        """The parts of the URL, which are empty if the URL is malformed."""
         try:
             return urlsplit(resolve_base_url(self.url))
         except ValueError:
@@ -316,9 +316,9 @@ def find_request_changes(request: Request) -> Iterator[DetectedChange]:
     path = parts.path
     if classify_host(parts) is HostRelation.OTHER:
         return
-    of_api = find_api_path(path)
-    if of_api is not None:
-        yield from _check_api_request(request, of_api, parts.query)
+    api_path = find_api_path(path)
+    if api_path is not None:
+        yield from _check_api_request(request, api_path, parts.query)
     elif _GRAPHQL_PATH in path:
         yield from _check_graphql_headers(request)
     else:
@@ -338,7 +338,7 @@ def _check_api_request(request: Request, path: str, query: str) -> Iterator[Dete
 
 
 def find_known_parameters(request: Request, query: str) -> KnownParameters:
-    """Return the known parameters of query and body."""
+    """Return the known parameters in the query and the body of a request."""
     known = KnownParameters()
     known.add_query(query)
     for name, value in request.form.items():
@@ -363,7 +363,7 @@ def add_body_parameters(known: KnownParameters, body: str) -> None:
 
 
 def parse_json_or_none(text: str) -> Any:
-    """Return the value of a JSON text, or None."""
+    """Parse JSON; return None if the text is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -374,7 +374,7 @@ class MatchReason(NamedTuple):
     """The reason why a request is affected."""
 
     text: str
-    #: True if everything that determines the result is known.
+    #: True if all parameters that determine the result are known.
     is_certain: bool = True
 
 
@@ -385,15 +385,15 @@ def find_match_reason(
     call = concern.call
     if call.methods and method not in call.methods:
         return None
-    # An unknown method may be arbitrary text, and submitted text is not repeated.
+    # An unknown method may be any text, and findings must not repeat submitted text.
     where = f"{method} {call.path}" if method in HTTP_METHODS else call.path
     if call.when is not None:
         return _find_condition_reason(concern, where, known)
     if call.attributes or call.fields:
-        # It is not known whether a caller reads the field of a response.
+        # The checker cannot know whether the caller reads the field of the response.
         sent = [] if method in _READ_METHODS else sorted(known.values.keys() & {*call.attributes})
         return MatchReason(f"{where} with {', '.join(sent)}") if sent else None
-    # Rate limits are detected by the times of requests (`domain/releases/checker/access_logs.py`).
+    # Rate limits are detected from request times (`domain/releases/checker/access_logs.py`).
     return None if concern.change.kind is ReleaseChangeKind.LIMIT_APPLIED else MatchReason(where)
 
 
@@ -405,7 +405,7 @@ def _find_condition_reason(
         return None
     if is_condition_met(condition, known):
         return MatchReason(f"{where}: {condition}")
-    # The operation is removed, and its parameters may or may not have been sent.
+    # The operation is removed, but it is unknown whether its parameters were sent.
     is_gone = concern.change.kind is ReleaseChangeKind.OPERATION_GONE
     return MatchReason(where, is_certain=False) if is_gone and known.is_open else None
 
@@ -433,7 +433,7 @@ def _check_page_request(
 
 
 def _index_fixed_paths() -> Mapping[str, tuple[Change, ...]]:
-    """Return the changes by constant path outside of the API."""
+    """Return the changes by path, for paths outside the API without variables."""
     found: dict[str, tuple[Change, ...]] = {}
     for change in SCHEDULE:
         for call in change.calls:

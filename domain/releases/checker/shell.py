@@ -1,7 +1,7 @@
-"""Reads shell commands: requests of curl, wget, HTTPie and glab, and variables.
+"""Reads shell commands: requests sent with curl, wget, HTTPie and glab, and names of variables.
 
-`gitlab-runner register` with a registration token requests POST /runners. For a pipe to jq, such as
-`curl … | jq '.assets.links[].external'`, the fields in the filter are read as well.
+`gitlab-runner register` with a registration token sends POST /runners. If the output is piped to
+jq, as in `curl … | jq '.assets.links[].external'`, the fields in the filter are also read.
 """
 
 import re
@@ -22,21 +22,21 @@ from domain.releases.checker.requests import (
 )
 from domain.releases.schedule import CHANGES_BY_ID
 
-#: Maximum number of URLs of one command, all of which get the same body.
+#: Maximum number of URLs in one command. The same body is sent to each of them.
 _MAX_URLS = 20
-#: Length of a one-letter option, whose value may follow without a space.
+#: Length of a one-letter option. The value of such an option may follow without a space.
 _SHORT_OPTION_LENGTH = len("-X")
 
 
 class Word(NamedTuple):
-    """A word of a command without its quotes, and its line."""
+    """A word of a command without its quotes, and its line number."""
 
     text: str
     line: int
 
 
 class _OptionMeaning(Enum):
-    """Meaning of an option or its value for the request."""
+    """The meaning of an option for the request."""
 
     METHOD = auto()
     DATA = auto()
@@ -54,7 +54,7 @@ OptionMeanings = Mapping[str, _OptionMeaning]
 
 
 def _build_options(**names: str) -> OptionMeanings:
-    """Return the meanings of options, which are given as texts separated by spaces."""
+    """Return the meanings of options; the options are given in strings, separated by spaces."""
     return {
         name: _OptionMeaning[means] for means, listed in names.items() for name in listed.split()
     }
@@ -92,7 +92,7 @@ _GLAB_OPTIONS = _build_options(
 
 
 class _RequestArguments:
-    """The parts of requests that are given by the arguments of a command."""
+    """The parts of requests that the arguments of a command specify."""
 
     def __init__(self) -> None:
         self.method = ""
@@ -101,8 +101,8 @@ class _RequestArguments:
         self.headers: set[str] = set()
         self.is_query = False
 
-    def take(self, means: _OptionMeaning, word: Word) -> None:
-        """Handle the value of an option."""
+    def set_option_value(self, means: _OptionMeaning, word: Word) -> None:
+        """Store the value of an option."""
         if means is _OptionMeaning.METHOD:
             self.method = word.text
         elif means is _OptionMeaning.DATA:
@@ -112,15 +112,15 @@ class _RequestArguments:
         elif means is _OptionMeaning.URL:
             self.urls.append(word)
 
-    def flag(self, means: _OptionMeaning) -> None:
-        """Handle an option without a value."""
+    def set_flag(self, means: _OptionMeaning) -> None:
+        """Store an option without a value."""
         if means is _OptionMeaning.QUERY:
             self.is_query = True
         elif means is _OptionMeaning.HEAD:
             self.method = "HEAD"
 
-    def requests(self) -> Iterator[Request]:
-        """Yield the requests of the command."""
+    def build_requests(self) -> Iterator[Request]:
+        """Yield the requests that the command sends."""
         body = _join_body(self.data)
         in_query = self.is_query and bool(body)
         usual = "POST" if self.data and not self.is_query else "GET"
@@ -130,14 +130,14 @@ class _RequestArguments:
                 url=_append_query(url.text, body) if in_query else url.text,
                 line=url.line,
                 body="" if in_query else body,
-                # The body is in a file that is not available.
+                # A value with @ is the name of a file, which is not available.
                 has_body=not any(each.startswith("@") for each in self.data),
                 headers=frozenset(self.headers),
             )
 
 
 def _join_body(data: Sequence[str]) -> str:
-    """Return the body: JSON unchanged, or a form."""
+    """Return the body of a request: JSON, or form fields joined with `&`."""
     return "&".join(each for each in data if not each.startswith("@"))
 
 
@@ -149,7 +149,7 @@ _FLAG_MEANINGS = frozenset({_OptionMeaning.QUERY, _OptionMeaning.HEAD})
 
 
 def _read_arguments(words: Sequence[Word], options: OptionMeanings) -> _RequestArguments:
-    """Return the requests in the words of a command after its name."""
+    """Return the request arguments in the words that follow the name of a command."""
     given = _RequestArguments()
     rest = iter(words)
     for word in rest:
@@ -159,14 +159,14 @@ def _read_arguments(words: Sequence[Word], options: OptionMeanings) -> _RequestA
         name, attached = _split_option(word, options)
         means = options.get(name)
         if means in _FLAG_MEANINGS:
-            given.flag(means)
+            given.set_flag(means)
         elif means is not None:
-            given.take(means, attached or next(rest, Word("", word.line)))
+            given.set_option_value(means, attached or next(rest, Word("", word.line)))
     return given
 
 
 def _split_option(word: Word, options: OptionMeanings) -> tuple[str, Word | None]:
-    """Return the name of an option, and the value in the same word, if any."""
+    """Return the name of an option, and the value if it is in the same word."""
     text = word.text
     if text.startswith("--"):
         name, equals, value = text.partition("=")
@@ -178,27 +178,28 @@ def _split_option(word: Word, options: OptionMeanings) -> tuple[str, Word | None
         return text[:_SHORT_OPTION_LENGTH], Word(
             text[_SHORT_OPTION_LENGTH:].removeprefix("="), word.line
         )
-    # Flags in one word, such as -sSX. The last one may take a value, and one may change the method.
+    # The word combines several options, such as -sSX. The last option may take a value, and an
+    # option may change the method.
     letters = [f"-{letter}" for letter in text[1:]]
     known = [each for each in letters if each in options]
     return (known[-1] if known else text), None
 
 
 def _read_curl(words: Sequence[Word]) -> Iterator[Request]:
-    yield from _read_arguments(words, _CURL_OPTIONS).requests()
+    yield from _read_arguments(words, _CURL_OPTIONS).build_requests()
 
 
 def _read_wget(words: Sequence[Word]) -> Iterator[Request]:
-    yield from _read_arguments(words, _WGET_OPTIONS).requests()
+    yield from _read_arguments(words, _WGET_OPTIONS).build_requests()
 
 
 def _read_glab(words: Sequence[Word]) -> Iterator[Request]:
-    """Yield the request of `glab api <path>`, whose paths are below /api/v4."""
+    """Yield the request that `glab api <path>` sends; the path is relative to /api/v4."""
     if not words or words[0].text != "api":
         return
     given = _read_arguments(words[1:], _GLAB_OPTIONS)
     given.urls = [_expand_glab_path(url) for url in given.urls[:1]]
-    yield from given.requests()
+    yield from given.build_requests()
 
 
 def _expand_glab_path(url: Word) -> Word:
@@ -210,14 +211,14 @@ _PAIR_PATTERN = re.compile(r"([\w\[\]-]+)(==|:=|=|:)(.*)", re.DOTALL)
 
 
 def _read_httpie(words: Sequence[Word]) -> Iterator[Request]:
-    """Yield the request of `http POST <URL> name=value query==value Header:value`."""
+    """Yield the request that `http POST <URL> name=value query==value Header:value` sends."""
     given = _RequestArguments()
     for word in words:
         if word.text in HTTP_METHODS:
             given.method = word.text
         elif not word.text.startswith("-"):
             _read_httpie_word(word, given)
-    yield from given.requests()
+    yield from given.build_requests()
 
 
 def _read_httpie_word(word: Word, given: _RequestArguments) -> None:
@@ -234,7 +235,7 @@ def _read_httpie_word(word: Word, given: _RequestArguments) -> None:
         given.data.append(f"{pair[1]}={pair[3]}")
 
 
-#: Readers by the name of the program. They take the words after the name.
+#: Functions that read the words after the name of a program, by program.
 COMMAND_READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
     "curl": _read_curl,
     "wget": _read_wget,
@@ -244,16 +245,16 @@ COMMAND_READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
 }
 
 
-#: Pattern of the program, or of its image after `docker run`.
+#: Pattern for the name of the program, or of its image after `docker run`.
 _RUNNER_PROGRAM_PATTERN = re.compile(r"(?:.*/)?gitlab-(?:ci-multi-)?runner(?::[\w.-]+)?")
 _REGISTRATION_OPTION = "--registration-token"
-#: Pattern of the option's alternative forms, which have this meaning only after `register`.
+#: Pattern for alternative forms of the option, which have the same meaning only after `register`.
 _SHORT_REGISTRATION_PATTERN = re.compile(r"-r(?:=.*)?|REGISTRATION_TOKEN=.*", re.DOTALL)
 _RUNNER_REGISTRATION_CHANGE = CHANGES_BY_ID["runner-registration"]
 
 
 def is_registration_option(text: str) -> bool:
-    """Return whether a word is the option for a registration token, with or without its value."""
+    """Return whether a word is the option for a registration token, with or without a value."""
     return text == _REGISTRATION_OPTION or text.startswith(f"{_REGISTRATION_OPTION}=")
 
 
@@ -287,7 +288,7 @@ _PART_PATTERN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
-#: Words before the name of a command.
+#: Words that may precede the name of a command.
 _COMMAND_PREFIXES = frozenset(
     {"sudo", "time", "$", "-", "exec", "command", "then", "do", "if", "!", "else"}
 )
@@ -303,7 +304,7 @@ class ShellCommand(NamedTuple):
 
 
 def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator[DetectedChange]:
-    """Yield the changes that affect the commands of a text that starts at a line."""
+    """Yield the changes that affect the commands in a text that starts at a line."""
     for command in split_commands(text, line):
         for word in command.words:
             yield from find_names_in_text(word.text, word.line, is_client=is_client)
@@ -316,7 +317,7 @@ def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator
 
 
 def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
-    """Yield the commands of a text."""
+    """Yield the commands in a text that starts at a line."""
     command, is_behind_pipe = _CommandBuilder(), False
     for found in iterate_within_limit(_PART_PATTERN.finditer(text)):
         kind = found.lastgroup or "plain"
@@ -330,7 +331,7 @@ def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
             yield ShellCommand(command.words, is_behind_pipe)
             command = _CommandBuilder()
         if kind == "end":
-            # A line may end after a pipe.
+            # A command may continue in the next line after a pipe.
             is_behind_pipe = found[0] == "|" or (found[0] == "\n" and is_behind_pipe)
         line += found[0].count("\n")
     command.finish_word()
@@ -352,7 +353,7 @@ class _CommandBuilder:
         self._parts.append(part)
 
     def finish_word(self) -> None:
-        """End the word, if there is one."""
+        """End the current word, if there is one."""
         if self._parts:
             self.words.append(Word("".join(self._parts), self._line))
             self._parts = []
@@ -367,7 +368,7 @@ def _remove_shell_quotes(kind: str, text: str) -> str:
 
 
 def _check_commands(listed: Iterator[ShellCommand]) -> Iterator[DetectedChange]:
-    """Yield the changes that affect requests, and response fields that a filter reads."""
+    """Yield the changes that affect requests and the response fields that filters read."""
     sent: list[Request] = []
     for command in listed:
         words = list(command.words)
@@ -384,8 +385,8 @@ def _check_commands(listed: Iterator[ShellCommand]) -> Iterator[DetectedChange]:
             yield from _check_sent_requests(sent)
         else:
             sent = sent if command.is_behind_pipe else []
-            # A nested command as in `"$(curl …)"`, or a program that takes a command as an
-            # argument.
+            # A word may contain a nested command, as in `"$(curl …)"`, or a command that the
+            # program runs.
             yield from _check_nested_commands(command.words)
 
 
@@ -410,7 +411,7 @@ def _check_nested_commands(words: Sequence[Word]) -> Iterator[DetectedChange]:
 def _iterate_filter_commands(listed: Iterator[ShellCommand]) -> Iterator[ShellCommand]:
     """Yield the commands that send requests or read responses.
 
-    Other commands cannot be recognized reliably in a text.
+    Other commands cannot be recognized reliably inside a word.
     """
     return (
         each for each in listed if each.words[0].text in COMMAND_READERS.keys() | FILTER_PROGRAMS
@@ -418,16 +419,16 @@ def _iterate_filter_commands(listed: Iterator[ShellCommand]) -> Iterator[ShellCo
 
 
 FILTER_PROGRAMS = frozenset({"jq", "gojq", "jaq"})
-#: Pattern of `.name`, `."name"`, `["name"]` and `{name}`.
+#: Pattern for a field in the form `.name`, `."name"`, `["name"]` or `{name}`.
 _READ_FIELD_PATTERN = re.compile(r"""[.\[{,]\s*"?([A-Za-z_]\w*+)""")
-#: Maximum number of characters that are read of a filter.
+#: Maximum number of characters that are read from a filter.
 _MAX_FILTER_LENGTH = 64 * 1024
 
 
 def find_fields_read_by_filter(
     words: Sequence[Word], sent: Sequence[Request]
 ) -> Iterator[DetectedChange]:
-    """Yield the affected response fields that a filter reads."""
+    """Yield the changes that affect the response fields read by a filter."""
     changing = {
         field.rpartition(".")[2]: concern.change
         for request in sent

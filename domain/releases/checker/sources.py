@@ -1,12 +1,12 @@
-"""Finds usages in source code that break: addresses, attributes, fields and variables.
+"""Finds usages in source code that break: URLs, attributes, fields and variables.
 
-In every language, it searches for
+In every language, the checker searches for:
 
-- texts that are API addresses, in calls that send requests
-- calls of known clients
-- fields of the results of such calls
+- strings that are URLs of the API, in calls that send requests
+- calls to known clients
+- fields in the results of such calls
 - distinctive names
-- GraphQL documents in texts
+- strings that are GraphQL documents
 """
 
 import re
@@ -54,25 +54,26 @@ from domain.releases.checker.tokens import NAME, SIGN, TEXT, CommentSyntax, Toke
 from domain.releases.matching import CallMatch
 from domain.releases.schedule import CHANGES_BY_ID
 
-#: Pattern of a placeholder in templates of JavaScript, Python, Ruby, shells and printf.
+#: Pattern for a placeholder in templates of JavaScript, Python, Ruby, shells and printf.
 _PLACEHOLDER_PATTERN = re.compile(
     r"\$\{(?:[^{}]|\{[^{}]*+\}|(?!))*+\}|#\{[^{}]*+\}|\{[^{}/\s]*+\}|%\(\w+\)[sd]|%[sdv]|<\w+>|\$[A-Za-z_]\w*+"
 )
 _COLON_PLACEHOLDER_PATTERN = re.compile(r"(?<=/):\w+")
 _ORIGIN_PATTERN = re.compile(r"^https?://[^/]*+")
 _ADDRESS_PATTERN = re.compile(r"[\w./%:?&=\x00~@+,;\[\]$-]++")
-#: Pattern of a GitLab page, except on hosts of GitLab's own documentation, where paths are not
-#: projects.
+#: Pattern for the URL of a GitLab page, except on hosts such as docs.gitlab.com, where paths do not
+#: stand for projects.
 _PAGE_PATTERN = re.compile(
     r"https?://(?!docs\.|about\.|forum\.|handbook\.)[\w.-]*gitlab[\w.:-]*(/[^\s?#\"'<>]*)"
 )
 _MAX_TEXT_LENGTH = 2_000
-#: Minimum number of constant segments that identify a path as one of the API everywhere.
+#: Minimum number of constant segments with which a path is recognized as a path of the API in any
+#: position.
 _MIN_DISTINCTIVE_SEGMENTS = 2
 
 
 def is_legacy_page_url(text: str) -> bool:
-    """Return whether a text is the URL of a page without `/-/`."""
+    """Return whether a string is the URL of a project page without `/-/`."""
     if len(text) > _MAX_TEXT_LENGTH:
         return False
     found = _PAGE_PATTERN.fullmatch(_PLACEHOLDER_PATTERN.sub("1", text))
@@ -80,10 +81,10 @@ def is_legacy_page_url(text: str) -> bool:
 
 
 def find_request_path(text: str, *, is_client: bool, is_called: bool) -> tuple[str, str] | None:
-    """Return the path and query of the request with this address, or None.
+    """Return the path and query of a request if a string is its URL, or None.
 
-    Without /api/v4, the text must be in a client of the service. In addition, it must be passed to
-    a function that sends requests (`is_called`), or be recognizable by itself.
+    A string without /api/v4 must be in a client of the service. In addition, the string must be
+    passed to a function that sends requests (`is_called`), or must be recognizable by itself.
     """
     if len(text) > _MAX_TEXT_LENGTH or "\n" in text.strip():
         return None
@@ -93,10 +94,10 @@ def find_request_path(text: str, *, is_client: bool, is_called: bool) -> tuple[s
     if not _ADDRESS_PATTERN.fullmatch(plain):
         return None
     path, _, query = plain.partition("?")
-    of_api = find_api_path(path)
-    if of_api is None and is_client:
-        of_api = _find_relative_path(path, is_called=is_called)
-    return None if of_api is None else (of_api.partition("#")[0], query)
+    api_path = find_api_path(path)
+    if api_path is None and is_client:
+        api_path = _find_relative_path(path, is_called=is_called)
+    return None if api_path is None else (api_path.partition("#")[0], query)
 
 
 def _find_relative_path(path: str, *, is_called: bool) -> str | None:
@@ -122,8 +123,8 @@ _CLOSING_BRACKETS = frozenset(_BRACKET_PAIRS.values())
 def check_brackets_closed(tokens: Sequence[Token]) -> None:
     """Check that all brackets and quotes are closed.
 
-    The lexer cannot read texts with nested quotes, `f"{a["b"]}"`, so a program with such texts is
-    assumed to be complete. Raise UnreadableContentError at the first bracket or quote that is not
+    The lexer cannot read strings with nested quotes such as `f"{a["b"]}"`, so a program with such
+    strings is assumed to be complete. Raise UnreadableContentError if a bracket or quote is not
     closed.
     """
     if any(_may_contain_quotes(each) for each in tokens):
@@ -157,7 +158,7 @@ def _build_error(message: str, token: Token) -> UnreadableContentError:
     return UnreadableContentError(problem, line=token.line)
 
 
-#: HTTP methods by the last words in the names of functions.
+#: HTTP methods by the last word in the name of a function.
 _METHODS_BY_VERB = {
     "get": "GET",
     "list": "GET",
@@ -170,7 +171,7 @@ _METHODS_BY_VERB = {
     "delete": "DELETE",
     "del": "DELETE",
 }
-#: Functions that take the method as an argument, with GET as the default.
+#: Functions that take the HTTP method as an argument. The default is GET.
 _SEND_FUNCTIONS = frozenset(
     [
         "fetch",
@@ -184,13 +185,13 @@ _SEND_FUNCTIONS = frozenset(
         "api_fetch",
     ]
 )
-#: Words in the names of functions that build an address from their arguments.
+#: Words in the names of functions that build a URL from their arguments.
 _JOIN_WORDS = frozenset({"join", "urljoin", "url", "uri", "resolve", "concat", "format", "sprintf"})
 _GRAPHQL_DOCUMENT_PATTERN = re.compile(
     r"\s*(?:(?:query|mutation|subscription|fragment)\b[^{}]{0,2000}\{|\{\s*\w+\s*[({\n])"
 )
 _INTERPOLATION_PATTERN = re.compile(r"\$\{[^{}]*+\}")
-#: Minimum number of words of a last segment that identifies a path by itself.
+#: Minimum number of words in the last segment of a path that is recognized without its call.
 _MIN_DISTINCTIVE_WORDS = 3
 _LOOP_KEYWORDS, _DECLARATION_KEYWORDS = frozenset({"in", "of"}), frozenset({"let", "var", "const"})
 #: Minimum length of a distinctive name in characters.
@@ -200,16 +201,16 @@ _KEY_SIGNS = frozenset({":", "=", "=>"})
 
 
 def check_source(text: str, comments: CommentSyntax) -> Iterator[DetectedChange]:
-    """Yield the changes that affect a program or a part of one; unreadable parts are skipped."""
+    """Yield the changes that affect a whole or partial program; unreadable parts are skipped."""
     yield from _check_tokens(list(split_tokens(text, comments)), text)
 
 
 def check_python(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a complete Python program.
 
-    Only Python is checked for completeness. In other languages, a regular expression may contain
-    characters that the lexer takes for brackets or quotes. Raise UnreadableContentError if the
-    program is not complete.
+    Only Python is checked for completeness. In other languages, the lexer could mistake characters
+    in a regular expression for brackets or quotes. Raise UnreadableContentError if the program is
+    not complete.
     """
     found = list(split_tokens(text, CommentSyntax.HASH))
     check_brackets_closed(found)
@@ -238,7 +239,7 @@ def _check_tokens(lexed: Sequence[Token], text: str) -> Iterator[DetectedChange]
 
 
 class _SourceReader:
-    """A reader that processes a program from its first token to its last."""
+    """A reader that processes a program from the first token to the last."""
 
     def __init__(self, program: SourceProgram, *, is_client: bool) -> None:
         self._program = program
@@ -253,14 +254,14 @@ class _SourceReader:
             if token.kind == TEXT:
                 if at > consumed:
                     whole, consumed = read_literal(self._program, at)
-                    yield from self._text(at, token, whole)
+                    yield from self._check_string(at, token, whole)
             elif token.kind == NAME:
-                yield from self._name(at, token)
+                yield from self._check_name(at, token)
             elif token.kind == SIGN:
-                yield from self._sign(at, token)
+                yield from self._check_sign(at, token)
 
-    def _name(self, at: int, token: Token) -> Iterator[DetectedChange]:
-        yield from self._named(token)
+    def _check_name(self, at: int, token: Token) -> Iterator[DetectedChange]:
+        yield from self._check_distinctive_name(token)
         if "TLS" in token.text:
             before = self._program.text(at - 2) + self._program.text(at - 3)
             yield from find_names_in_text(f"{before} {token.text}", token.line, only="tls-versions")
@@ -271,13 +272,13 @@ class _SourceReader:
         if self._bindings.has_fields:
             yield from self._bindings.find_accessed_fields(at)
 
-    def _named(self, token: Token) -> Iterator[DetectedChange]:
+    def _check_distinctive_name(self, token: Token) -> Iterator[DetectedChange]:
         if len(token.text) >= _MIN_NAME_LENGTH:
             for change in find_changes_by_name(token.text, is_client=self._is_client):
                 reason = f"The name {to_snake_case(token.text)}"
                 yield DetectedChange(change, token.line, reason, is_certain=False)
 
-    def _sign(self, at: int, token: Token) -> Iterator[DetectedChange]:
+    def _check_sign(self, at: int, token: Token) -> Iterator[DetectedChange]:
         if token.text in _ASSIGNMENT_SIGNS:
             is_keyword = self._program.text(self._program.around[at]) == "("
             if self._program.kind(at - 1) == NAME and not is_keyword:
@@ -286,9 +287,9 @@ class _SourceReader:
         elif token.text == "(":
             call = self._program.get_call_at(at)
             if call.chain:
-                yield from self._call(call, token.line)
+                yield from self._check_call(call, token.line)
 
-    def _call(self, call: ProgramCall, line: int) -> Iterator[DetectedChange]:
+    def _check_call(self, call: ProgramCall, line: int) -> Iterator[DetectedChange]:
         self._bindings.callback(call)
         chain = self._bindings.expanded(call.chain)
         sent = find_client_request(chain) if self._is_client else None
@@ -296,25 +297,25 @@ class _SourceReader:
             method, path = sent
             known = KnownParameters()
             self._arguments.add(known, call.opening, call.closing)
-            yield from self._concerned(find_path_matches(path), method, known, line)
-            yield from self._bind(find_path_matches(path), method, call)
+            yield from self._check_matches(find_path_matches(path), method, known, line)
+            yield from self._bind_result_fields(find_path_matches(path), method, call)
         for text in self._bindings.find_argument_texts(call):
-            yield from self._request(text, [call], line, is_used=True)
+            yield from self._check_request_url(text, [call], line, is_used=True)
 
-    def _text(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
+    def _check_string(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
         if self._is_docstring(at, token):
             return
-        yield from self._telling(at, token, whole)
+        yield from self._check_string_content(at, token, whole)
         text, calls = token.text, list(self._program.iterate_enclosing_calls(at))
-        path = self._path(at, whole, calls)
+        path = self._find_request_url(at, whole, calls)
         if path is not None:
-            yield from self._request(path, calls, token.line, is_used=False)
+            yield from self._check_request_url(path, calls, token.line, is_used=False)
         if to_snake_case(text) == "deploy_token" and self._mentions_graphql(calls):
             reason = "A GraphQL request with the header Deploy-Token"
             yield DetectedChange(CHANGES_BY_ID["graphql-token-types"], token.line, reason)
 
-    def _telling(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
-        """Yield the changes that a text indicates regardless of its position."""
+    def _check_string_content(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
+        """Yield the changes that affect a string regardless of its position."""
         text, line = token.text, token.line
         yield from find_names_in_text(text, line, is_client=self._is_client)
         if is_legacy_page_url(whole) and not self._is_response_value(at):
@@ -325,8 +326,8 @@ class _SourceReader:
         if _GRAPHQL_DOCUMENT_PATTERN.match(text):
             yield from _check_graphql_text(text, line)
 
-    def _path(self, at: int, whole: str, calls: Sequence[ProgramCall]) -> str | None:
-        """Return the address of a request that a text contains, or None for a part of one."""
+    def _find_request_url(self, at: int, whole: str, calls: Sequence[ProgramCall]) -> str | None:
+        """Return the URL of a request that a string contains, or None if it is only a part."""
         if not calls or API_PATH in whole:
             return whole
         inner = calls[0]
@@ -338,19 +339,19 @@ class _SourceReader:
         return None
 
     def _is_appended_to_address(self, at: int, calls: Sequence[ProgramCall]) -> bool:
-        """Return whether a text is only appended to the address of an enclosing request."""
+        """Return whether a string is only appended to the URL of an enclosing request."""
         inner, *outer = calls
         is_first = at == inner.opening + 1
         joins = not _JOIN_WORDS.isdisjoint(inner.chain[-1].split("_"))
         return not is_first and not joins and any(map(_is_send_call, outer))
 
     def _is_response_value(self, at: int) -> bool:
-        """Return whether a text is the value of a key that API responses have."""
+        """Return whether a string is the value of a key that only API responses have."""
         is_keyed = at > 1 and self._program.text(at - 1) in _KEY_SIGNS
         return is_keyed and to_snake_case(self._program.tokens[at - 2].text) == "web_url"
 
     def _is_docstring(self, at: int, token: Token) -> bool:
-        """Return whether a multi-line text is a statement of its own."""
+        """Return whether a multi-line string is a statement of its own."""
         if "\n" not in token.text or self._program.around[at] >= 0:
             return False
         return self._program.text(at - 1) in {"", ":", ")"} and not _GRAPHQL_DOCUMENT_PATTERN.match(
@@ -365,13 +366,13 @@ class _SourceReader:
         )
         return any(each.kind == TEXT and "graphql" in each.text for each in within)
 
-    def _request(
+    def _check_request_url(
         self, text: str, calls: Sequence[ProgramCall], line: int, *, is_used: bool
     ) -> Iterator[DetectedChange]:
-        """Yield the changes that affect a text that may be the address of a request."""
+        """Yield the changes that affect a string that may be the URL of a request."""
         if "/" not in text and not calls:
             return
-        method, call, known = self._sent(calls)
+        method, call, known = self._find_sending_call(calls)
         found = find_request_path(text, is_client=self._is_client, is_called=call is not None)
         if found is None:
             return
@@ -382,14 +383,14 @@ class _SourceReader:
             known.is_open = True
         if is_used and method is None:
             return
-        yield from self._concerned(concerns, method, known, line)
+        yield from self._check_matches(concerns, method, known, line)
         if call is not None:
-            yield from self._bind(concerns, method, call)
+            yield from self._bind_result_fields(concerns, method, call)
 
-    def _sent(
+    def _find_sending_call(
         self, calls: Sequence[ProgramCall]
     ) -> tuple[str | None, ProgramCall | None, KnownParameters]:
-        """Return the method, the call and its parameters if one of the calls sends a request."""
+        """Return the HTTP method, the call and its parameters if a call sends a request."""
         for call in calls:
             known = KnownParameters()
             if not _is_send_call(call):
@@ -398,8 +399,8 @@ class _SourceReader:
             self._arguments.add(known, call.opening, call.closing)
             segments = join_segments(self._program, call)
             # Arguments before the segments may contain the parameters of the call.
-            is_told_before = segments is not None and segments.first > call.opening + 1
-            known.is_open = known.is_open or is_told_before
+            has_earlier_arguments = segments is not None and segments.first > call.opening + 1
+            known.is_open = known.is_open or has_earlier_arguments
             return verb or self._find_method_in_call(call, known), call, known
         return None, None, KnownParameters()
 
@@ -409,13 +410,13 @@ class _SourceReader:
             is_constant = token.kind == NAME and token.text.startswith("Method")
             word = token.text.removeprefix("Method").upper()
             if (token.kind == TEXT or is_constant) and word in HTTP_METHODS:
-                return word  # Go's http.MethodPost is a method as well.
+                return word  # Go's http.MethodPost is also recognized.
         given = known.values.get("method", known.values.get("type", "GET"))
         if given is None or ("method" not in known.values and known.is_open):
             return None
         return given.upper()
 
-    def _concerned(
+    def _check_matches(
         self, concerns: Sequence[CallMatch], method: str | None, known: KnownParameters, line: int
     ) -> Iterator[DetectedChange]:
         for concern in concerns:
@@ -425,7 +426,7 @@ class _SourceReader:
             if reason := find_match_reason(concern, asked, known):
                 yield DetectedChange(concern.change, line, reason.text, reason.is_certain)
 
-    def _bind(
+    def _bind_result_fields(
         self, concerns: Sequence[CallMatch], method: str | None, call: ProgramCall
     ) -> Iterator[DetectedChange]:
         fields: dict[str, Change] = {
@@ -450,7 +451,7 @@ def _find_http_method(chain: Sequence[str]) -> str | None:
 
 
 def _is_distinctive_path(concern: CallMatch) -> bool:
-    """Return whether a path indicates a change regardless of its use."""
+    """Return whether a path is recognized without the HTTP method of its call."""
     last = split_path(concern.call.path)[-1]
     return last.count("_") >= _MIN_DISTINCTIVE_WORDS - 1 or not concern.call.methods
 

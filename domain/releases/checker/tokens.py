@@ -1,7 +1,7 @@
-"""Splits a program into names, texts, numbers and signs, in one pass for any input.
+"""Splits a program into names, strings, numbers and signs, in one pass for any input.
 
-The lexer knows only the syntax of comments and strings in each language. ADR 43 explains why `ast`
-and `tokenize` do not read Python.
+The lexer knows only the syntax of comments and strings in each language. ADR 43 explains why Python
+programs are not read with `ast` or `tokenize`.
 """
 
 import re
@@ -15,7 +15,7 @@ NAME, TEXT, NUMBER, SIGN = "name", "text", "number", "sign"
 
 
 class CommentSyntax(Enum):
-    """Syntax of the comments of a language."""
+    """The syntax of comments in a language."""
 
     HASH = "hash"
     SLASHES = "slashes"
@@ -23,22 +23,22 @@ class CommentSyntax(Enum):
 
 
 class Token(NamedTuple):
-    """A name, text, number or sign, and its line."""
+    """A name, string, number or sign, and its line number."""
 
     kind: str
-    #: Content. For a text, it is the part between the quotes.
+    #: Content. For a string, it is the part between the quotes.
     text: str
     line: int
-    #: True if a text may contain placeholders in braces.
+    #: True if a string may contain placeholders in braces.
     is_template: bool = False
-    #: True if the text has no closing quote.
+    #: True if a string has no closing quote.
     is_open: bool = False
 
 
-#: A possessively repeated group ends with `|(?!)` in all patterns of the product. Before Python
-#: 3.11.5, such a group keeps the input consumed by its last, failed attempt
-#: (https://github.com/python/cpython/issues/106052). An alternative that never matches prevents
-#: this.
+#: Patterns for strings. In all patterns of the product, a possessively repeated group ends with
+#: `|(?!)`. Before Python 3.11.5, such a group keeps the input that its last, failed attempt
+#: consumed (https://github.com/python/cpython/issues/106052). An alternative that never matches
+#: prevents the bug.
 _TEXT_PATTERNS = r"""
     |(?P<prefix>[rbfuRBFU]{1,2}(?=["']))?(?:
         \"\"\"(?P<long>(?:[^"\\]|\\.|"(?!"")|(?!))*+)(?:\"\"\"|\\?\Z)
@@ -66,7 +66,7 @@ _LEXER_PATTERNS: Mapping[CommentSyntax, re.Pattern[str]] = {
     )
     for kind, comment in _COMMENT_PATTERNS.items()
 }
-#: Groups of texts with the number of characters in both quotes.
+#: Groups that match strings, with the number of characters in both quotes.
 _TEXT_GROUPS = {"long": 6, "other_long": 6, "double": 2, "single": 2, "back": 2}
 _TEMPLATE_GROUPS = frozenset({"back", "long", "other_long"})
 

@@ -1,7 +1,7 @@
-"""The release schedule: all changes of interfaces that the specification announces.
+"""The release schedule: all changes to interfaces that the specification announces.
 
-The order follows the specification: by release, then as listed there. No entry has a release of its
-announcement or end of support, because the specification contains none.
+Changes are ordered by release, then as in the specification. No entry names the releases of its
+announcement and end of support, since the specification does not contain them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Paths and calls that several entries of the schedule share."""
+"""Paths and calls that several entries in the schedule share."""
 
 from domain.releases.changes import CallPattern
 
@@ -11,7 +11,7 @@ PROJECT_LIST_PATHS = (
     f"{API_PATH}/users/:id/projects",
 )
 SETTINGS_PATH = f"{API_PATH}/application/settings"
-#: Replacement for the registration of runners with a registration token.
+#: Text about the replacement for registering runners with a registration token.
 REGISTRATION_REPLACEMENT = (
     "Create the runner first, and register it with its runner authentication token."
 )

@@ -1,4 +1,4 @@
-"""Changes of releases 16.0 to 16.7."""
+"""Changes in releases 16.0 to 16.7."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Changes of releases 17.0 to 17.5."""
+"""Changes in releases 17.0 to 17.5."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Changes of release 18.0."""
+"""Changes in release 18.0."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +25,7 @@ _build_rest_change = partial(_build_change, interface=Interface.REST)
 
 
 def _build_token_reset_removal(of: str, path: str) -> Change:
-    """Return the removal of an operation that resets a registration token."""
+    """Return the change that removes an operation for resetting a registration token."""
     return _build_rest_change(
         id=f"{of}-runners-reset-registration-token",
         kind=ReleaseChangeKind.OPERATION_GONE,

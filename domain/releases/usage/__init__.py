@@ -1,1 +1,1 @@
-"""Usage of the API: counted calls of consumers, and scheduled changes that affect them."""
+"""Usage of the API: counted calls by consumers, and scheduled changes that affect the calls."""

@@ -1,6 +1,6 @@
 """Counts calls in memory by consumer and shape, and stores a row per day, consumer and shape.
 
-A call contains neither parameter values nor tokens. Counting never waits and takes about a
+Counts contain neither parameter values nor tokens. Counting a call never blocks, and takes about a
 microsecond. `web/releases/usage_recording.py` stores the counts periodically.
 """
 
@@ -18,24 +18,24 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.core.database.rows import insert_into
 from models import Application, CallCount, CallShape, PersonalAccessToken, User
 
-#: Maximum number of shapes of a consumer until the next flush. Further shapes lose their parameter
+#: Maximum number of shapes per consumer until the next flush. Further shapes lose their parameter
 #: names.
 MAX_SHAPES_PER_CONSUMER = 100
-#: Maximum number of counts until the next flush. Further calls are dropped.
+#: Maximum number of counts until the next flush. Calls with further shapes are not counted.
 MAX_COUNTS = 5_000
-#: Placeholder for names that neither an operation nor the schedule defines.
+#: Placeholder for parameter names that neither an operation nor the schedule defines.
 UNKNOWN_NAME = "…"
 #: Maximum number of shapes per consumer and day. Further shapes lose their parameter names.
 MAX_SHAPES_PER_DAY = 500
 #: Maximum number of shapes of all consumers. Further shapes lose their parameter names.
 MAX_TOTAL_SHAPES = 10_000
-#: Number of shapes that each user can have even if that maximum is reached. It prevents one user
-#: from using up the space of all.
+#: Number of shapes that each user can have even if MAX_TOTAL_SHAPES is reached, so that one user
+#: cannot use up all shapes.
 GUARANTEED_SHAPES_PER_USER = 100
 
 
 class Consumer(NamedTuple):
-    """The caller: a token or an application, not an address."""
+    """The caller, identified by its token or application and not by its IP address."""
 
     user_id: int | None
     #: client_id of an OAuth application.
@@ -49,25 +49,25 @@ ANONYMOUS_CONSUMER = Consumer(None, None, None)
 
 
 class UsageShape(NamedTuple):
-    """The common properties of calls."""
+    """The properties that calls of the same shape share."""
 
     method: str
     #: Path with `:name` for each variable.
     route: str
     #: Sorted names of parameters.
     parameters: tuple[str, ...]
-    #: Ids of scheduled changes that affect the call, as far as its values show.
+    #: Ids of scheduled changes that affect the call because of its parameter values.
     changes: tuple[str, ...]
 
     @property
     def without_names(self) -> "UsageShape":
-        """Return the shape with a placeholder for all parameter names."""
+        """The shape with a placeholder instead of its parameter names."""
         return self._replace(parameters=(UNKNOWN_NAME,))
 
 
 @dataclass(slots=True)
 class CallTotals:
-    """The number, times and last address of calls."""
+    """The number of calls, the times of the first and last call, and the last IP address."""
 
     calls: int
     first_at: datetime
@@ -76,7 +76,7 @@ class CallTotals:
     last_address: str | None
 
     def add(self, other: "CallTotals") -> None:
-        """Add calls of the same shape and consumer, in any order of time."""
+        """Add calls of the same shape and consumer, which may be earlier or later."""
         self.calls += other.calls
         self.first_at = min(self.first_at, other.first_at)
         if other.last_at >= self.last_at:
@@ -85,7 +85,7 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True)
 class CountedCalls:
-    """The calls with one shape by a consumer."""
+    """The calls of one shape by a consumer."""
 
     consumer: Consumer
     shape: UsageShape
@@ -93,13 +93,13 @@ class CountedCalls:
 
 
 class CallCounter:
-    """The counts of a process.
+    """The counter of calls in a process.
 
-    No lock is needed: greenlets switch only when they wait, and this code never waits.
+    The counter needs no lock, since greenlets switch only when they wait, and counting never waits.
     """
 
     def __init__(self) -> None:
-        """Initialize without calls."""
+        """Initialize the counter without calls."""
         self._counts: dict[Consumer, dict[UsageShape, CallTotals]] = {}
         self._size = 0
         self._dropped = 0
@@ -111,14 +111,14 @@ class CallCounter:
         own = self._counts.get(consumer)
         found = own.get(shape) if own is not None else None
         if found is None:
-            self._begin(consumer, shape, CallTotals(1, now, now, address))
+            self._add_count(consumer, shape, CallTotals(1, now, now, address))
             return
         found.calls += 1
         found.last_at = now
         found.last_address = address
 
     def take(self) -> tuple[list[CountedCalls], int]:
-        """Return and reset the counts and the number of dropped calls."""
+        """Return the counts and the number of calls that were not counted, and reset both."""
         taken, dropped = self._counts, self._dropped
         self._counts, self._size, self._dropped = {}, 0, 0
         calls = [
@@ -131,9 +131,9 @@ class CallCounter:
     def restore_counts(self, calls: Iterable[CountedCalls]) -> None:
         """Restore counts that could not be stored, as far as there is space."""
         for each in calls:
-            self._begin(each.consumer, each.shape, each.count)
+            self._add_count(each.consumer, each.shape, each.count)
 
-    def _begin(self, consumer: Consumer, shape: UsageShape, count: CallTotals) -> None:
+    def _add_count(self, consumer: Consumer, shape: UsageShape, count: CallTotals) -> None:
         own = self._counts.setdefault(consumer, {})
         if shape not in own and len(own) >= MAX_SHAPES_PER_CONSUMER:
             shape = shape.without_names
@@ -173,7 +173,7 @@ class _CountRow:
 
 
 def store_call_counts(calls: Sequence[CountedCalls], *, session: Session) -> None:
-    """Add calls to the rows of their days, leaving out deleted consumers."""
+    """Add counts to the rows of their days; omit the calls of deleted consumers."""
     rows = _limit_total_shapes(list(_build_rows(calls, session)), session)
     rows = _merge_rows(_limit_daily_shapes(rows, session))
     if not rows:
@@ -236,7 +236,7 @@ def _build_rows(calls: Sequence[CountedCalls], session: Session) -> Iterator[_Co
 def _find_existing_ids(
     key: InstrumentedAttribute[int], ids: Iterable[int | None], session: Session
 ) -> set[int | None]:
-    """Return the existing ids, and None."""
+    """Return the ids that exist in the table, and None."""
     wanted = {each for each in ids if each is not None}
     found: set[int | None] = {None}
     return found.union(session.scalars(select(key).where(key.in_(wanted)))) if wanted else found
@@ -253,9 +253,9 @@ def _find_application_ids(calls: Sequence[CountedCalls], session: Session) -> di
 
 
 def _limit_total_shapes(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
-    """Remove the parameter names from new shapes if there are too many shapes.
+    """Remove the parameter names from new shapes if there are too many shapes in total.
 
-    All tokens of a user count together.
+    The shapes of all tokens of a user are counted together.
     """
     digests = {row.shape_digest for row in rows}
     known = set(session.scalars(select(CallShape.digest).where(CallShape.digest.in_(digests))))
@@ -279,7 +279,7 @@ def _limit_total_shapes(rows: Sequence[_CountRow], session: Session) -> Sequence
 
 
 def _count_shapes_by_user(user_ids: set[int | None], session: Session) -> Counter[int | None]:
-    """Return the number of shapes by user; None stands for calls without a token."""
+    """Return the number of shapes by user id; None stands for anonymous calls."""
     counted_rows = session.execute(
         select(CallCount.user_id, func.count(CallCount.shape_id.distinct()))
         .where(or_(CallCount.user_id.in_(user_ids - {None}), CallCount.user_id.is_(None)))
@@ -289,7 +289,7 @@ def _count_shapes_by_user(user_ids: set[int | None], session: Session) -> Counte
 
 
 def _limit_daily_shapes(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
-    """Remove the parameter names from new shapes of consumers with too many shapes of a day."""
+    """Remove the parameter names from new shapes of consumers with too many shapes on a day."""
     digests = [row.digest for row in rows]
     known = set(session.scalars(select(CallCount.digest).where(CallCount.digest.in_(digests))))
     if known.issuperset(digests):
@@ -321,7 +321,7 @@ def _count_shapes_by_day(
 
 
 def _merge_rows(rows: Sequence[_CountRow]) -> Sequence[_CountRow]:
-    """Merge rows that became equal."""
+    """Merge rows whose shapes became equal when parameter names were removed."""
     found: dict[bytes, _CountRow] = {}
     for row in rows:
         if row.digest in found:

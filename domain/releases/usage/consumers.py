@@ -1,4 +1,4 @@
-"""Consumers of counted calls: tokens, applications, users with a password, anonymous callers."""
+"""Consumers whose calls are counted: tokens, applications, users and anonymous callers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from models import Application, Bot, Group, PersonalAccessToken, Project, User
 
 
 class ConsumerKind(LabeledEnum):
-    """Kind of consumer. The value is used in the API."""
+    """The kind of consumer; the value is used in the API."""
 
     PERSONAL_TOKEN = "personal_access_token", "Personal access token"
     RESOURCE_TOKEN = "resource_access_token", "Project or group access token"
@@ -29,15 +29,16 @@ class ConsumerView:
     """A consumer of the API."""
 
     kind: ConsumerKind
-    #: Id of the application, of the newest token after rotations, or of the user. None for
-    #: anonymous callers.
+    #: Id of the application, of the token, or of the user. For a rotated token, it is the id of the
+    #: newest token. None for anonymous callers.
     id: int | None
     name: str
-    #: Owner: a user name, or the path of a project or group. Empty without an owner.
+    #: User name of the owner, or path of the project or group that owns the consumer. Empty without
+    #: an owner.
     owner: str
     #: Id of the user who owns the consumer, if any.
     owner_id: int | None = None
-    #: Id of the group or project whose token it is.
+    #: Id of the group or project to which an access token belongs.
     group_id: int | None = None
     project_id: int | None = None
     #: True if the consumer can still make calls.
@@ -50,7 +51,7 @@ _ANONYMOUS_CONSUMER = ConsumerView(
 
 
 class CallerKey(NamedTuple):
-    """The columns of a count that identify the caller."""
+    """The columns of a stored count that identify the caller."""
 
     user_id: int | None
     application_id: int | None
@@ -60,7 +61,10 @@ class CallerKey(NamedTuple):
 def build_consumer_lookup(
     callers: Iterable[CallerKey], *, session: Session, now: datetime
 ) -> Callable[[CallerKey], ConsumerView]:
-    """Return a function from callers to consumers; a rotated token is the same consumer."""
+    """Return a function that maps a caller to its consumer.
+
+    A token and the tokens that replaced it by rotation are the same consumer.
+    """
     known = set(callers)
     applications = _find_applications({each.application_id for each in known}, session)
     tokens = _find_tokens({each.personal_token_id for each in known}, session, now)
@@ -68,14 +72,14 @@ def build_consumer_lookup(
         {each.user_id for each in known if each == CallerKey(each.user_id, None, None)}, session
     )
 
-    def consumer_of(caller: CallerKey) -> ConsumerView:
+    def find_consumer(caller: CallerKey) -> ConsumerView:
         if caller.application_id is not None:
             return applications[caller.application_id]
         if caller.personal_token_id is not None:
             return tokens[caller.personal_token_id]
         return _ANONYMOUS_CONSUMER if caller.user_id is None else passwords[caller.user_id]
 
-    return consumer_of
+    return find_consumer
 
 
 def _find_applications(ids: set[int | None], session: Session) -> Mapping[int, ConsumerView]:
@@ -127,7 +131,7 @@ def _find_tokens(
 
 
 def _add_rotated_tokens(ids: set[int | None], session: Session) -> set[int]:
-    """Return the ids of tokens and of all tokens in the same rotations."""
+    """Return the ids of tokens, and of all tokens that they replaced or that replaced them."""
     asked = {each for each in ids if each is not None}
     families = session.scalars(
         select(PersonalAccessToken.family_id).where(

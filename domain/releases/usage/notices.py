@@ -1,4 +1,4 @@
-"""Emails to users whose calls a change will break, sent well before its release."""
+"""Emails to users about calls that a change will break, sent some time before the release."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,15 @@ from domain.releases.usage.usage_reports import AffectedUsage, UsagePeriod, find
 from domain.releases.version import Release
 from models import ChangeNotice, User
 
-#: Maximum age of calls that count as current. It exceeds a month because of monthly jobs.
+#: Maximum age of the calls that are considered. It exceeds a month because of monthly jobs.
 RECENT_CALL_PERIOD = timedelta(days=35)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalNoticeSettings(MessageSettings):
-    """The settings that messages mention, and the time of a message before the release."""
+    """The settings for notices about removals."""
 
+    #: Time before a release from which notices about its changes are sent.
     ahead: timedelta
     running: Release
     #: Dates of releases, if known.
@@ -34,9 +35,9 @@ class RemovalNoticeSettings(MessageSettings):
 
 
 def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now: datetime) -> int:
-    """Queue the messages that are due, and return their number.
+    """Queue the notices that are due, and return the number of new emails.
 
-    Each user gets one notice of each change. All changes that are due are in the same message.
+    Each user is notified of each change only once. All changes that are due are in the same email.
     """
     due = {
         release: day
@@ -55,7 +56,7 @@ def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now:
 def _find_unnotified_users(
     due: Mapping[Release, date], sign: RemovalNoticeSettings, *, session: Session, now: datetime
 ) -> Iterator[tuple[Maintainer, Sequence[AffectedUsage]]]:
-    """Yield the users without a notice, with their affected calls."""
+    """Yield the users who were not yet notified, each with the affected calls."""
     period = UsagePeriod(
         since=(now - RECENT_CALL_PERIOD).date(), running=sign.running, until=max(due), is_ahead=True
     )
@@ -63,7 +64,7 @@ def _find_unnotified_users(
     recipients = _RecipientLookup(session=session, today=now.date())
     for use in find_instance_usage(period, session=session, now=now):
         if use.is_sure and use.change.removal in due and use.consumer.is_live:
-            for recipient in recipients.of(use.consumer):
+            for recipient in recipients.find_recipients(use.consumer):
                 found[recipient].append(use)
     for recipient, uses in found.items():
         new = _store_notices(recipient, {use.change.id for use in uses}, session=session, now=now)
@@ -74,7 +75,7 @@ def _find_unnotified_users(
 def _store_notices(
     recipient: Maintainer, change_ids: set[str], *, session: Session, now: datetime
 ) -> set[str]:
-    """Store that a user gets notices of changes, and return the new ones."""
+    """Store that a user is notified of changes, and return the ids of the new changes."""
     insert = insert_into(ChangeNotice, session=session).values(
         [
             {"user_id": recipient.id, "change_id": each, "told_at": now}
@@ -85,17 +86,18 @@ def _store_notices(
 
 
 class _RecipientLookup:
-    """The recipients of notices for consumers, cached by consumer."""
+    """A lookup of the recipients of notices, with a cache by consumer."""
 
     def __init__(self, *, session: Session, today: date) -> None:
         self._session = session
         self._today = today
         self._known: dict[ConsumerView, Sequence[Maintainer]] = {}
 
-    def of(self, consumer: ConsumerView) -> Sequence[Maintainer]:
-        """Return the owner, the maintainers or the administrators of a consumer.
+    def find_recipients(self, consumer: ConsumerView) -> Sequence[Maintainer]:
+        """Return the people who are notified about the calls of a consumer.
 
-        Anonymous consumers have no recipients.
+        The people are the owner of the consumer, the maintainers of its project or group, or the
+        administrators. Anonymous consumers have no recipients.
         """
         if consumer not in self._known:
             self._known[consumer] = self._look_up(consumer)

@@ -1,7 +1,7 @@
-"""Reads the scheduled changes that affect the counted calls of consumers.
+"""Reports the scheduled changes that affect the counted calls of consumers.
 
-The schedule is applied when counts are read, so a change that is announced later is found in
-earlier calls. Matches that depend on values were stored with the call.
+The schedule is applied when counts are read, so a newly announced change is also found in earlier
+calls. Matches that depend on parameter values were stored with the count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ from domain.releases.version import Release
 from models import Application, Bot, CallCount, CallShape, Project
 
 _PARAMETER_PLACEHOLDER = "given"
-#: Minimum number of calls per day for which a rate limit is relevant. With fewer calls, a consumer
-#: stays below half of the lowest rate per minute.
+#: Minimum number of calls per day for which a rate limit is relevant. With fewer calls, the rate of
+#: a consumer stays below half of the lowest limit per minute.
 MIN_CALLS_NEAR_LIMIT = 100
 _SCHEDULE_POSITIONS = {change.id: place for place, change in enumerate(SCHEDULE)}
 
@@ -53,36 +53,36 @@ class AffectedUsage:
     last_at: datetime
     #: IP address of the last call. None if the viewer may not see it.
     last_address: str | None
-    #: Numbers of calls by operation, such as `GET /api/v4/users`, most called first.
+    #: Number of calls by operation, such as `GET /api/v4/users`.
     operations: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_sure(self) -> bool:
-        """Return whether the results of the same calls change when the change takes effect."""
+        """True if the results of the calls definitely change when the change takes effect."""
         return self.certainty is Certainty.SURE
 
     @property
     def can_affect_consumer(self) -> bool:
-        """Return whether there are enough calls for a rate limit to be relevant."""
+        """False for a rate limit if there are too few calls to reach it."""
         return not self.change.is_rate_limit or self.busiest >= MIN_CALLS_NEAR_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
 class UsagePeriod:
-    """The calls and changes that are evaluated."""
+    """The range of calls and changes in a report."""
 
-    #: First day of calls.
+    #: First day of the calls.
     since: date
-    #: Running release. Its changes, and earlier ones, affect only calls whose results definitely
-    #: change.
+    #: Running release. Changes in this and earlier releases are included only for calls whose
+    #: results definitely change.
     running: Release
-    #: Last release whose changes are included. None for all.
+    #: Last release whose changes are included. None for all releases.
     until: Release | None = None
-    #: True if changes of the running release and earlier ones are excluded.
+    #: True to exclude the changes in the running release and in earlier releases.
     is_ahead: bool = False
 
     def has(self, change: Change, certainty: Certainty) -> bool:
-        """Return whether a change with this certainty is included."""
+        """Return whether a change with the given certainty is included."""
         if self.until is not None and not change.applies_in(self.until):
             return False
         if change.applies_in(self.running):
@@ -93,16 +93,18 @@ class UsagePeriod:
 def find_instance_usage(
     period: UsagePeriod, *, session: Session, now: datetime
 ) -> Sequence[AffectedUsage]:
-    """Return the usage of all consumers, in the order of the schedule, most calls first."""
+    """Return the affected usage of all consumers, ordered by change, then by number of calls."""
     return _find_usage(period, None, session=session, now=now)
 
 
 def find_user_usage(
     viewer: Viewer, period: UsagePeriod, *, session: Session, now: datetime
 ) -> Sequence[AffectedUsage]:
-    """Return the usage of a user's tokens and applications, and of their namespaces' tokens.
+    """Return the affected usage of the consumers that a user owns or maintains.
 
-    For applications, the calls of all their users count, and IP addresses are left out.
+    These are the user's tokens and applications, and the access tokens of projects and groups that
+    the user maintains. The usage of an application includes the calls of all its users, without
+    their IP addresses.
     """
     found = _find_usage(period, _belongs_to_viewer(viewer), session=session, now=now)
     for use in found:
@@ -114,7 +116,7 @@ def find_user_usage(
 def find_used_changes(
     viewer: Viewer, period: UsagePeriod, *, session: Session, now: datetime
 ) -> Mapping[str, Certainty]:
-    """Return the ids and certainties of the changes that affect a user's consumers."""
+    """Return the changes that affect the consumers of a user: the certainty by change id."""
     found: dict[str, Certainty] = {}
     for use in find_user_usage(viewer, period, session=session, now=now):
         if use.is_sure or use.change.id not in found:
@@ -123,7 +125,7 @@ def find_used_changes(
 
 
 def _belongs_to_viewer(viewer: Viewer) -> ColumnElement[bool]:
-    """Return the condition for calls of a user's consumers."""
+    """Return the condition for calls by the consumers that a user owns or maintains."""
     own_applications = select(Application.id).where(
         Application.owner_id == viewer.user_id, Application.is_instance_wide.is_(False)
     )
@@ -143,7 +145,7 @@ def _belongs_to_viewer(viewer: Viewer) -> ColumnElement[bool]:
 
 
 class _UsageRow(NamedTuple):
-    """The calls with a shape by a caller."""
+    """The calls of one shape by a caller."""
 
     user_id: int | None
     application_id: int | None
@@ -174,11 +176,11 @@ def _find_usage(
         _UsageRow._make(row[:-1])
         for row in session.execute(select(latest).where(latest.c.place == 1))
     ]
-    consumer_of = build_consumer_lookup((row.caller for row in rows), session=session, now=now)
+    find_consumer = build_consumer_lookup((row.caller for row in rows), session=session, now=now)
     found: dict[tuple[str, Certainty, ConsumerKind, int | None], AffectedUsage] = {}
     for row in rows:
         shape = shapes[row.shape_id]
-        consumer = consumer_of(row.caller)
+        consumer = find_consumer(row.caller)
         for change, certainty in _find_changes_in_period(shape, period):
             key = (change.id, certainty, consumer.kind, consumer.id)
             if key in found:
@@ -213,7 +215,7 @@ def _find_changes_in_period(
 
 
 def _select_rows(shape_ids: Iterable[int], since: date) -> Select[Any]:
-    """Return the statement for the totals of each caller and shape, with their last row."""
+    """Select the counts of each caller and shape with their totals; `place` 1 is the latest row."""
     same = (
         CallCount.user_id,
         CallCount.application_id,
@@ -262,7 +264,7 @@ def _format_operation(shape: UsageShape) -> str:
 
 @lru_cache(maxsize=10_000)
 def find_affecting_changes(shape: UsageShape) -> Mapping[str, Certainty]:
-    """Return the ids and certainties of the changes that affect calls with a shape."""
+    """Return the changes that affect calls of a shape: the certainty by change id."""
     found = {
         change_id: _get_stored_certainty(CHANGES_BY_ID[change_id], shape)
         for change_id in shape.changes
@@ -277,7 +279,7 @@ def find_affecting_changes(shape: UsageShape) -> Mapping[str, Certainty]:
 
 
 def _get_stored_certainty(change: Change, shape: UsageShape) -> Certainty:
-    """Return the certainty of a change that was stored with a call of this method and path."""
+    """Return the certainty of a change that was stored with a shape."""
     own = [
         each.call for each in find_call_matches(shape.method, shape.route) if each.change is change
     ]
@@ -291,13 +293,13 @@ def _get_stored_certainty(change: Change, shape: UsageShape) -> Certainty:
 def _find_certainty_by_names(
     change: Change, call: CallPattern, names: Mapping[str, str]
 ) -> Certainty | None:
-    """Return the certainty of a change that parameter names indicate, or None."""
+    """Return the certainty that a change affects calls with the parameter names, or None."""
     if change.interface is Interface.PAGES:
-        return None  # Its pattern matches URLs of APIs as well.
+        return None  # The pattern for web pages also matches URLs of the API.
     if call.when is not None:
         if not isinstance(call.when, ParameterGiven | ParameterMissing) or not call.when(names):
             return None
-        # A shape without stored names may have had this parameter.
+        # The calls of a shape without stored parameter names may have had the parameter.
         is_open = isinstance(call.when, ParameterMissing) and names.keys() == {UNKNOWN_NAME}
         return Certainty.POSSIBLE if is_open else Certainty.SURE
     if _is_operation_removed(change, call) or not names.keys().isdisjoint(call.attributes):
@@ -306,5 +308,5 @@ def _find_certainty_by_names(
 
 
 def _is_operation_removed(change: Change, call: CallPattern) -> bool:
-    """Return whether the result of every call changes."""
+    """Return whether a change removes the whole operation, so that every call is affected."""
     return change.kind is ReleaseChangeKind.OPERATION_GONE and not call.fields

@@ -209,6 +209,6 @@ def test_the_home_page_lists_own_tokens_that_expire_soon(
 
     page = browser.get(gatebell.url)
 
-    assert "1 of your access tokens expires soon: nightly <b> in 4 days" in words(page)
+    assert "1 of your access tokens expires soon: nightly <b> in 5 days" in words(page)
     assert "nightly <b>" not in page.text
     assert "far away" not in page.text

@@ -268,7 +268,7 @@ def test_a_user_on_call_writes_a_handoff_note(gatebell: LiveGatebell, night: Nig
     writer = night.caller(scopes="write_alerts")
     assert "Enter" in writer.refused("POST", notes, json={"text": " \n "})
     theirs = other.done("POST", notes, json={"text": "Mine"}, status=201)["id"]
-    assert "notes of other users" in writer.refused("DELETE", f"{notes}/{theirs}", status=403)
+    assert "other users' notes" in writer.refused("DELETE", f"{notes}/{theirs}", status=403)
     other.done("DELETE", f"{notes}/{theirs}", status=204)
     writer.done("DELETE", f"{notes}/{note['id']}", status=204)
     assert gatebell.cli("handover-notes", "list", project, "Primary")["handover_notes"] == []

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 from time import monotonic
 
@@ -179,7 +180,7 @@ say("the", "last")
     done, says = os.pipe()
     with program(code, reader.writing, str(says), *words_of(kind), says=says) as writer:
         os.close(says)
-        assert select.select([done], [], [], _SECONDS)[0], "the program waits for its reader"
+        assert wait([done], _SECONDS), "the program waits for its reader"
         assert os.read(done, 4) == b"done"
         os.close(done)
         lines = reader.lines_until("the last")
@@ -202,7 +203,7 @@ sys.stdin.read()
     done, says = os.pipe()
     with program(code, reader.writing, str(says), says=says) as writer:
         os.close(says)
-        assert select.select([done], [], [], _SECONDS)[0], "the program waits for its terminal"
+        assert wait([done], _SECONDS), "the program waits for its terminal"
         os.close(done)
         termios.tcflow(reader.writing, termios.TCOON)
         lines = reader.lines_until("stopped 99")

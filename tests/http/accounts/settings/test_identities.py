@@ -299,7 +299,7 @@ def test_an_administrator_can_see_and_disconnect_identities(
         else:
             user.identityproviders.delete(slug)
         assert library.users.get(user_id).identities == []
-        with pytest.raises(gitlab.GitlabDeleteError, match="not connected"):
+        with pytest.raises(gitlab.GitlabDeleteError, match="not linked"):
             user.identityproviders.delete(slug)
     assert not is_signed_in(gatebell, browser)
     event_about(gatebell, person, EventKind.IDENTITY_DISCONNECTED)
