@@ -36,6 +36,7 @@ from blueprints.incidents.changes import incident_changes, incident_comments
 from blueprints.incidents.incidents import incidents
 from blueprints.incidents.rules import incident_rules
 from blueprints.integrations.deliveries import deliveries
+from blueprints.integrations.gallery import gallery
 from blueprints.integrations.keys import integration_keys, test_alerts
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings, severity_words
@@ -105,6 +106,7 @@ BLUEPRINTS = (
     project_settings,  # /<project>/-/settings/{path,transfer,delete}
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…
+    gallery,  # …/integrations/new/tools…
     integration_settings,  # …/integrations/<id>/{configure,mapping}
     integration_keys,  # …/integrations/<id>/{credentials,reset_key,end_previous_key}
     webhooks,  # /<project>/-/settings/webhooks

@@ -125,6 +125,12 @@ class NewIntegrationForm(IntegrationForm):
         return {each.name: each.api_url.default or "" for each in INTEGRATION_TYPES if each.api_url}
 
 
+class ToolIntegrationForm(Form):
+    """The form for a new integration of a known tool."""
+
+    name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
+
+
 class SampleForm(Form):
     """The form for messages of an alert whose sending tool is to be recognized."""
 

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -211,6 +211,21 @@ def render_document(document: Document, values: GuideValues) -> RenderedDocument
             token.content = values.fill(token.content)
     html = parser.renderer.render(tokens, parser.options, {"labels": Counter()})
     return RenderedDocument(html=Markup(html), headings=headings)  # noqa: S704 - of escaped parts
+
+
+def render_guide_steps(name: str, values: GuideValues, *, has_mapping: bool) -> Markup | None:
+    """Render the steps of a guide after its first step, or return None if there is no such guide.
+
+    Without a mapping, the section "Without a mapping" is rendered, if the guide has this section.
+    """
+    guide = find_document(f"guides/{name}")
+    if guide is None:
+        return None
+    steps, heading, other = guide.text.partition("\n## Without a mapping")
+    text = steps[max(steps.find("\n## 2. "), 0) :]
+    if heading and not has_mapping:
+        text = f"{heading}{other}"
+    return render_document(replace(guide, text=text), values).html
 
 
 def _skip_document_title(tokens: list[Token]) -> list[Token]:

@@ -269,7 +269,8 @@ def send_test_alert_or_preview(
     integration = get_receiving_integration(work, project, integration_id)
     payload = test.payload
     if payload is None:
-        payload = integration.format.build_example_body(now=work.now)
+        reading = work.policy(ParserSettings)
+        payload = integration.build_example_body(now=work.now, reading=reading)
     means, body = work.policy(ReceiverContext), payload.encode("utf-8", "surrogatepass")
     if not test.dry_run:
         _check_integration_active(integration)

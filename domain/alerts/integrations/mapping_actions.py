@@ -41,6 +41,10 @@ from domain.alerts.integrations.samples import (
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
 from domain.alerts.reading.mapping import FieldMapping, load_mapping
 from domain.alerts.reading.mapping_rules import MappingRules, validate_severity_words
+from domain.alerts.reading.pagerduty import hide_routing_key
+from domain.alerts.reading.text import format_indented_json
+from domain.alerts.recognition.tools import KnownTool
+from domain.alerts.tools.examples import build_example
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 
@@ -189,14 +193,25 @@ def create_recognized_integration(
 ) -> IntegrationWithKey:
     """Create an integration with the mapping that is proposed for the messages of an alert."""
     made = create_integration(work, project, new)
-    if not texts.sample or not get_integration_type(made.type).has_mapping:
-        return made
-    found = recognize_messages(texts, now=work.now, reading=work.policy(ParserSettings))
-    mapping, integration = found.proposal.mapping, get_integration(work, project, made.id)
-    if mapping.reads_fields and can_customize_integrations(work):
-        _store_mapping(work, integration, mapping, found.sample.text)
-    elif mapping.rules.severity_words:
-        _store_severity_words(work, integration, mapping.rules.severity_words)
+    if texts.sample and made.url:
+        found = recognize_messages(texts, now=work.now, reading=work.policy(ParserSettings))
+        if found.proposal.format is get_integration_type(made.type):
+            sample = hide_routing_key(found.sample.text.encode()).decode()
+            _store_proposal(work, project, made.id, found.proposal.mapping, sample)
+    return made
+
+
+@action("alert_integrations.create")
+def create_integration_for_tool(
+    work: UnitOfWork, project: ProjectView, known: KnownTool, name: str
+) -> IntegrationWithKey:
+    """Create an integration with the type, the mapping and the example message of a known tool."""
+    body_format, tool = known
+    new = NewIntegration(type=body_format.name, name=name.strip() or tool.name)
+    made = create_integration(work, project, new)
+    if tool.example or tool.mapping.reads_fields:
+        example = format_indented_json(build_example(tool))
+        _store_proposal(work, project, made.id, tool.mapping, example)
     return made
 
 
@@ -228,6 +243,17 @@ def _build_mapping_draft(
 
 def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:
     return replace(integration.mapping.rules, resolved_when=(), dropped_when=(), joins={})
+
+
+def _store_proposal(
+    work: UnitOfWork, project: ProjectView, integration_id: int, mapping: FieldMapping, sample: str
+) -> None:
+    """Store a proposed mapping and its sample, or only severity words in tiers without mappings."""
+    integration = get_integration(work, project, integration_id)
+    if can_customize_integrations(work) or not mapping.reads_fields:
+        _store_mapping(work, integration, mapping, sample)
+    else:
+        _store_severity_words(work, integration, mapping.rules.severity_words)
 
 
 def _store_mapping(

@@ -7,9 +7,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from domain.alerts.deliveries import DeliveryOutcome
-from domain.alerts.formats.base import AlertFormat, IntegrationType
+from domain.alerts.formats.base import AlertFormat, IntegrationType, ParserSettings
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping
+from domain.alerts.reading.text import format_indented_json
+from domain.alerts.recognition.tools import find_known_tool
+from domain.alerts.tools.base import MonitoringTool
 from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.types.base import (
@@ -234,6 +237,31 @@ class IntegrationView:
         if isinstance(self.type, AlertFormat):
             return self.type
         raise NotFoundError("A link to an on-call tool does not receive alerts.")
+
+    def build_example_body(self, *, now: datetime, reading: ParserSettings) -> str:
+        """Return the sample as its sender posts it, or an example if there is no sample."""
+        sample = self._decode_sample(reading)
+        if sample is None:
+            return self.format.build_example_body(now=now)
+        body = self.format.build_body_of_sample(sample)
+        return self.sample or "" if body is sample else format_indented_json(body)
+
+    def find_tool(self, *, reading: ParserSettings) -> MonitoringTool | None:
+        """Return the known tool that sends the sample, or None."""
+        known = find_known_tool(self._decode_sample(reading) or {})
+        return known.tool if known else None
+
+    def _decode_sample(self, reading: ParserSettings) -> dict[str, object] | None:
+        sample = self.format.decode_stored_body((self.sample or "").encode(), reading=reading)
+        return sample if isinstance(sample, dict) else None
+
+    def build_recovery_body(
+        self, body: str, *, now: datetime, reading: ParserSettings
+    ) -> str | None:
+        """Return a body changed so that it resolves its alert, or None if no rule does that."""
+        value = self.format.decode_stored_body(body.encode(), reading=reading)
+        recovery = self.format.build_recovery(value, self.mapping, now=now)
+        return format_indented_json(recovery) if recovery else None
 
 
 class KeyRotation(Body):
