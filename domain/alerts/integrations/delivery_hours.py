@@ -67,25 +67,32 @@ def find_delivery_hours(
             case((is_earlier, search.c.high), else_=middle),
         ).where(search.c.low < search.c.high)
     )
-    following = func.lead(search.c.low).over(order_by=search.c.hour)
+    next_low = func.lead(search.c.low).over(order_by=search.c.hour)
     hours = (
         select(
             search.c.hour,
             search.c.low.label("first"),
-            func.coalesce(following, newest + 1).label("following"),
+            func.coalesce(next_low, newest + 1).label("following"),
         )
         .where(search.c.low == search.c.high)
         .subquery()
     )
-    # With pairs and this order, Postgres can only use the indexes that begin with the integration.
-    place = tuple_(Delivery.integration_id, Delivery.id)
-    first = (
+    first, following = hours.c.first, hours.c.following
+    inside = [
+        Delivery.integration_id == Integration.id,
+        Delivery.id >= first,
+        Delivery.id < following,
+    ]
+    if session.get_bind().dialect.name == "postgresql":
+        # For these pairs, Postgres can only use the indexes that begin with the integration.
+        place = tuple_(Delivery.integration_id, Delivery.id)
+        inside = [
+            place >= tuple_(Integration.id, first),
+            place < tuple_(Integration.id, following),
+        ]
+    found_id = (
         select(Delivery.id)
-        .where(
-            place >= tuple_(Integration.id, hours.c.first),
-            place < tuple_(Integration.id, hours.c.following),
-            Delivery.is_test.is_(False),
-        )
+        .where(*inside, Delivery.is_test.is_(False))
         .order_by(Delivery.integration_id, Delivery.id)
         .limit(1)
     )
@@ -93,8 +100,8 @@ def find_delivery_hours(
     rows = session.execute(
         select(
             Integration.id,
-            first.where(is_accepted).scalar_subquery().is_not(None),
-            first.where(_IS_REJECTED).scalar_subquery().is_not(None),
+            found_id.where(is_accepted).scalar_subquery().is_not(None),
+            found_id.where(_IS_REJECTED).scalar_subquery().is_not(None),
         )
         .join(hours, true())
         .where(Integration.project_id == project_id)
