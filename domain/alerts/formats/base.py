@@ -162,9 +162,7 @@ class AlertFormat(IntegrationType, ABC):
         """Return the example body as indented JSON, as a sender would post it."""
         return orjson.dumps(self.example(format_utc_time(now)), option=orjson.OPT_INDENT_2).decode()
 
-    def build_recovery(
-        self, value: object, mapping: FieldMapping, *, now: datetime
-    ) -> Mapping[str, object] | None:
+    def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
         """Return a decoded body changed so that it resolves its alert, or None if it cannot be."""
         del self, value, mapping, now
         return None

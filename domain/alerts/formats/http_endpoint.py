@@ -330,9 +330,7 @@ class HttpEndpoint(AlertFormat):
             "mount": {"path": "/var", "free_percent": 2},
         }
 
-    def build_recovery(
-        self, value: object, mapping: FieldMapping, *, now: datetime
-    ) -> Mapping[str, object] | None:
+    def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
         """Return an object that a rule or an end time resolves."""
         if not isinstance(value, dict):
             return None
@@ -346,7 +344,7 @@ class HttpEndpoint(AlertFormat):
         if mapping.rules.resolved_when or (mapping.reads_fields and not end):
             return None
         path = end[0] if end else (AlertField.END_TIME.value,)
-        return {**set_value(value, path, format_utc_time(now))}
+        return set_value(value, path, format_utc_time(now))
 
     def build_snippets(
         self, url: str, key: str, *, base_url: str, body: str

@@ -492,16 +492,14 @@ class Prometheus(AlertFormat):
             ],
         }
 
-    def build_recovery(
-        self, value: object, mapping: FieldMapping, *, now: datetime
-    ) -> Mapping[str, object] | None:
-        """Return a webhook whose alerts are resolved."""
+    def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
+        """Return a webhook or an array whose alerts are resolved."""
         del mapping
-        if not isinstance(value, dict):
-            return None
         over = {"status": "resolved", "endsAt": format_utc_time(now)}
         items = [{**each, **over} for each in self.list_body_items(value) if isinstance(each, dict)]
-        return {**value, "status": "resolved", "alerts": items}
+        if isinstance(value, dict):
+            return {**value, "status": "resolved", "alerts": items}
+        return items
 
     def build_snippets(
         self, url: str, key: str, *, base_url: str, body: str
