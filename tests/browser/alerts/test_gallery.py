@@ -81,7 +81,6 @@ def test_a_tool_is_connected_without_a_script(live_sqlite: LiveGatebell, plain_p
     page.get_by_role("link", name="Uptime Kuma").click()
     page.get_by_label("Name").fill("Status page")
     page.get_by_role("button", name="Create").click()
-    page.get_by_text("Step by step").click()
     expect(page.get_by_role("heading", name="2. Add a notification")).to_be_visible()
     page.get_by_role("link", name="Send test alert").click()
     page.get_by_role("button", name="Send test alert").click()
