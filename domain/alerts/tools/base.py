@@ -24,7 +24,7 @@ IS, CONTAINS, IS_MISSING = Operator.IS, Operator.CONTAINS, Operator.IS_MISSING
 
 
 class ToolKind(LabeledEnum):
-    """What a tool monitors, as a group of tools on pages."""
+    """The subject that a tool monitors. Pages group tools by it."""
 
     METRICS = "metrics", "Metrics"
     LOGS = "logs", "Logs"
