@@ -40,7 +40,7 @@ _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn")
 _PLAIN_ID_WORDS = _ID_WORDS - {"ref", "reference", "arn"}
 _NAME_WORDS = parse_word_set("name title slug label")
-#: Words of things that have one identifier in all of their alerts. They are not the affected object.
+#: Words of things whose identifier is the same in all of their alerts.
 _SCOPE_WORDS = parse_word_set(
     "configuration config metric installation action group stage environment space source policy "
     "category notification workflow pipeline page"
