@@ -20,7 +20,12 @@ CRITICAL, HIGH, MEDIUM, LOW, INFO = (
     Severity.LOW,
     Severity.INFO,
 )
-IS, CONTAINS, IS_MISSING = Operator.IS, Operator.CONTAINS, Operator.IS_MISSING
+IS, IS_NOT, CONTAINS, IS_MISSING = (
+    Operator.IS,
+    Operator.IS_NOT,
+    Operator.CONTAINS,
+    Operator.IS_MISSING,
+)
 
 
 class ToolKind(LabeledEnum):

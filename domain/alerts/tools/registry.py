@@ -6,9 +6,12 @@ If several tools recognize a body, the first one is used.
 from domain.alerts.tools import (
     alertmanager,
     amazon_cloudwatch,
+    amazon_eventbridge,
     amazon_sns,
     apprise,
+    aws_health,
     azure_monitor,
+    cloudflare,
     collectd,
     datadog,
     datadog_default_payload,
@@ -18,6 +21,7 @@ from domain.alerts.tools import (
     healthchecks,
     monit,
     nagios,
+    oracle_cloud,
     pagerduty_events,
     pingdom,
     prometheus,
@@ -28,6 +32,7 @@ from domain.alerts.tools import (
     statuspage,
     statuspage_components,
     uptime_kuma,
+    vercel,
     zabbix,
 )
 from domain.alerts.tools.base import MonitoringTool
@@ -58,4 +63,9 @@ HTTP_TOOLS: tuple[MonitoringTool, ...] = (
     pingdom.TOOL,
     azure_monitor.TOOL,
     google_cloud_monitoring.TOOL,
+    amazon_eventbridge.TOOL,
+    aws_health.TOOL,
+    cloudflare.TOOL,
+    oracle_cloud.TOOL,
+    vercel.TOOL,
 )
