@@ -28,12 +28,14 @@ from domain.alerts.tools import (
     grafana_legacy_alerting,
     healthchecks,
     jenkins,
+    librenms,
     monit,
     nagios,
     oracle_cloud,
     pagerduty_events,
     pingdom,
     prometheus,
+    proxmox_ve,
     robusta,
     sentry_issue_alerts,
     sentry_issues,
@@ -45,6 +47,7 @@ from domain.alerts.tools import (
     terraform,
     uptime_kuma,
     vercel,
+    wazuh,
     zabbix,
 )
 from domain.alerts.tools.base import MonitoringTool
@@ -92,4 +95,7 @@ HTTP_TOOLS: tuple[MonitoringTool, ...] = (
     flux.TOOL,
     robusta.TOOL,
     falco.TOOL,
+    librenms.TOOL,
+    wazuh.TOOL,
+    proxmox_ve.TOOL,
 )
