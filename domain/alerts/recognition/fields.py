@@ -18,7 +18,7 @@ from domain.alerts.recognition.states import find_state
 
 
 class Confidence(StrEnum):
-    """How certain a proposal is. Users are asked about what is unsure."""
+    """How certain a proposal is. The user is asked about unsure parts."""
 
     SURE = "sure"
     LIKELY = "likely"
@@ -45,7 +45,7 @@ class FoundLeaf:
     reason: str
 
 
-#: Words of people and accounts, whose names, states and identifiers are not those of an alert.
+#: Words of people and accounts. Their names, states and identifiers do not describe the alert.
 OWNER_WORDS = parse_word_set(
     "user contact author owner agent assignee recipient team creator requester account "
     "organization org workspace tenant customer channel sender webhook integration client "
@@ -61,7 +61,7 @@ _EXACT_COST = 4
 _LIKELY_COST = 14
 
 
-#: Words of keys whose link is the address of what is checked.
+#: Words of keys whose link is the address of the monitored host.
 _LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity")
 
 

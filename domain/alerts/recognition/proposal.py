@@ -45,7 +45,7 @@ class GuessedMapping:
 
     mapping: FieldMapping
     findings: tuple[Finding, ...]
-    #: Questions to the user about what the messages do not show, as sentences.
+    #: Questions to the user about facts that are missing in the messages, as sentences.
     questions: tuple[str, ...]
 
 

@@ -50,7 +50,7 @@ class Resolution:
 
 
 def propose_resolution(messages: Messages) -> Resolution | None:
-    """Return the rule that tells the recovery from other messages, or None if none was found."""
+    """Return the rule that matches only the recovery, or None if no rule was found."""
     if messages.recovery is not None:
         return _find_difference(messages, messages.recovery)
     found = list(_list_states(messages.leaves))
