@@ -259,7 +259,7 @@ class AlertRecognition(Resource):
         description="Parts of a guessed mapping. Empty if the tool is known."
     )
     questions: tuple[str, ...] = Field(
-        description="Facts that are missing in the messages, as sentences. Empty if none is missing."
+        description="Facts that are missing in the messages, as sentences. May be empty."
     )
     repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
     recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
