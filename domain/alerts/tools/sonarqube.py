@@ -20,5 +20,5 @@ TOOL = MappedTool(
     words={**dict.fromkeys(("error", "failed"), MEDIUM), "warn": LOW, "ok": INFO},
     resolved=(("qualityGate.status", IS, "ok"),),
     dropped=(("branch.type", IS, "pull_request"),),
-    hint="Add a webhook in the administration, with the key as the password in the URL.",
+    hint="Add a webhook in the administration, with the key in the URL.",
 )
