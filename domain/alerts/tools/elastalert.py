@@ -1,7 +1,4 @@
-"""ElastAlert 2.
-
-Fields that are named in a rule, such as in `query_key`, are keys that contain dots.
-"""
+"""ElastAlert 2. Fields that a rule names are keys with dots, and other fields are nested."""
 
 from domain.alerts.tools.base import CRITICAL, HIGH, INFO, LOW, MEDIUM, MappedTool, ToolKind
 

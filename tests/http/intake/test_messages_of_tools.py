@@ -68,8 +68,9 @@ def test_another_object_opens_another_alert_and_harmless_messages_open_none(
     for harmless in messages.harmless:
         assert endpoint.post_json(harmless) == []
         assert newest_delivery(gatebell, endpoint.project).dropped == 1
-    post(endpoint, messages.firing, messages.other, *messages.harmless, messages.recovery)
+    post(endpoint, messages.firing, *messages.others, *messages.harmless, messages.recovery)
     assert stored(gatebell, endpoint) == [
         ("web-1: HTTP", "resolved", 1),
         ("web-2: HTTP", "triggered", 1),
+        ("web-1: SSH", "triggered", 1),
     ]

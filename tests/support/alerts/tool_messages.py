@@ -40,14 +40,19 @@ class ToolMessages:
     #: A later report of the same problem, and its recovery, or None if the tool sends none.
     repeat: Any
     recovery: Any
-    #: Problem of another object, or None.
-    other: Any = None
+    #: Problems of other objects, as one message or several.
+    other: Any = field(default_factory=list)
     #: Messages that do not open an alert, such as tests and acknowledgements.
     harmless: list[Any] = field(default_factory=list)
 
     def recognize(self) -> Recognition:
         """Return the proposal for all messages, as the page shows it."""
         return _recognize(self.firing, self.repeat, self.recovery)
+
+    @property
+    def others(self) -> list[Any]:
+        """The problems of other objects."""
+        return self.other if isinstance(self.other, list) else [self.other]
 
     @property
     def array(self) -> list[Any]:
@@ -68,7 +73,10 @@ class ToolMessages:
         proposal = _recognize(self.firing).proposal
         # The mapping is loaded as from the database.
         mapping = parse_mapping(json.loads(json.dumps(proposal.mapping.stored)))
-        return proposal.format.parse(message, now=_NOW, reading=_READING, mapping=mapping).alerts
+        body = message
+        if isinstance(message, dict):
+            body = proposal.format.build_body_of_sample(message)
+        return proposal.format.parse(body, now=_NOW, reading=_READING, mapping=mapping).alerts
 
     def read_one(self, message: Any) -> IncomingAlert:
         """Return the only alert in a message."""
