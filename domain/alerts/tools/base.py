@@ -29,7 +29,7 @@ IS, IS_NOT, CONTAINS, IS_MISSING = (
 
 
 class ToolKind(LabeledEnum):
-    """What a tool monitors, as a group of tools on pages."""
+    """The subject that a tool monitors. Pages group tools by it."""
 
     METRICS = "metrics", "Metrics"
     LOGS = "logs", "Logs"

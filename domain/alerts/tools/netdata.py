@@ -20,6 +20,6 @@ TOOL = MappedTool(
     joins={"fingerprint": "alert chart host"},
     words={"critical": CRITICAL, "warning": LOW, **dict.fromkeys(("clear", "info"), INFO)},
     resolved=(("severity", IS, "clear"), ("status.text", IS, "reachable")),
-    hint="Add a webhook configuration for all alerts and unreachable nodes, with the key as "
-    "bearer token.",
+    hint="Add the integration PagerDuty with the key and a URL that ends with /v2/enqueue, because "
+    "webhooks have to answer a challenge.",
 )

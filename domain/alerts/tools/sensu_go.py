@@ -32,5 +32,6 @@ TOOL = MappedTool(
     words={"2": CRITICAL, "1": LOW, "0": INFO, **dict.fromkeys(("3", "126", "127"), MEDIUM)},
     resolved=(("check.status", IS, "0"),),
     dropped=(("check.status", IS_MISSING, "yes"),),
-    hint="Add a handler that posts events with the filters is_incident and not_silenced.",
+    hint="Add a pipe handler that posts events with curl, and has the filters is_incident and "
+    "not_silenced.",
 )

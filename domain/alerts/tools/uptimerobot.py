@@ -16,6 +16,6 @@ TOOL = MappedTool(
     resolved=(("alert_type", IS, "2"),),
     # Messages about certificates and domains that expire have no recovery.
     dropped=(("alert_type", IS, "3"),),
-    hint="Send monitor_url, monitor_friendly_name, alert_type and alert_details as JSON, each "
-    "with the variable of that name.",
+    hint="Send monitor_url (*monitorURL*), monitor_friendly_name (*monitorFriendlyName*), "
+    "alert_type (*alertType*) and alert_details (*alertDetails*) as JSON.",
 )
