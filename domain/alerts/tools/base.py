@@ -1,7 +1,7 @@
-"""Base classes of known monitoring tools.
+r"""Base classes of known monitoring tools.
 
 Keys and values are taken from the documentation of each tool. Paths are written with dots; a number
-is an array index.
+is an array index, and `\.` is a dot within a key.
 """
 
 from collections.abc import Iterator, Mapping
