@@ -162,7 +162,8 @@ def test_messages_of_known_tools_are_read_correctly_without_their_name_or_asked_
 
 
 def _first(message: Any) -> Mapping[str, Any] | None:
-    return message[0] if isinstance(message, list) and message else message
+    first = message[0] if isinstance(message, list) and message else message
+    return first if isinstance(first, dict) else None
 
 
 def _is_resolved(
