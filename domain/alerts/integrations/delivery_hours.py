@@ -4,16 +4,48 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import case, func, literal, select, text, true, tuple_, union_all
+from sqlalchemy import bindparam, text
 from sqlalchemy.orm import Session
 
-from domain.alerts.deliveries import MIN_REJECTED_STATUS
-from models import Delivery, Integration
+from models import Delivery
 
 SHOWN_HOURS = 24
-#: SQL condition with a literal, since Postgres would not use the index on rejected deliveries with
-#: a parameter.
-_IS_REJECTED = text(f"deliveries.status_code >= {MIN_REJECTED_STATUS}")
+#: Query for the first accepted and the first rejected delivery of each integration in each hour.
+#: Deliveries have no index on their time. Their IDs increase with the time, so a binary search
+#: finds the first ID of each hour, and the cost hardly depends on the number of deliveries.
+_QUERY = """
+WITH RECURSIVE search (hour, since, low, high) AS (
+  SELECT hour, since, CAST(0 AS BIGINT), (SELECT coalesce(max(id), 0) + 1 FROM deliveries)
+  FROM ({starts}) AS starts
+  UNION ALL
+  SELECT hour, since, CASE WHEN {is_earlier} THEN (low + high) / 2 + 1 ELSE low END,
+    CASE WHEN {is_earlier} THEN high ELSE (low + high) / 2 END
+  FROM search WHERE low < high
+), hours AS (
+  SELECT hour, low AS first, coalesce(lead(low) OVER (ORDER BY hour),
+    (SELECT max(id) + 1 FROM deliveries)) AS following
+  FROM search WHERE low = high
+)
+SELECT integrations.id,
+  (SELECT deliveries.id FROM deliveries WHERE {inside} AND is_test IS FALSE AND status_code < 300
+    ORDER BY integration_id, deliveries.id LIMIT 1) IS NOT NULL AS received,
+  (SELECT deliveries.id FROM deliveries WHERE {inside} AND is_test IS FALSE AND status_code >= 300
+    ORDER BY integration_id, deliveries.id LIMIT 1) IS NOT NULL AS rejected
+FROM integrations CROSS JOIN hours WHERE project_id = :project_id ORDER BY integrations.id, hour
+"""
+_STARTS = " UNION ALL ".join(
+    f"SELECT {hour} AS hour, :since_{hour} AS since" for hour in range(SHOWN_HOURS)
+)
+_IS_EARLIER = """(SELECT received_at FROM deliveries WHERE id >= (low + high) / 2
+  ORDER BY id LIMIT 1) < since"""
+#: Conditions by dialect. For pairs in this order, Postgres can only use the indexes that begin with
+#: the integration.
+_INSIDE = {
+    "postgresql": "(integration_id, deliveries.id) >= (integrations.id, first) AND "
+    "(integration_id, deliveries.id) < (integrations.id, following)",
+    "sqlite": "integration_id = integrations.id AND deliveries.id >= first AND "
+    "deliveries.id < following",
+}
 
 
 class DeliveryHour(NamedTuple):
@@ -28,87 +60,18 @@ class DeliveryHour(NamedTuple):
 def find_delivery_hours(
     project_id: int, *, session: Session, now: datetime
 ) -> Mapping[int, tuple[DeliveryHour, ...]]:
-    """Return the last 24 hours of each integration of a project, oldest first, without tests.
-
-    Deliveries have no index on their time. Their IDs increase with the time, so a binary search
-    finds the first ID of each hour, and the cost hardly depends on the number of deliveries.
-    """
-    time = Delivery.received_at.type
-    starts = union_all(
-        *(
-            select(
-                literal(hour).label("hour"),
-                literal(now - timedelta(hours=SHOWN_HOURS - hour), time).label("since"),
-            )
-            for hour in range(SHOWN_HOURS)
+    """Return the last 24 hours of each integration of a project, oldest first, without tests."""
+    inside = _INSIDE[session.get_bind().dialect.name]
+    statement = _QUERY.format(starts=_STARTS, is_earlier=_IS_EARLIER, inside=inside)
+    times = (
+        bindparam(
+            f"since_{hour}", now - timedelta(hours=SHOWN_HOURS - hour), Delivery.received_at.type
         )
-    ).subquery()
-    newest = select(func.coalesce(func.max(Delivery.id), 0)).scalar_subquery()
-    search = select(
-        starts.c.hour,
-        starts.c.since,
-        literal(0, Delivery.id.type).label("low"),
-        (newest + 1).label("high"),
-    ).cte(recursive=True)
-    middle = (search.c.low + search.c.high) // 2
-    received_at = (
-        select(Delivery.received_at)
-        .where(Delivery.id >= middle)
-        .order_by(Delivery.id)
-        .limit(1)
-        .scalar_subquery()
+        for hour in range(SHOWN_HOURS)
     )
-    is_earlier = received_at < search.c.since
-    search = search.union_all(
-        select(
-            search.c.hour,
-            search.c.since,
-            case((is_earlier, middle + 1), else_=search.c.low),
-            case((is_earlier, search.c.high), else_=middle),
-        ).where(search.c.low < search.c.high)
-    )
-    next_low = func.lead(search.c.low).over(order_by=search.c.hour)
-    hours = (
-        select(
-            search.c.hour,
-            search.c.low.label("first"),
-            func.coalesce(next_low, newest + 1).label("following"),
-        )
-        .where(search.c.low == search.c.high)
-        .subquery()
-    )
-    first, following = hours.c.first, hours.c.following
-    inside = [
-        Delivery.integration_id == Integration.id,
-        Delivery.id >= first,
-        Delivery.id < following,
-    ]
-    if session.get_bind().dialect.name == "postgresql":
-        # For these pairs, Postgres can only use the indexes that begin with the integration.
-        place = tuple_(Delivery.integration_id, Delivery.id)
-        inside = [
-            place >= tuple_(Integration.id, first),
-            place < tuple_(Integration.id, following),
-        ]
-    found_id = (
-        select(Delivery.id)
-        .where(*inside, Delivery.is_test.is_(False))
-        .order_by(Delivery.integration_id, Delivery.id)
-        .limit(1)
-    )
-    is_accepted = Delivery.status_code < MIN_REJECTED_STATUS
-    rows = session.execute(
-        select(
-            Integration.id,
-            found_id.where(is_accepted).scalar_subquery().is_not(None),
-            found_id.where(_IS_REJECTED).scalar_subquery().is_not(None),
-        )
-        .join(hours, true())
-        .where(Integration.project_id == project_id)
-        .order_by(Integration.id, hours.c.hour)
-    )
+    rows = session.execute(text(statement).bindparams(*times), {"project_id": project_id})
     found: dict[int, tuple[DeliveryHour, ...]] = {}
-    for integration_id, received, rejected in rows:
-        hour = DeliveryHour(bool(received), bool(rejected))
-        found[integration_id] = (*found.get(integration_id, ()), hour)
+    for row in rows:
+        hour = DeliveryHour(bool(row.received), bool(row.rejected))
+        found[row.id] = (*found.get(row.id, ()), hour)
     return found
