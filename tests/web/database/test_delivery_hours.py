@@ -2,13 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from flask import Flask
 from sqlalchemy import text
 
 from domain.alerts.integrations.delivery_hours import DeliveryHour, find_delivery_hours
 from tests.support.alerts.bulk import NUMBERS
-from tests.support.database.sql_statements import statements_of
+from tests.support.database.sql_statements import postgres_statements, statements_of
 from tests.support.service.commands import operate
+from tests.web.database.test_hot_plans import plan_of
 from web.extensions import db
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -54,6 +56,20 @@ def fill(app: Flask, count: int) -> list[int]:
             db.session.execute(text(_ADD), add)
         db.session.commit()
     return made
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_the_hours_are_found_with_indexes_that_begin_with_the_integration(app: Flask) -> None:
+    fill(app, 3 * 3600)
+    with postgres_statements() as sent, app.app_context():
+        db.session.execute(text("ANALYZE deliveries"))
+        db.session.commit()
+        find_delivery_hours(1, session=db.session(), now=NOW)
+    plan = plan_of(app, next(each for each in sent if "RECURSIVE" in each[0]))
+    accepted, rejected = plan.split("SubPlan")[-2:]
+    assert "ix_deliveries_integration_id_id" in accepted, plan
+    assert "ix_deliveries_refused" in rejected, plan
+    assert "Seq Scan on deliveries" not in plan
 
 
 def test_each_hour_shows_whether_deliveries_were_accepted_or_rejected(app: Flask) -> None:
