@@ -20,6 +20,7 @@ from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import address
 from tests.support.alerts.monitoring import is_installed, wait_until
 from tests.support.alerts.senders import JSON, Endpoint, captured, connect
+from tests.support.alerts.tool_messages import load_messages
 from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
 from tests.support.documents.guides import guide_for_integration
 from tests.support.service.live import LiveGatebell
@@ -103,12 +104,12 @@ def test_grafana_sends_with_its_contact_point(gatebell: LiveGatebell) -> None:
 def test_uptime_kuma_sends_its_own_body(gatebell: LiveGatebell) -> None:
     endpoint = connect_tool(gatebell, "uptime-kuma")
     headers = json.loads(guide_for_integration("uptime-kuma", endpoint).block("headers.json"))
-    for name in ("down", "up"):
-        body = captured(f"tools/uptime_kuma_{name}.json").decode()
-        # With this preset, Uptime Kuma sets the media type itself.
-        post(endpoint, body, {"Content-Type": JSON, **headers})
-        if name == "down":
-            assert_opened(gatebell, endpoint, "Shop")
+    messages = load_messages("uptime_kuma")
+    # With this preset, Uptime Kuma sets the media type itself.
+    headers["Content-Type"] = JSON
+    post(endpoint, json.dumps(messages.firing), headers)
+    assert_opened(gatebell, endpoint, messages.expected["title"])
+    post(endpoint, json.dumps(messages.recovery), headers)
     assert_all_resolved(gatebell, endpoint)
 
 
@@ -146,9 +147,10 @@ def test_healthchecks_sends_its_own_body(gatebell: LiveGatebell) -> None:
     endpoint = connect_tool(gatebell, "healthchecks")
     lines = guide_for_integration("healthchecks", endpoint).block("headers").splitlines()
     headers = dict(line.split(": ", 1) for line in lines)
-    post(endpoint, captured("tools/healthchecks_down.json").decode(), headers)
-    assert_opened(gatebell, endpoint, "Nightly backup")
-    post(endpoint, captured("tools/healthchecks_up.json").decode(), headers)
+    messages = load_messages("healthchecks")
+    post(endpoint, json.dumps(messages.firing), headers)
+    assert_opened(gatebell, endpoint, messages.expected["title"])
+    post(endpoint, json.dumps(messages.recovery), headers)
     assert_all_resolved(gatebell, endpoint)
 
 
@@ -239,7 +241,8 @@ def test_sentry_reports_and_resolves_issues(gatebell: LiveGatebell) -> None:
     made = connect_tool(gatebell, "sentry-issues")
     name, _, value = guide_for_integration("sentry", made).block("headers").strip().partition(": ")
     headers = {"Content-Type": JSON, name: value}
-    post(made, captured("tools/sentry_issue_created.json").decode(), headers)
-    assert_opened(gatebell, made, "KeyError: 'sku'")
-    post(made, captured("tools/sentry_issue_resolved.json").decode(), headers)
+    messages = load_messages("sentry_issues")
+    post(made, json.dumps(messages.firing), headers)
+    assert_opened(gatebell, made, messages.expected["title"])
+    post(made, json.dumps(messages.recovery), headers)
     assert_all_resolved(gatebell, made)
