@@ -196,8 +196,7 @@ def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     shown = [
         each
         for each in list_schedule_turns(unit_of_work(), schedule.id, within)
-        # The last turn may continue after the end of the period.
-        if moment < each.ends_at < within.end and each.source != DutySource.OVERRIDE
+        if moment < each.ends_at and not each.may_continue and each.source != DutySource.OVERRIDE
     ]
     return shown[:_MAX_TURNS]
 

@@ -210,6 +210,11 @@ _SEARCHES = {
     "PKCE": "single-page-application",
     "grafana": "grafana",
     "nobody was paged": "nobody-was-paged",
+    "invalid_grant": "docs/errors#",
+    "access_denied": "docs/errors#",
+    "authorization_pending": "docs/errors#",
+    "mail.failed": "log-events",
+    "PAGE_SIZE": "settings",
 }
 
 
