@@ -130,7 +130,7 @@ def test_an_unsuitable_pg_dump_is_reported(
         _, found = diagnosis(app)
         assert found["pg_dump"][0] == state
         assert said in found["pg_dump"][1]
-    assert "never been backed up" in found["backups"][1]
+        assert "never been backed up" in found["backups"][1]
 
 
 @pytest.mark.both_databases

@@ -21,6 +21,7 @@ from domain.paging.on_call.own_types import (
     CoverQuery,
     NewCover,
     OnCallCover,
+    OnCallTurn,
     OwnOnCall,
     OwnOnCallQuery,
     OwnSchedule,
@@ -33,7 +34,6 @@ from domain.paging.on_call.shifts import UserSchedule, build_schedules_on_call, 
 from domain.paging.on_call.types import (
     NewOverride,
     OnCallPeriod,
-    OnCallTurn,
     check_period,
     check_period_not_over,
 )

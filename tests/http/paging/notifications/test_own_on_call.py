@@ -99,7 +99,9 @@ def test_the_turn_of_the_only_user_of_a_rotation_has_no_end(gatebell: LiveGatebe
     other = make_user(gatebell)
     give_role(gatebell, project, other, Role.DEVELOPER)
     rotation = ("--rotation", f"weekly {other.username},{me.username} mon 09:00")
-    gatebell.cli("schedules", "create", project, "--name", "Shared", "--time-zone", "UTC", *rotation)
+    gatebell.cli(
+        "schedules", "create", project, "--name", "Shared", "--time-zone", "UTC", *rotation
+    )
     found = api_caller(gatebell, me, "/user/on_call").done("GET")["schedules"]
     flags = {each["name"]: {turn["may_continue"] for turn in each["turns"]} for each in found}
     assert flags == {"Primary": {True}, "Shared": {False}}
