@@ -27,7 +27,7 @@ from domain.core.markdown import align_cells_by_class
 _CACHED_DOCUMENTS = 128
 _IMAGES_FOLDER = "images/"
 #: Number of columns that a phone cannot show next to each other.
-_MIN_WIDE_COLUMNS = 4
+_MIN_WIDE_COLUMNS = 3
 #: Roles of the elements of a table, by the token that opens the element.
 _TABLE_ROLES = {
     **dict.fromkeys(("thead_open", "tbody_open"), "rowgroup"),
@@ -256,7 +256,7 @@ def _split_tables(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
 
 
 def _label_cells_of_wide_table(table: Sequence[Token]) -> None:
-    """Prepare a table of four or more columns of text for narrow screens, where rows become cards.
+    """Prepare a table of three or more columns of text for narrow screens, where rows become cards.
 
     Each cell gets the heading of its column, and all elements get roles, because the changed layout
     hides them from screen readers. Tables of numbers stay tables, so that numbers can be compared.
@@ -272,7 +272,8 @@ def _label_cells_of_wide_table(table: Sequence[Token]) -> None:
     column = 0
     for token in table:
         if role := _TABLE_ROLES.get(token.type):
-            token.attrSet("role", role)
+            # An empty header cell is a data cell.
+            token.attrSet("role", "cell" if token.tag == "td" else role)
         if token.type == "tr_open":
             column = 0
         elif token.type == "td_open":
