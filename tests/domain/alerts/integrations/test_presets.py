@@ -11,7 +11,8 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
+from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.mapping import parse_mapping
 from domain.alerts.recognition.messages import Messages

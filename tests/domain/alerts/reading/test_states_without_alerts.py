@@ -7,7 +7,8 @@ from typing import Any
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
+from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
