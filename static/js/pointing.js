@@ -161,7 +161,12 @@ function setUpPointing(form, part) {
     return group;
   }
 
+  // Runs before the browser opens the menu, or closes it if it is open.
   function fill(button) {
+    if (opener && opener !== button) {
+      menu.hidePopover();
+      opener.setAttribute("aria-expanded", "false");
+    }
     opener = button;
     const { value: path, label, word } = button.dataset;
     heading.replaceChildren("Use ", make("bdi", {}, label), " as …");
@@ -172,15 +177,19 @@ function setUpPointing(form, part) {
     );
   }
 
-  // Below the value, or above it if there is more room.
+  // Below the value, or above it. The page is scrolled if there is too little room for both.
   function moveToValue() {
-    const value = opener.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = menu;
-    const below = value.bottom + MARGIN / 2;
-    const isBelow = below + height + MARGIN <= innerHeight || innerHeight - value.bottom >= value.top;
-    const top = isBelow ? Math.min(below, innerHeight - height - MARGIN) : value.top - height - MARGIN / 2;
+    const needed = height + 2 * MARGIN;
+    let value = opener.getBoundingClientRect();
+    if (Math.max(value.top, innerHeight - value.bottom) < needed) {
+      opener.scrollIntoView({ block: "start", behavior: "instant" });
+      value = opener.getBoundingClientRect();
+    }
+    const isBelow = innerHeight - value.bottom >= needed || value.top < needed;
+    const top = isBelow ? value.bottom + MARGIN : value.top - height - MARGIN;
+    menu.style.top = `${Math.max(MARGIN, Math.min(top, innerHeight - height - MARGIN))}px`;
     const left = Math.min(value.left, document.documentElement.clientWidth - width - MARGIN);
-    menu.style.top = `${Math.max(MARGIN, top)}px`;
     menu.style.left = `${Math.max(MARGIN, left)}px`;
   }
 
