@@ -28,7 +28,7 @@ _ARGUMENTS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 #: Timeout in milliseconds: a busy machine may stop for seconds.
-_PATIENCE = 8_000
+_PATIENCE = 60_000
 _SIZE: ViewportSize = {"width": 1280, "height": 800}
 
 
