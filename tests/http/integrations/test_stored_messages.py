@@ -19,10 +19,12 @@ pytestmark = pytest.mark.one_database("sqlite")
 FIRING: dict[str, Any] = {
     "check": {"name": "Disk full", "severity": "warning"},
     "node": "db-1",
+    "escalated": False,
     "sent": "2026-11-29T08:00:00Z",
     "state": "failing",
 }
 REPEAT = {**FIRING, "sent": "2026-11-29T08:05:00Z"}
+ESCALATION = {**FIRING, "sent": "2026-11-29T08:04:00Z", "escalated": True}
 RECOVERY = {**FIRING, "sent": "2026-11-29T08:10:00Z", "state": "passing"}
 OTHER_HOST = {**FIRING, "node": "db-2"}
 OTHER_RECOVERY = {**RECOVERY, "node": "db-2"}
@@ -78,21 +80,22 @@ def test_a_firing_delivery_and_its_recovery_become_a_mapping_that_resolves_the_a
 
 @pytest.mark.both_databases
 def test_the_api_recognizes_deliveries_by_id(gatebell: LiveGatebell) -> None:
-    endpoint, ids = log_of(gatebell, FIRING, OTHER_RECOVERY, REPEAT, RECOVERY, REPEAT, b"{")
+    bodies = (FIRING, OTHER_RECOVERY, ESCALATION, REPEAT, RECOVERY, REPEAT, b"{")
+    endpoint, ids = log_of(gatebell, *bodies)
     worker = recognizer(gatebell, endpoint)
     found = worker.post(sample=ids[0]).json()
     assert (found["alert"]["title"], found["recovery"]) == ("Disk full", None)
     assert [(each["delivery_id"], each["role"]) for each in found["related"]] == [
-        (ids[2], "repeat"),
-        (ids[3], "recovery"),
+        (ids[3], "repeat"),
+        (ids[4], "recovery"),
     ]
-    found = worker.post(sample=ids[0], repeat=ids[2], recovery=ids[3]).json()
+    found = worker.post(sample=ids[0], repeat=ids[3], recovery=ids[4]).json()
     assert (found["repeat"]["joins"], found["recovery"]["resolves"]) == (True, True)
     saved = worker.api.send(
         "PUT", f"{worker.at.removesuffix('/deliveries/recognize')}/mapping", json=found
     )
     assert saved.status_code == 200, saved.text
-    assert worker.post(sample=ids[5]).json()["error"].startswith("The sample is not JSON")
+    assert worker.post(sample=ids[6]).json()["error"].startswith("The sample is not JSON")
     assert worker.post(sample=ids[0], recovery=2**40).status_code == 404
     assert worker.post(recovery=ids[0]).status_code == 400
 
