@@ -145,7 +145,7 @@ def find_earlier_message(
 ) -> RelatedDelivery | None:
     """Return the last earlier delivery that a delivery looks like the repeat or recovery of.
 
-    Its role is that of the later delivery. Return None if there is no such delivery.
+    The result has the role of the later delivery. Return None if there is no such delivery.
     """
     integration = get_receiving_integration(work, project, integration_id)
     stored = _list_messages(work, integration.id, until=delivery_id)
