@@ -28,6 +28,7 @@ for (const form of document.querySelectorAll("form[data-mapping]")) {
   sample.addEventListener("input", () => {
     const isChanged = sample.value !== read;
     changed.hidden = !isChanged;
-    for (const control of table.querySelectorAll("select, input, button")) control.disabled = isChanged;
+    const controls = [...table.querySelectorAll("select, input, button"), ...form.querySelectorAll("[data-needs-sample]")];
+    for (const control of controls) control.disabled = isChanged;
   });
 }
