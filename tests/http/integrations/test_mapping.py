@@ -33,6 +33,7 @@ CHOSEN: dict[str, list[str]] = {
     "map_hosts": ['["machines", 0, "fqdn"]', ""],
     "map_fingerprint": ['["id"]', ""],
     "map_description": [TEXT, TITLE],
+    "join_title": ["", ""],
 }
 STORED = {
     "title": [["event", "name"]],

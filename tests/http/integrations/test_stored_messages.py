@@ -77,7 +77,7 @@ def test_a_firing_delivery_and_its_recovery_become_a_mapping_that_resolves_the_a
     for body in (FIRING, OTHER_HOST, REPEAT, RECOVERY):
         endpoint.post_json(body)
     first, second = alerts_of(gatebell, endpoint.project)[-2:]
-    assert (first.status, first.title, first.hosts) == ("resolved", "Disk full", "db-1")
+    assert (first.status, first.title, first.hosts) == ("resolved", "Disk full: db-1", "db-1")
     assert (second.status, second.hosts) == ("triggered", "db-2")
 
 
@@ -87,7 +87,7 @@ def test_the_api_recognizes_deliveries_by_id(gatebell: LiveGatebell) -> None:
     endpoint, ids = log_of(gatebell, *bodies)
     worker = recognizer(gatebell, endpoint)
     found = worker.post(sample=ids[0]).json()
-    assert (found["alert"]["title"], found["recovery"]) == ("Disk full", None)
+    assert (found["alert"]["title"], found["recovery"]) == ("Disk full: db-1", None)
     assert [(each["delivery_id"], each["role"]) for each in found["related"]] == [
         (ids[3], "repeat"),
         (ids[4], "recovery"),
