@@ -182,7 +182,7 @@ def _score_difference(
 def _find_graded_recovery(text: str) -> str | None:
     """Return the word of a recovery that is followed or preceded by one severity.
 
-    For `ResolvedCritical` this is `resolved`, which the recoveries of other severities also
+    For “ResolvedCritical” this is “resolved”, which the recoveries of other severities also
     contain.
     """
     words = split_words(text)
