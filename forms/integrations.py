@@ -26,8 +26,12 @@ from wtforms.widgets import HiddenInput
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
 from domain.alerts.integrations.integrations import MAX_API_URL_LENGTH
-from domain.alerts.integrations.recognized_samples import MessageTexts
-from domain.alerts.integrations.samples import ConditionChoice, MappingChoices, RuleChoices
+from domain.alerts.integrations.samples import (
+    ConditionChoice,
+    MappingChoices,
+    MessageTexts,
+    RuleChoices,
+)
 from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESOLVE_AFTER_MINUTES
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
@@ -75,7 +79,28 @@ class IntegrationForm(Form):
             raise ValidationError("Enter a complete URL that starts with https:// or http://.")
 
 
-class NewIntegrationForm(IntegrationForm):
+class MessagesForm(Form):
+    """A form with the messages of an alert. The sample is the message about the problem."""
+
+    recovery: StringField = TextAreaField("Message about its recovery")
+    repeat: StringField = TextAreaField("Another message about the same problem")
+
+    @property
+    def messages(self) -> MessageTexts:
+        """The messages as texts."""
+        return MessageTexts(
+            sample=self["sample"].data or "",
+            repeat=self.repeat.data or "",
+            recovery=self.recovery.data or "",
+        )
+
+    @messages.setter
+    def messages(self, texts: MessageTexts) -> None:
+        for name, text in vars(texts).items():
+            self[name].data = text
+
+
+class NewIntegrationForm(IntegrationForm, MessagesForm):
     """The form for a new integration. Its type cannot be changed later."""
 
     type = SelectField(
@@ -87,20 +112,6 @@ class NewIntegrationForm(IntegrationForm):
     sample = HiddenField(id="sample-json")
     repeat = HiddenField(id="repeat-json")
     recovery = HiddenField(id="recovery-json")
-
-    @property
-    def messages(self) -> MessageTexts:
-        """The pasted messages."""
-        return MessageTexts(
-            sample=self.sample.data or "",
-            repeat=self.repeat.data or "",
-            recovery=self.recovery.data or "",
-        )
-
-    @messages.setter
-    def messages(self, texts: MessageTexts) -> None:
-        self.sample.data, self.repeat.data = texts.sample, texts.repeat
-        self.recovery.data = texts.recovery
 
     @property
     def type_help(self) -> str:
@@ -131,23 +142,12 @@ class ToolIntegrationForm(Form):
     name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
 
 
-class SampleForm(Form):
+class SampleForm(MessagesForm):
     """The form for messages of an alert whose sending tool is to be recognized."""
 
     sample = TextAreaField(
         "Message about a problem", validators=[InputRequired("Paste a message.")]
     )
-    recovery = TextAreaField("Message about its recovery")
-    repeat = TextAreaField("Another message about the same problem")
-
-    @property
-    def messages(self) -> MessageTexts:
-        """The pasted messages."""
-        return MessageTexts(
-            sample=self.sample.data or "",
-            repeat=self.repeat.data or "",
-            recovery=self.recovery.data or "",
-        )
 
 
 class EndKeyForm(Form):
@@ -179,14 +179,16 @@ class _RepeatedTextField(SelectMultipleField):
         """Accept any text, since the domain validates it."""
 
 
-class MappingForm(Form):
-    """The form for a mapping: a sample, paths for each field of an alert, and rules."""
+class MappingForm(MessagesForm):
+    """The form for a mapping: messages, paths for each field of an alert, and rules."""
 
     sample = TextAreaField(
         "Sample payload (JSON)", validators=[InputRequired("Paste a sample payload.")]
     )
     #: Digest of the sample for which the choices were made.
     mapped_for = HiddenField()
+    #: Digest of the mapping that was proposed.
+    proposed = HiddenField()
     join_title = _RepeatedTextField(choices=[])
     join_fingerprint = _RepeatedTextField(choices=[])
     separator = StringField("Separator")

@@ -56,6 +56,7 @@ alert_deliveries = ResourceBlueprint(
 )
 alert_deliveries.bind_usual_actions(delivery_actions, _DELIVERY_PATH)
 alert_deliveries.bind("POST", f"{_DELIVERY_PATH}/resend", delivery_actions.resend_inbound_delivery)
+alert_deliveries.bind("POST", "/recognize", delivery_actions.recognize_deliveries)
 alert_deliveries.bind("POST", "/replay", delivery_actions.replay_deliveries, status=200)
 
 

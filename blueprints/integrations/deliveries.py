@@ -14,6 +14,7 @@ from domain.alerts.handling.occurrences import (
 )
 from domain.alerts.integrations import delivery_actions as actions
 from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.alerts.integrations.related_deliveries import find_earlier_message
 from domain.alerts.integrations.trial_alerts import ReplayBody, ReplayResult
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.severity import find_unknown_words, propose_severity
@@ -80,6 +81,9 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
         alerts=list_affected_alerts(delivery_id, session=db.session()),
         most_alerts=MAX_AFFECTED_ALERTS,
         delivery=delivery,
+        earlier=find_earlier_message(unit_of_work(), project, integration_id, delivery_id)
+        if integration.type.has_mapping
+        else None,
         word_proposals=_propose_severities(
             find_unknown_words(delivery.parse_warnings), integration
         ),

@@ -218,7 +218,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_recognition.recognize": _VIEW_INTEGRATIONS,
     "alert_mappings.show": _VIEW_INTEGRATIONS,
     **_build_permission_rows("alert_mappings", "change delete preview", _MANAGE_INTEGRATIONS),
-    **_build_permission_rows("alert_deliveries", "index show body", _VIEW_INTEGRATIONS),
+    **_build_permission_rows("alert_deliveries", "index show body recognize", _VIEW_INTEGRATIONS),
     **_build_permission_rows("alert_deliveries", "replay resend", _MANAGE_INTEGRATIONS),
     **_build_permission_rows("heartbeats", "index show pings", _VIEW_ALERTS),
     **_build_permission_rows(

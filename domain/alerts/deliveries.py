@@ -233,6 +233,14 @@ def get_delivery_body(integration_id: int, delivery_id: int, *, session: Session
     return body
 
 
+def get_delivery_text(integration_id: int, delivery_id: int, *, session: Session) -> str:
+    """Return the body of a delivery as indented JSON.
+
+    Raise NotFoundError if the delivery or its body is not stored.
+    """
+    return format_payload(get_delivery_body(integration_id, delivery_id, session=session))
+
+
 def get_delivery_row(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryRow:
     """Return the database row of a delivery.
 

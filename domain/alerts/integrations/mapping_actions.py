@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -15,27 +16,25 @@ from domain.alerts.integrations.integrations import (
     get_receiving_integration,
 )
 from domain.alerts.integrations.mapping_preview import (
+    MessageParser,
     explain_missing_resolution,
     preview_deliveries,
-    preview_sample,
 )
 from domain.alerts.integrations.mapping_types import (
     AlertMapping,
     AlertMappingBody,
     AlertMappingPreview,
     AlertRecognition,
+    MappingPreviewBody,
     RecognitionBody,
 )
-from domain.alerts.integrations.recognized_samples import (
-    MessageTexts,
-    Recognition,
-    recognize_messages,
-)
+from domain.alerts.integrations.recognized_samples import Recognition, recognize_messages
 from domain.alerts.integrations.samples import (
     MappingDraft,
+    MessageTexts,
     Sample,
     build_mapping,
-    load_saved_draft,
+    parse_messages,
     parse_sample,
 )
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
@@ -43,6 +42,7 @@ from domain.alerts.reading.mapping import FieldMapping, load_mapping
 from domain.alerts.reading.mapping_rules import MappingRules, validate_severity_words
 from domain.alerts.reading.pagerduty import hide_routing_key
 from domain.alerts.reading.text import format_indented_json
+from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import KnownTool
 from domain.alerts.tools.examples import build_example
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
@@ -103,7 +103,7 @@ def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) 
 
 @read_action("alert_mappings.preview")
 def preview_mapping(
-    work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
+    work: UnitOfWork, project: ProjectView, integration_id: int, body: MappingPreviewBody
 ) -> AlertMappingPreview:
     """Preview the values that a mapping reads from its sample and from the latest deliveries."""
     integration, reading = (
@@ -111,8 +111,11 @@ def preview_mapping(
         work.policy(ParserSettings),
     )
     draft = _build_mapping_draft(work, integration, body)
-    mappings = (integration.mapping, draft.mapping)
-    read = preview_sample(draft, integration.format, now=work.now, reading=reading)
+    _, messages = parse_messages(body.texts, nesting_limit=reading.nesting_limit)
+    parser = MessageParser(
+        format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
+    )
+    read, mappings = parser.preview(messages), (integration.mapping, draft.mapping)
     compared = preview_deliveries(integration.id, mappings, session=work.session, reading=reading)
     found = {
         "values": draft.sample.values,
@@ -156,35 +159,30 @@ def recognize_payload(
     """Recognize the tool that sends messages, and propose type, mapping and severities."""
     del project  # The project is only used for the permission check.
     return build_recognition_resource(
-        recognize_messages(
-            MessageTexts(
-                sample=body.sample, repeat=body.repeat or "", recovery=body.recovery or ""
-            ),
-            now=work.now,
-            reading=work.policy(ParserSettings),
-        )
+        recognize_messages(body.texts, now=work.now, reading=work.policy(ParserSettings))
     )
 
 
 def build_recognition_resource(found: Recognition) -> AlertRecognition:
     """Convert a recognized payload to a resource."""
+    return AlertRecognition.model_validate(list_recognition_values(found))
+
+
+def list_recognition_values(found: Recognition) -> dict[str, Any]:
+    """Return the values of a recognized payload by their names in resources."""
     proposal = found.proposal
-    return AlertRecognition.model_validate(
-        {
-            **vars(found.preview),
-            "tool": proposal.tool,
-            "type": proposal.format.name,
-            "hint": proposal.hint,
-            "sample": found.sample.text,
-            "mapping": proposal.mapping.paths,
-            "rules": proposal.mapping.rules,
-            "values": found.sample.values,
-            "findings": [vars(each) for each in proposal.findings],
-            "questions": proposal.questions,
-            "repeat": found.repeat,
-            "recovery": found.recovery,
-        }
-    )
+    return {
+        **vars(found.preview),
+        "tool": proposal.tool,
+        "type": proposal.format.name,
+        "hint": proposal.hint,
+        "sample": found.sample.text,
+        "mapping": proposal.mapping.paths,
+        "rules": proposal.mapping.rules,
+        "values": found.sample.values,
+        "findings": [vars(each) for each in proposal.findings],
+        "questions": proposal.questions,
+    }
 
 
 @action("alert_integrations.create")
@@ -238,7 +236,7 @@ def _build_mapping_draft(
     sample = parse_sample(body.sample, nesting_limit=work.policy(ParserSettings).nesting_limit)
     rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
     mapping = build_mapping(body.mapping, sample, rules, integration.mapping)
-    return MappingDraft(sample=sample, mapping=mapping)
+    return MappingDraft(sample=sample, mapping=mapping, messages=Messages(firing=sample.payload))
 
 
 def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:
@@ -289,9 +287,7 @@ def _explain_missing_resolution_of_saved(
 def _load_sample(work: UnitOfWork, integration: IntegrationView) -> Sample | None:
     """Return the saved sample, or None if no sample is saved or it exceeds the current limits."""
     try:
-        draft = load_saved_draft(
-            integration, nesting_limit=work.policy(ParserSettings).nesting_limit
-        )
+        limit = work.policy(ParserSettings).nesting_limit
+        return parse_sample(integration.sample, nesting_limit=limit) if integration.sample else None
     except InvalidError:
         return None
-    return draft.sample if draft else None

@@ -10,13 +10,17 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import get_format
-from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery, ReadAlert
-from domain.alerts.integrations.samples import (
-    MappingDraft,
+from domain.alerts.integrations.mapping_types import (
+    AlertReading,
+    ComparedDelivery,
+    ReadAlert,
+    ReadMessage,
 )
 from domain.alerts.integrations.trial_alerts import explain_parsed_alert
 from domain.alerts.reading.incoming import (
+    IncomingAlert,
     InvalidEventError,
+    MissingAttributesError,
     NoValidItemError,
     ParsedBody,
     UnreadableBodyError,
@@ -24,6 +28,8 @@ from domain.alerts.reading.incoming import (
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import collect_parse_warnings
 from domain.alerts.reading.paths import format_path
+from domain.alerts.recognition.messages import Messages
+from domain.core.errors import InvalidError
 from models import Delivery
 
 _NO_RESOLUTION = (
@@ -94,6 +100,9 @@ class SamplePreview:
     never_resolves: str | None
     #: Warning that a recovery must repeat most values of an alert to resolve it, or None.
     resolves_seldom: str | None
+    #: How the repeat and the recovery would be processed, or None if they were not given.
+    repeat: ReadMessage | None = None
+    recovery: ReadMessage | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,22 +120,84 @@ class MappingPreview:
         return sum(each.present != each.proposed for each in self.comparisons)
 
 
-def preview_sample(
-    draft: MappingDraft, body_format: AlertFormat, *, now: datetime, reading: ParserSettings
-) -> SamplePreview:
-    """Return the alert that a draft reads from its own sample."""
-    parsed = body_format.parse(
-        draft.sample.payload, now=now, reading=reading, mapping=draft.mapping
-    )
-    alert = next(iter(parsed.alerts), None)
-    payload, flag = draft.sample.payload, reading.automatic_fingerprint
-    return SamplePreview(
-        alert=explain_parsed_alert(alert) if alert else None,
-        parse_warnings=tuple(collect_parse_warnings(parsed)),
-        never_resolves=explain_missing_resolution(
-            draft.mapping, payload, automatic_fingerprint=flag
-        ),
-        resolves_seldom=explain_rare_resolution(draft.mapping, payload),
+@dataclass(frozen=True, kw_only=True)
+class MessageParser:
+    """Parses the messages of an alert with a format and a mapping."""
+
+    format: AlertFormat
+    mapping: FieldMapping
+    now: datetime
+    reading: ParserSettings
+
+    def parse(self, payload: Mapping[str, object], name: str = "sample") -> ParsedBody:
+        """Return the alerts in a message.
+
+        Raise InvalidError, which names the message, if it contains no valid alert.
+        """
+        try:
+            body = self.format.build_body_of_sample(payload)
+            return self.format.parse(body, now=self.now, reading=self.reading, mapping=self.mapping)
+        except (InvalidEventError, MissingAttributesError, NoValidItemError) as error:
+            raise InvalidError(str(error), field=name) from error
+
+    def preview(self, messages: Messages) -> SamplePreview:
+        """Return the alert that the first message opens, and the effects of the other messages.
+
+        Raise InvalidError, which names the message, if a message contains no valid alert.
+        """
+        parsed, payload = self.parse(messages.firing), messages.firing
+        alert = next(iter(parsed.alerts), None)
+        is_mapped = self.format.has_mapping and parsed.event is None
+        flag = self.reading.automatic_fingerprint
+        return SamplePreview(
+            alert=explain_parsed_alert(alert) if alert else None,
+            parse_warnings=tuple(collect_parse_warnings(parsed)),
+            never_resolves=explain_missing_resolution(
+                self.mapping, payload, automatic_fingerprint=flag
+            )
+            if is_mapped
+            else None,
+            resolves_seldom=explain_rare_resolution(self.mapping, payload) if is_mapped else None,
+            repeat=self._read_message("repeat", messages.repeat, alert),
+            recovery=self._read_message("recovery", messages.recovery, alert),
+        )
+
+    def _read_message(
+        self, name: str, payload: Mapping[str, object] | None, first: IncomingAlert | None
+    ) -> ReadMessage | None:
+        """Return how a repeat or a recovery is processed after the alert of the first message."""
+        if payload is None:
+            return None
+        alert = next(iter(self.parse(payload, name).alerts), None)
+        joins = bool(alert and first and alert.fingerprint == first.fingerprint)
+        resolves = joins and alert is not None and alert.ended_at is not None
+        return ReadMessage.model_validate(
+            {
+                "alert": explain_parsed_alert(alert) if alert else None,
+                "joins": joins,
+                "resolves": resolves,
+                "sentence": _describe_message(name, alert, joins=joins),
+            }
+        )
+
+
+def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) -> str:
+    if alert is None:
+        return f"The {name} is dropped, so it does not change the alert."
+    is_over = alert.ended_at is not None
+    if not joins:
+        other = "resolves another alert" if is_over else "opens another alert"
+        return f"The {name} {other}, because its value of {alert.fingerprint_source} is different."
+    if name == "recovery":
+        return (
+            "The recovery resolves the alert."
+            if is_over
+            else "The recovery does not resolve the alert: no rule and no end time applies to it."
+        )
+    return (
+        "The repeat resolves the alert, although the problem is not over."
+        if is_over
+        else "The repeat joins the alert."
     )
 
 

@@ -163,7 +163,8 @@ def _score_difference(
         problem = next((each for each in before if isinstance(each, str)), "")
         words += list_recovery_values(problem) if named.is_plain else ()
     elif isinstance(leaf.value, bool):
-        score = _NAMED_SCORE + weight
+        is_named = value in _list_recovery_words(leaf, weight)
+        score = (_NAMED_SCORE if is_named else _DIGIT_SCORE) + weight
     elif weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
         score = _DIGIT_SCORE + weight
     elif word := _find_recovery_in_sentence(leaf, before):
