@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
+import orjson
 from wtforms import (
     BooleanField,
     HiddenField,
@@ -15,7 +17,6 @@ from wtforms import (
     URLField,
 )
 from wtforms.validators import (
-    DataRequired,
     InputRequired,
     NumberRange,
     Optional,
@@ -32,6 +33,7 @@ from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESO
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
 from domain.core.database.paging import MAX_ID
+from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
 from domain.core.text_links import is_web_url
 from forms.base import Form, TextLineField, UrlLineField, WordListField, limit_length
@@ -241,11 +243,28 @@ class SeverityWordsForm(Form):
         return table
 
 
-class SeverityWordForm(Form):
-    """The form for a severity word that senders use, and its severity."""
+class WarningFixForm(Form):
+    """The form that saves the fix of a warning: a mapping, or a severity for each unknown word."""
 
-    word = TextLineField("Word", DataRequired("Enter a word."))
-    severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])
+    #: The changed mapping as JSON.
+    fix = HiddenField()
+    word = _RepeatedTextField(choices=[])
+    severity = _RepeatedTextField(choices=[])
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Chosen severity of each word."""
+        return dict(zip(self.word.data or (), self.severity.data or (), strict=False))
+
+    def read_fix(self) -> Any:
+        """Return the changed mapping.
+
+        Raise InvalidError if it is not JSON.
+        """
+        try:
+            return orjson.loads(self.fix.data or "")
+        except orjson.JSONDecodeError as error:
+            raise InvalidError("The fix is incomplete. Check it again.") from error
 
 
 def build_severity_words_form(words: Mapping[str, Severity]) -> SeverityWordsForm:

@@ -120,6 +120,12 @@ class AlertMappingBody(Body):
         "removed.",
     )
 
+    revision: Text | None = Field(
+        default=None,
+        description="Value of `revision` in the mapping or in a fix. If the mapping has changed "
+        "since, the request fails with status 409.",
+    )
+
 
 class SampleField(Resource):
     """A value in the sample that an alert field can be mapped to."""
@@ -140,6 +146,7 @@ class AlertMapping(Resource):
     rules: _SerializedRules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
+    revision: str = Field(description="Identifier of the saved sample and mapping.")
 
 
 class ReadAlert(Resource):
@@ -172,6 +179,28 @@ class AlertReading(Resource):
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
 
 
+class ReportCounts(Resource):
+    """What the reports in stored deliveries do if they are read with one mapping."""
+
+    opened: int = Field(default=0, description="Alerts that are opened.")
+    joined: int = Field(default=0, description="Reports that join an open alert.")
+    resolved: int = Field(default=0, description="Alerts that are resolved.")
+    repeats: int = Field(
+        default=0, description="Alerts that are opened while one about the same problem is open."
+    )
+    unmatched_recoveries: int = Field(default=0, description="Recoveries without an open alert.")
+    merged_hosts: int = Field(
+        default=0, description="Reports that join or resolve the alert of another host."
+    )
+
+    def describe(self, deliveries: int) -> str:
+        """Return the effect on a number of deliveries as a sentence."""
+        return (
+            f"In the last {deliveries:,} deliveries, {self.joined:,} reports would have joined "
+            f"{self.opened:,} alerts, and {self.resolved:,} would have resolved an alert."
+        )
+
+
 class ComparedDelivery(Resource):
     """A recent delivery, read with the current mapping and with the proposed mapping."""
 
@@ -189,10 +218,16 @@ class AlertMappingPreview(Resource):
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     parse_warnings: tuple[str, ...]
     deliveries: tuple[ComparedDelivery, ...] = Field(
-        description="Latest deliveries, read with the current mapping and with the proposed "
-        "mapping."
+        description="Latest deliveries, at most 20, read with the current mapping and with the "
+        "proposed mapping."
     )
     changed: int = Field(description="Number of deliveries that would be read differently.")
+    before: ReportCounts = Field(
+        description="What the stored deliveries do with the current mapping."
+    )
+    after: ReportCounts = Field(
+        description="What the stored deliveries would do with the proposed mapping."
+    )
 
 
 class RecognitionBody(Body):
@@ -263,3 +298,15 @@ class AlertRecognition(Resource):
     )
     repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
     recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
+
+
+class MappingFix(Resource):
+    """A changed mapping that solves a problem, and its effect on the stored deliveries."""
+
+    sample: str
+    mapping: dict[AlertField, tuple[GivenPath, ...]]
+    rules: _SerializedRules
+    revision: str = Field(description="Revision of the mapping that the fix changes.")
+    deliveries: int = Field(description="Number of stored deliveries that the fix was tried on.")
+    before: ReportCounts = Field(description="What the deliveries do with the current mapping.")
+    after: ReportCounts = Field(description="What the deliveries would do with the fix.")

@@ -240,8 +240,10 @@ class SetupProgress:
     """The progress of an integration's setup."""
 
     stage: SetupStage
-    #: Attempts, newest first.
+    #: Attempts that pages show, newest first.
     attempts: tuple[SetupAttempt, ...]
+    #: All attempts that were searched for problems, newest first.
+    searched: tuple[SetupAttempt, ...]
     #: Newest attempt for each kind of problem since the last accepted request.
     problems: tuple[SetupAttempt, ...]
 
@@ -273,6 +275,7 @@ def get_setup_progress(integration_id: int, *, session: Session) -> SetupProgres
     return SetupProgress(
         stage=_determine_stage(attempts),
         attempts=attempts[:_MAX_SHOWN_ATTEMPTS],
+        searched=attempts,
         problems=_find_problems(attempts),
     )
 

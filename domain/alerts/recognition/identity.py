@@ -179,6 +179,22 @@ def _is_object(leaf: Leaf) -> bool:
     return last_is_object or (is_id_or_name and bool(set(words) & _OBJECT_WORDS))
 
 
+def names_subject(leaf: Leaf) -> bool:
+    """Return whether a value names the rule or the object that a message is about.
+
+    Identifiers of alerts are excluded, since each message can have another one.
+    """
+    words, own = set(leaf.words[-2:]), set(leaf.own_words)
+    is_rule_name = set(leaf.own_words[-1:]) & (_RULE_WORDS | _NAME_WORDS | _ID_WORDS)
+    is_rule = bool(words & _RULE_WORDS and is_rule_name) or leaf.words == ("name",)
+    if not (is_rule or _is_object(leaf)) or set(leaf.words) & (OWNER_WORDS | FORMER_WORDS):
+        return False
+    is_number = isinstance(leaf.value, int | float) and not own & _ID_WORDS
+    is_of_alert = bool(words & _ALERT_WORDS) and (leaf.is_link or bool(own & _ID_WORDS))
+    is_other = is_number or is_of_alert or leaf.is_counter or leaf.is_uuid or leaf.is_time
+    return not is_other and not _is_state(leaf)
+
+
 def _drop_repeated(objects: Sequence[Leaf]) -> list[Leaf]:
     """Return one leaf for each different value, the least nested ones first.
 
