@@ -1,6 +1,7 @@
 """Forms for integrations: settings, mappings, test alerts and replays."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -256,15 +257,15 @@ class WarningFixForm(Form):
         """Chosen severity of each word."""
         return dict(zip(self.word.data or (), self.severity.data or (), strict=False))
 
-    def read_fix(self) -> Any:
+    def read_fix(self) -> Mapping[str, Any]:
         """Return the changed mapping.
 
-        Raise InvalidError if it is not JSON.
+        Raise InvalidError if it is not a JSON object.
         """
-        try:
-            return orjson.loads(self.fix.data or "")
-        except orjson.JSONDecodeError as error:
-            raise InvalidError("The fix is incomplete. Check it again.") from error
+        with suppress(orjson.JSONDecodeError):
+            if isinstance(found := orjson.loads(self.fix.data or ""), dict):
+                return found
+        raise InvalidError("The fix is incomplete. Check it again.")
 
 
 def build_severity_words_form(words: Mapping[str, Severity]) -> SeverityWordsForm:

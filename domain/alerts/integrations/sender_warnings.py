@@ -284,7 +284,9 @@ class StoredLog:
             is_whole = all(is_blank(parts) or not is_blank(parts[0]) for parts in identities)
             is_safe = is_whole and not (after.merged_hosts or is_blank([*identities]))
             sample = self._find_sample(mapping)
-            if gain > 0 and is_safe and after.resolved >= before.resolved and sample:
+            # Recoveries of other hosts no longer resolve an alert.
+            is_safe = is_safe and after.resolved >= before.resolved - before.merged_hosts
+            if gain > 0 and is_safe and sample:
                 return MappingFix.model_validate(
                     {
                         "sample": sample,
@@ -353,7 +355,7 @@ def _propose_mappings(
     rules = proposal.mapping.rules
     words = {**rules.severity_words, **current.rules.severity_words}
     guessed = FieldMapping(proposal.mapping.paths, replace(rules, severity_words=words))
-    if proposal.tool:
+    if proposal.tool and not current.reads_fields:
         yield guessed
     base = current if current.reads_fields else guessed
     if kind is WarningKind.NEVER_RESOLVED and current.reads_fields:

@@ -28,7 +28,7 @@ from domain.alerts.reading.mapping_rules import PayloadCondition
 from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.text import convert_to_text
 from domain.alerts.recognition.fields import find_field
-from domain.alerts.recognition.identity import names_subject
+from domain.alerts.recognition.identity import list_subject_leaves
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import propose_resolution
@@ -47,7 +47,7 @@ class StoredMessage(Messages):
 
     @cached_property
     def _subject_leaves(self) -> Sequence[Leaf]:
-        return [leaf for leaf in self.leaves if names_subject(leaf)]
+        return list_subject_leaves(self.leaves)
 
     @cached_property
     def subject(self) -> frozenset[tuple[PayloadPath, str]]:
