@@ -77,10 +77,11 @@ def followed(
 @pytest.mark.both_databases
 def test_a_click_on_the_fix_makes_repeats_join(gatebell: LiveGatebell) -> None:
     endpoint = repeating(gatebell)
-    for at in ("configure", "deliveries"):
-        browser, page = opened(gatebell, endpoint, f"{{id}}/{at}")
+    browser, configure = opened(gatebell, endpoint, "{id}/configure")
+    log = opened(gatebell, endpoint, "{id}/deliveries")[1]
+    for page in (configure, log):
         assert "Repeats open new alerts (4, most recently" in words(page.text)
-    fix = followed(browser, page, "Preview the fix", gatebell)
+    fix = followed(browser, log, "Preview the fix", gatebell)
     seen = words(fix.text)
     assert (
         "In the last 6 deliveries, 4 reports would have joined 2 alerts, and 0 would have resolved"
@@ -286,7 +287,7 @@ def test_the_command_prints_a_fix_that_another_command_saves(gatebell: LiveGateb
     (warning,) = printed["warnings"]
     assert warning["kind"] == "repeats_open_alerts"
     assert warning["fix"]["after"]["opened"] == 2
-    command = ("integrations", "map", endpoint.project, str(endpoint.id), "-")
-    done = gatebell.run_cli(*command, stdin=json.dumps(warning["fix"]))
+    saving = ("integrations", "map", endpoint.project, str(endpoint.id), "-")
+    done = gatebell.run_cli(*saving, stdin=json.dumps(warning["fix"]))
     assert done.returncode == 0, done.stderr
     assert integrations_of(gatebell, endpoint.project)[0].mapping != _BY_MESSAGE

@@ -16,7 +16,7 @@ from domain.alerts.integrations.sender_warnings import SenderWarning, StoredLog
 from domain.alerts.integrations.stored_reports import StoredBody, StoredMessage
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.incoming import IncomingAlert
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping, parse_mapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping, parse_mapping
 from tests.support.alerts.random_tools import TOOLS, Tool
 from tests.support.alerts.senders import PAYLOADS, item, webhook
 
@@ -114,7 +114,7 @@ def test_unread_recoveries_become_a_rule() -> None:
     assert warning.fix is not None
     assert warning.fix.after.resolved == 1
     # The fingerprint works, so it stays the same.
-    assert warning.fix.mapping["fingerprint"] == (("server",),)
+    assert warning.fix.mapping[AlertField.FINGERPRINT] == (("server",),)
     assert _read(_message(4, state="up"), warning.fix).ended_at is not None
     assert _read(_message(4), warning.fix).ended_at is None
 
