@@ -100,7 +100,7 @@ class MappingPreview:
     """The effects of a proposed mapping on recent deliveries, newest first."""
 
     comparisons: tuple[ComparedDelivery, ...]
-    #: What the deliveries do with the current mapping, and what they would do with the draft.
+    #: Numbers for the deliveries with the current mapping, and with the draft.
     before: ReportCounts
     after: ReportCounts
 

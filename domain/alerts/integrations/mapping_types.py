@@ -180,7 +180,7 @@ class AlertReading(Resource):
 
 
 class ReportCounts(Resource):
-    """What the reports in stored deliveries do if they are read with one mapping."""
+    """Numbers of alerts and reports if stored deliveries are read with one mapping."""
 
     opened: int = Field(default=0, description="Alerts that are opened.")
     joined: int = Field(default=0, description="Reports that join an open alert.")
@@ -192,13 +192,6 @@ class ReportCounts(Resource):
     merged_hosts: int = Field(
         default=0, description="Reports that join or resolve the alert of another host."
     )
-
-    def describe(self, deliveries: int) -> str:
-        """Return the effect on a number of deliveries as a sentence."""
-        return (
-            f"In the last {deliveries:,} deliveries, {self.joined:,} reports would have joined "
-            f"{self.opened:,} alerts, and {self.resolved:,} would have resolved an alert."
-        )
 
 
 class ComparedDelivery(Resource):
@@ -223,10 +216,10 @@ class AlertMappingPreview(Resource):
     )
     changed: int = Field(description="Number of deliveries that would be read differently.")
     before: ReportCounts = Field(
-        description="What the stored deliveries do with the current mapping."
+        description="Numbers for the stored deliveries and the current mapping."
     )
     after: ReportCounts = Field(
-        description="What the stored deliveries would do with the proposed mapping."
+        description="Numbers for the stored deliveries and the proposed mapping."
     )
 
 
@@ -308,5 +301,5 @@ class MappingFix(Resource):
     rules: _SerializedRules
     revision: str = Field(description="Revision of the mapping that the fix changes.")
     deliveries: int = Field(description="Number of stored deliveries that the fix was tried on.")
-    before: ReportCounts = Field(description="What the deliveries do with the current mapping.")
-    after: ReportCounts = Field(description="What the deliveries would do with the fix.")
+    before: ReportCounts = Field(description="Numbers for the deliveries and the current mapping.")
+    after: ReportCounts = Field(description="Numbers for the deliveries and the fix.")

@@ -78,7 +78,9 @@ class SenderWarning(Resource):
     """A problem with the deliveries of an integration."""
 
     kind: Annotated[str, describe_choices(*WarningKind)]
-    details: str = Field(description="What the sender sends, and what to change, as sentences.")
+    details: str = Field(
+        description="Observed requests or messages, and the change that is needed, as sentences."
+    )
     count: int = Field(description="Number of affected reports, requests, alerts or words.")
     last_at: Time | None = Field(default=None, description="Null if the time is not known.")
     right_type: IntegrationTypeName | None = Field(
@@ -350,7 +352,7 @@ def _join_repeat(firing: StoredMessage, problems: Sequence[Report]) -> Messages:
 def _propose_mappings(
     kind: WarningKind, current: FieldMapping, related: Messages
 ) -> Iterator[FieldMapping]:
-    """Yield mappings that may solve a problem, those that change least first."""
+    """Yield mappings that may solve a problem, the smallest change first."""
     proposal = propose_mapping(related)
     rules = proposal.mapping.rules
     words = {**rules.severity_words, **current.rules.severity_words}

@@ -43,7 +43,7 @@ _MEASURED_VALUE = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?\s*(?:%|[munµ]?s\b|[KMGT
 
 
 class StoredMessage(Messages):
-    """An item of a stored body, and what its keys and values tell without a mapping."""
+    """An item of a stored body, whose keys and values are examined without a mapping."""
 
     @cached_property
     def _subject_leaves(self) -> Sequence[Leaf]:
@@ -59,7 +59,7 @@ class StoredMessage(Messages):
 
     @cached_property
     def recovery_rule(self) -> PayloadCondition | None:
-        """Condition on the state that says that the problem is over, or None if none does."""
+        """Condition on the state of a recovery, or None if the item is not a recovery."""
         found = propose_resolution(self)
         return found.rule if found and found.rule.matches(self.firing) else None
 

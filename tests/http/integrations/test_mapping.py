@@ -215,7 +215,7 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     tried = words(editor.press("try", **CHOSEN).text)
     assert "3 of 3 deliveries would be parsed differently." in tried
     assert "In the last 3 deliveries, 0 reports would have joined 2 alerts" in tried
-    assert "1 would have resolved an alert" in tried
+    assert "1 report would have resolved an alert" in tried
     assert "With the current mapping, they open 3 alerts." in tried
     assert "Disk full now: New: Alert High now: critical" in tried
     assert "2026-11-21 08:00:00 UTC now: still firing" in tried

@@ -100,7 +100,7 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
     assert delivery.parse_warnings == ["Unknown severity “warning”: treated as critical."]
     browser, log = opened(gatebell, endpoint, "{id}/deliveries")
     assert "The sender uses “warning”." in words(log.text)
-    fix = opened(gatebell, endpoint, "{id}/warnings/unknown_severity")[1]
+    fix = browser.get(log.url.replace("/deliveries", "/warnings/unknown_severity"))
     assert "1 stored report has the severity critical because of these words" in words(fix.text)
     submit(browser, fix, form_to(fix, "/warnings/unknown_severity"))
     assert endpoint.accepted(title="Other", severity="Warning")["iid"] == 2
