@@ -238,7 +238,7 @@ class RecognitionBody(Body):
 
 
 class ReadMessage(Resource):
-    """How a repeat or a recovery is processed after the sample."""
+    """The effect of a repeat or a recovery on the alert of the sample."""
 
     alert: ReadAlert | None = Field(
         description="Alert that is read from it. Null if it is dropped."
@@ -272,7 +272,7 @@ class AlertRecognition(Resource):
     )
     mapping: dict[AlertField, tuple[GivenPath, ...]] = Field(
         description="Mapping to save. If the tool is unknown, the mapping is guessed from the "
-        "names of the keys."
+        "keys and values of the messages."
     )
     rules: _SerializedRules = Field(description="Rules to save with the mapping.")
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
@@ -287,7 +287,7 @@ class AlertRecognition(Resource):
         description="Parts of a guessed mapping. Empty if the tool is known."
     )
     questions: tuple[str, ...] = Field(
-        description="What the given messages do not show, as sentences. Empty if nothing is open."
+        description="Facts that are missing in the messages, as sentences. May be empty."
     )
     repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
     recovery: ReadMessage | None = Field(description="Null if no recovery was given.")

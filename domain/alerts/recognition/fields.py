@@ -5,7 +5,7 @@ best. Each level of nesting and each additional word makes a value less likely.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from domain.alerts.reading.mapping import AlertField
@@ -18,7 +18,7 @@ from domain.alerts.recognition.states import find_state
 
 
 class Confidence(StrEnum):
-    """How certain a proposal is. Users are asked about what is unsure."""
+    """How certain a proposal is. The user is asked about unsure parts."""
 
     SURE = "sure"
     LIKELY = "likely"
@@ -45,14 +45,19 @@ class FoundLeaf:
     reason: str
 
 
-#: Words of people and accounts, whose names, states and identifiers are not those of an alert.
+#: Words of people and accounts. Their names, states and identifiers do not describe the alert.
 OWNER_WORDS = parse_word_set(
     "user contact author owner agent assignee recipient team creator requester account "
-    "organization org workspace tenant customer channel sender webhook integration client "
-    "assigned acknowledged responder actor"
+    "organization org tenant customer channel sender webhook integration client "
+    "assigned acknowledged responder actor commit subscription"
+)
+#: Phrases for a title if no other value is one.
+_FALLBACK_TITLES = (
+    "cause|reason|description|event type code|event type|type|display name|target name|name|"
+    "event|context|headline text"
 )
 #: Words of values that describe the state before the message.
-FORMER_WORDS = parse_word_set("previous prev old former last from before original")
+FORMER_WORDS = parse_word_set("previous prev old former last from before original default")
 
 _DEPTH_COST = 3
 _WORD_COST = 2
@@ -61,8 +66,8 @@ _EXACT_COST = 4
 _LIKELY_COST = 14
 
 
-#: Words of keys whose link is the address of what is checked.
-_LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity")
+#: Words of keys whose link is the address of the monitored host.
+LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity")
 
 
 def is_text(leaf: Leaf) -> bool:
@@ -84,7 +89,7 @@ def _is_title(leaf: Leaf) -> bool:
 
 
 def _is_host(leaf: Leaf) -> bool:
-    return is_name(leaf) or (leaf.is_link and bool(set(leaf.own_words) & _LINK_OWNERS))
+    return is_name(leaf) or (leaf.is_link and bool(set(leaf.own_words) & LINK_OWNERS))
 
 
 def _is_severity(leaf: Leaf) -> bool:
@@ -153,6 +158,17 @@ def find_field(
 ) -> FoundLeaf | None:
     """Return the value that fits a field best, or None."""
     kind = FIELD_KINDS[field]
+    best = _find_best(kind, leaves, taken)
+    if best is None and field is AlertField.TITLE:
+        fallback = FieldKind(phrases=_FALLBACK_TITLES, fits=kind.fits)
+        best = _find_best(fallback, leaves, taken)
+        return best and replace(best, confidence=Confidence.UNSURE)
+    return best
+
+
+def _find_best(
+    kind: FieldKind, leaves: Iterable[Leaf], taken: Collection[PayloadPath]
+) -> FoundLeaf | None:
     found = [
         (cost, position, leaf)
         for position, leaf in enumerate(leaves)

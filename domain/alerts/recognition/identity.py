@@ -11,28 +11,40 @@ from dataclasses import dataclass
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
 from domain.alerts.reading.paths import PayloadPath, find_value, format_path
-from domain.alerts.recognition.fields import FORMER_WORDS, OWNER_WORDS, Confidence
+from domain.alerts.recognition.fields import (
+    FORMER_WORDS,
+    LINK_OWNERS,
+    OWNER_WORDS,
+    Confidence,
+)
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
-from domain.alerts.recognition.states import find_state, find_state_in_sentence
+from domain.alerts.recognition.states import STATE_WORDS, find_state, find_state_in_sentence
 
-_KEY_WORDS = parse_word_set("fingerprint dedup dedupe deduplication alias aggreg aggregation")
+_KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias", "aggreg", "aggregation")
 _ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
 _RULE_WORDS = parse_word_set(
     "rule check monitor trigger policy condition probe test service search job query plugin "
-    "alertname alert alarm sensor item slo subject title workflow"
+    "alertname alert alarm sensor item slo subject title workflow pipeline definition"
 )
 _OBJECT_WORDS = parse_word_set(
     "host hostname instance node server machine device entity resource pod target address ip "
     "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
-    "namespace object site location asset website domain database queue endpoint cpu"
+    "namespace object site location asset website domain database queue endpoint cpu project "
+    "repository repo branch ref workspace"
 )
 #: Words of objects that often have a name as well.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn")
+_PLAIN_ID_WORDS = _ID_WORDS - {"ref", "reference", "arn"}
 _NAME_WORDS = parse_word_set("name title slug label")
+#: Words of things whose identifier is the same in all of their alerts.
+_SCOPE_WORDS = parse_word_set(
+    "configuration config metric installation action group stage environment space source policy "
+    "category notification workflow pipeline page"
+)
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
@@ -69,13 +81,18 @@ def _is_identifier(leaf: Leaf) -> bool:
 
 
 def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
-    for leaf in sorted(stable, key=lambda each: each.depth):
+    for leaf in sorted(stable, key=lambda each: (each.depth, _rank_key(each))):
         words = set(leaf.own_words)
-        is_key = words & _KEY_WORDS or ("key" in words and words & (_ALERT_WORDS | {"group"}))
+        is_key = words & set(_KEY_WORDS) or ("key" in words and words & (_ALERT_WORDS | {"group"}))
         if is_key:
             reason = f"{format_path(leaf.path)} is made for grouping"
             return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
     return None
+
+
+def _rank_key(leaf: Leaf) -> int:
+    ranks = (rank for rank, word in enumerate(_KEY_WORDS) if word in leaf.own_words)
+    return min(ranks, default=len(_KEY_WORDS))
 
 
 def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
@@ -95,7 +112,11 @@ def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | Non
             continue
         if set(leaf.words[-2:]) & _ALERT_WORDS:
             found.append((leaf.depth + 0.5 * is_link, leaf))
-        elif messages.has_evidence and (_looks_random(leaf) or _is_beside(leaf, state)):
+        elif (
+            messages.has_evidence
+            and not qualifiers & _SCOPE_WORDS
+            and (_looks_random(leaf) or _is_beside(leaf, state))
+        ):
             found.append((leaf.depth + 2, leaf))
     if not found:
         return None
@@ -129,7 +150,9 @@ def _find_rule_and_objects(stable: Sequence[Leaf], messages: Messages) -> Identi
     evidence = ", which are the same in all messages" if messages.has_evidence else ""
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
-    is_proven = messages.recovery is not None or not is_in_array
+    # A generated identifier may belong to one run of a job.
+    is_run = bool(rule and _looks_random(rule)) or any(type(each.value) is int for each in objects)
+    is_proven = messages.has_evidence or not (is_in_array or is_run)
     confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
     return Identity(
         paths=tuple(chosen[: MAX_JOINED_VALUES + 1]),
@@ -175,6 +198,10 @@ def _is_fixed(leaf: Leaf) -> bool:
 
 def _is_object(leaf: Leaf) -> bool:
     words = leaf.words[-2:]
+    if set(leaf.own_words) & STATE_WORDS.keys():  # For example, failed locations.
+        return False
+    if leaf.is_link and not set(leaf.words) <= LINK_OWNERS | _LINK_WORDS:
+        return False
     is_id_or_name = bool(set(leaf.own_words) & (_ID_WORDS | _NAME_WORDS | {"url", "address", "ip"}))
     last_is_object = bool(leaf.own_words) and leaf.own_words[-1] in _OBJECT_WORDS
     return last_is_object or (is_id_or_name and bool(set(words) & _OBJECT_WORDS))
@@ -212,15 +239,19 @@ def _is_name_of_subject(leaf: Leaf) -> bool:
 
 
 def _drop_repeated(objects: Sequence[Leaf]) -> list[Leaf]:
-    """Return one leaf for each different value, the least nested ones first.
+    """Return one leaf for each different value and each object, the least nested ones first.
 
     Addresses are only used if nothing has a name.
     """
     named = [leaf for leaf in objects if leaf.own_words[-1] not in _ADDRESS_WORDS]
     ordered = sorted(named or objects, key=lambda leaf: (leaf.depth, leaf.is_link))
-    found: dict[str, Leaf] = {}
+    values: dict[str, Leaf] = {}
     for leaf in ordered:
-        found.setdefault(str(leaf.value).casefold(), leaf)
+        values.setdefault(str(leaf.value).casefold(), leaf)
+    found: dict[tuple[object, ...], Leaf] = {}
+    for leaf in values.values():
+        kind = frozenset(leaf.own_words) - _PLAIN_ID_WORDS - _NAME_WORDS
+        found.setdefault((leaf.path[:-1], kind), leaf)
     return list(found.values())
 
 

@@ -22,7 +22,7 @@ from domain.alerts.recognition.fields import (
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import Identity, propose_identity
-from domain.alerts.recognition.leaves import list_leaves
+from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.states import ALL_CLEAR_WORDS, RECOVERY_WORDS, find_state
@@ -45,12 +45,14 @@ class GuessedMapping:
 
     mapping: FieldMapping
     findings: tuple[Finding, ...]
-    #: Questions to the user about what the messages do not show, as sentences.
+    #: Questions to the user about facts that are missing in the messages, as sentences.
     questions: tuple[str, ...]
 
 
 #: Number of fields under their own names from which a message is in the product's format.
 _MIN_OWN_FIELDS = 4
+#: Beginning of the time that some tools send in place of an unknown one.
+_NO_TIME = "0001-01-01"
 #: Fields in the order in which they choose their values.
 _FIELDS = (
     AlertField.HOSTS,
@@ -109,10 +111,16 @@ def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
     for field in _FIELDS:
         found = find_field(field, messages.leaves, taken)
         if field is AlertField.END_TIME:
-            found = end or (None if messages.recovery is not None else found)
+            found = end or (found if found and _may_end_later(found.leaf, messages) else None)
         if found is not None:
             taken.add(found.leaf.path)
             yield field, found
+
+
+def _may_end_later(leaf: Leaf, messages: Messages) -> bool:
+    """Return whether an end time is still empty while the problem lasts."""
+    is_empty = not leaf.is_time or leaf.text.startswith(_NO_TIME)
+    return is_empty and messages.recovery is None
 
 
 def _propose_resolution(
@@ -120,13 +128,14 @@ def _propose_resolution(
 ) -> Resolution | None:
     """Return the rule for recoveries, or else the words of severity scales that mean no problem.
 
-    A sentence is only used if other values identify the alert. Otherwise, each recovery would
-    resolve all alerts.
+    A sentence is only used if other values identify the alert, since each recovery would otherwise
+    resolve all alerts. An end time that only the recovery has is preferred to a sentence.
     """
     resolution = propose_resolution(messages)
     if resolution is not None:
         is_sentence = resolution.rule.operator is Operator.CONTAINS
-        return None if is_sentence and identity is None else resolution
+        has_other = identity is None or _has_sure_end(found)
+        return None if is_sentence and has_other else resolution
     severity = found.get(AlertField.SEVERITY)
     has_end = AlertField.END_TIME in found or _is_own_format(found)
     if severity is None or has_end or messages.recovery is not None:
@@ -137,6 +146,11 @@ def _propose_resolution(
         confidence=Confidence.UNSURE,
         reason=f"{format_path(path)} may also report that the problem is over",
     )
+
+
+def _has_sure_end(found: Mapping[AlertField, FoundLeaf]) -> bool:
+    end = found.get(AlertField.END_TIME)
+    return end is not None and end.confidence is Confidence.SURE
 
 
 def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:

@@ -7,6 +7,7 @@ from domain.alerts.reading.mapping_rules import Operator, PayloadCondition, norm
 from domain.alerts.reading.paths import find_value, format_path
 from domain.alerts.reading.text import convert_to_text
 from domain.alerts.recognition.fields import FORMER_WORDS, OWNER_WORDS, Confidence
+from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.states import (
@@ -22,6 +23,7 @@ from domain.alerts.recognition.states import (
 #: Words of keys whose value is a state, with their weight.
 _STATE_KEYS = {
     **dict.fromkeys(("state", "status"), 10),
+    "conclusion": 11,
     **dict.fromkeys(("transition", "health"), 9),
     **dict.fromkeys(("action", "event", "notification"), 7),
     **dict.fromkeys(("condition", "result", "outcome", "phase"), 6),
@@ -38,6 +40,8 @@ _PROBLEM_BONUS = 20
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 8
+#: Words of keys whose texts only describe a state. A plain state such as `Down` still counts.
+_TEXT_WORDS = parse_word_set("name title description message summary text id")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +54,7 @@ class Resolution:
 
 
 def propose_resolution(messages: Messages) -> Resolution | None:
-    """Return the rule that tells the recovery from other messages, or None if none was found."""
+    """Return the rule that matches only the recovery, or None if no rule was found."""
     if messages.recovery is not None:
         return _find_difference(messages, messages.recovery)
     found = list(_list_states(messages.leaves))
@@ -74,6 +78,8 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
         words = _list_recovery_words(leaf, weight)
         if words:
             named = find_state(leaf.value)
+            if set(leaf.own_words) & _TEXT_WORDS and not (named and named.is_plain):
+                continue
             is_severity_word = named is not None and named.word in SEVERITY_WORDS
             is_state_key = weight >= (_STATE_KEYS["phase"] if is_severity_word else _MIN_WEIGHT)
             if not is_state_key and not _has_former_state(leaf, leaves):
@@ -163,7 +169,8 @@ def _score_difference(
         score = weight if is_short else 0
     if not score or "," in value:  # Words of a rule have no commas.
         return None
-    chosen = tuple(dict.fromkeys(words))[:_MAX_WORDS]
+    others = set(map(normalize_word, before))
+    chosen = tuple(word for word in dict.fromkeys(words) if word not in others)[:_MAX_WORDS]
     return score, PayloadCondition(leaf.path, Operator.IS, chosen)
 
 

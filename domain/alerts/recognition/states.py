@@ -25,7 +25,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("down offline unreachable unavailable", "up online reachable available"),
     ("failing failed fail failure error errored", "passing passed pass success succeeded ok"),
     ("problem", "recovery recovered ok resolved"),
-    ("active", "inactive resolved ok"),
+    ("active", "inactive resolved ok clear cleared"),
     ("unhealthy", "healthy"),
     ("red yellow orange", "green"),
     ("bad broken", "good fixed"),
@@ -35,7 +35,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("abnormal anomaly anomalous", "normal"),
     ("degraded outage impaired", "operational"),
     ("create created new", "close closed resolved resolve"),
-    ("breached breach violated violation violating exceeded", "met restored recovered"),
+    ("breached breach violated violation violating exceeded", "restored recovered"),
     ("investigating identified monitoring", "resolved completed"),
     ("missed late overdue", "recovered ok"),
 )

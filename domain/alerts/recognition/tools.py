@@ -29,7 +29,7 @@ class Proposal:
     hint: str = ""
     #: Parts of a guessed mapping with the reasons for them. They are empty for a known tool.
     findings: tuple[Finding, ...] = ()
-    #: Questions about what the messages do not show, as sentences.
+    #: Questions about facts that are missing in the messages, as sentences.
     questions: tuple[str, ...] = ()
 
 
