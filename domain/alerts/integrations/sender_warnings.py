@@ -202,14 +202,19 @@ class StoredLog:
     def list_warnings(self) -> Iterator[SenderWarning | None]:
         """Yield the warnings about the alerts that the deliveries open, or None."""
         related, before = self._related, self._before
-        is_mapped = self._integration.type.has_mapping
-        if related is None or (is_mapped and not propose_mapping(related).format.has_mapping):
-            return  # Nothing is stored, or it has the format of another type.
+        if related is None:
+            return
+        proposal, kind = propose_mapping(related), self._integration.type
+        if kind.has_mapping and not proposal.format.has_mapping:
+            return  # The deliveries have the format of another type.
+        has_own_paths = self._integration.mapping.paths != proposal.mapping.paths
         source = self._reports[-1].alert.fingerprint_source
-        if before.merged_hosts:
+        # The declarations of known tools group reports as their documentation describes.
+        is_declared = kind.has_mapping and proposal.tool and not has_own_paths
+        if before.merged_hosts and not is_declared:
             told = f"Reports of different hosts have the same fingerprint. It is made of {source}."
             yield self._build(WarningKind.SHARED_IDENTITY, before.merged_hosts, told)
-        if before.repeats >= _MIN_REPEATS:
+        if before.repeats >= _MIN_REPEATS and not is_declared:
             told = f"Reports about one problem have different fingerprints, made of {source}."
             yield self._build(WarningKind.REPEATS, before.repeats, told)
         if not before.resolved and self._integration.resolve_after_minutes is None:
@@ -380,10 +385,13 @@ def _add_host(mapping: FieldMapping, related: Messages) -> FieldMapping:
     name = AlertField.FINGERPRINT
     join = mapping.rules.joins.get(name, ValueJoin(()))
     leaf = StoredMessage(firing=related.firing).host
-    path, *_ = *mapping.paths.get(AlertField.HOSTS, ()), leaf.path if leaf else (name.value,)
+    paths = [*mapping.paths.get(AlertField.HOSTS, ()), *([leaf.path] if leaf else [])]
+    path = next((each for each in paths if not is_blank(find_value(related.firing, each))), None)
+    if path is None:
+        return mapping
     value, *others = (find_value(each, path) for each in (related.firing, *related.others))
     is_known = path in (*mapping.paths.get(name, ((name.value,),)), *join.paths)
-    is_fixed = not is_blank(value) and all(each == value for each in others)
+    is_fixed = all(each == value for each in others)
     if is_known or not is_fixed or len(join.paths) == MAX_JOINED_VALUES:
         return mapping
     joins = {**mapping.rules.joins, name.value: ValueJoin((*join.paths, path))}

@@ -19,6 +19,7 @@ from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping, parse_mapping
 from tests.support.alerts.random_tools import TOOLS, Tool
 from tests.support.alerts.senders import PAYLOADS, item, webhook
+from tests.support.alerts.tool_messages import MODULES, load_messages
 
 _READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 _HTTP = next(each for each in FORMATS if each.has_mapping)
@@ -163,12 +164,33 @@ def test_other_streams_cause_no_warning(stream: Sequence[Any]) -> None:
     assert _warnings(stream, mapping) == {}
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_declared_mappings_of_known_tools_cause_no_warning(module: str) -> None:
+    tool = load_messages(module)
+    proposal = tool.recognize().proposal
+    given = [tool.firing, *[tool.repeat] * 3, *tool.others, tool.recovery]
+    bodies = [
+        proposal.format.build_body_of_sample(each) if isinstance(each, dict) else each
+        for each in given
+        if each is not None
+    ]
+    assert _warnings(bodies, proposal.mapping, kind=proposal.format) == {}
+
+
 def test_other_messages_of_a_host_are_not_merged_by_a_fix() -> None:
     other = [{"server": "web-1", "text": text} for text in ("Backup failed", "Login failed")]
     found = _warnings([*map(_message, range(5)), *other], _BY_MESSAGE)
     assert found["repeats_open_alerts"].count == 4
     assert found["repeats_open_alerts"].fix is None
     assert "Choose a fingerprint" in found["repeats_open_alerts"].details
+
+
+def test_a_fix_that_would_merge_stored_hosts_is_not_proposed() -> None:
+    shared = {"alertId": "7731-4c2e"}
+    hosts = [{**_message(n, host=f"web-{n}"), **shared} for n in range(2)]
+    without_host = [{**_message(n), **shared, "server": None} for n in range(2, 5)]
+    found = _warnings([*hosts, *without_host], _BY_MESSAGE)["repeats_open_alerts"]
+    assert (found.count, found.fix) == (2, None)
 
 
 def test_types_and_tiers_without_mappings_have_no_fix() -> None:
@@ -191,12 +213,15 @@ _STREAMS = st.lists(
 
 
 @pytest.mark.hypothesis
-@given(tool=TOOLS, stream=_STREAMS, has_mapping=st.booleans())
+@given(tool=TOOLS, stream=_STREAMS, has_mapping=st.booleans(), has_shared_id=st.booleans())
 def test_a_fix_never_makes_two_hosts_share_an_identity(
-    tool: Tool, stream: Sequence[tuple[str, bool]], *, has_mapping: bool
+    tool: Tool, stream: Sequence[tuple[str, bool]], *, has_mapping: bool, has_shared_id: bool
 ) -> None:
+    # An identifier that looks like one of an alert, but belongs to the rule.
+    shared = {"alertId": "7731-4c2e"} if has_shared_id else {}
     payloads = [
-        tool.message(number, host=host, over=over) for number, (host, over) in enumerate(stream)
+        {**tool.message(number, host=host, over=over), **shared}
+        for number, (host, over) in enumerate(stream)
     ]
     mapping = NO_FIELD_MAPPING
     if has_mapping:  # A fingerprint that changes with each message.
@@ -207,7 +232,7 @@ def test_a_fix_never_makes_two_hosts_share_an_identity(
             assert warning.fix.after.merged_hosts == 0
             # The last host is not among the stored messages.
             alerts = [
-                _read(tool.message(50 + number, host=host), warning.fix)
+                _read({**tool.message(50 + number, host=host), **shared}, warning.fix)
                 for number, host in enumerate(("web-1", "web-2", "db-9"))
             ]
             assert len({alert.fingerprint for alert in alerts}) == 3
