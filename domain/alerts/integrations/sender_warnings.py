@@ -266,6 +266,8 @@ class StoredLog:
         fix = self._find_fix(kind) if self._may_map else None
         if not self._integration.type.has_mapping:
             details += " Remove labels that change, or send a fingerprint and recoveries."
+        elif not self._may_map:
+            details += " Mappings require the Premium or Ultimate tier."
         elif fix is None:
             details += " Choose a fingerprint and a rule in the custom mapping."
         last_at = self._bodies[-1].received_at

@@ -205,6 +205,7 @@ def test_types_and_tiers_without_mappings_have_no_fix() -> None:
     assert "Remove labels that change" in warning.details
     free = _warnings([_message(n) for n in range(5)], _BY_MESSAGE, may_map=False)
     assert free["repeats_open_alerts"].fix is None
+    assert "require the Premium or Ultimate tier" in free["repeats_open_alerts"].details
 
 
 _STREAMS = st.lists(
