@@ -109,12 +109,17 @@ def _move_database_aside(place: Path) -> Path | None:
     """Rename the current database and its companion files, and return the new path."""
     if not place.exists():
         return None
-    former = place.with_name(f"{place.name}.before-restore-{system_clock():%Y%m%dT%H%M%SZ}")
+    former = build_former_path(place)
     for suffix in ("", *COMPANION_SUFFIXES):
         each = Path(f"{place}{suffix}")
         if each.exists():
             each.replace(f"{former}{suffix}")
     return former
+
+
+def build_former_path(path: Path) -> Path:
+    """Return the path under which a file is kept that a restore replaces."""
+    return path.with_name(f"{path.name}.before-restore-{system_clock():%Y%m%dT%H%M%SZ}")
 
 
 def _get_database_path(settings: Settings) -> Path:

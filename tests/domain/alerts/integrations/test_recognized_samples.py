@@ -44,7 +44,7 @@ def test_a_mapping_is_derived_from_the_names_of_the_keys() -> None:
     assert found.proposal.tool is None
     alert = found.preview.alert
     assert alert is not None
-    assert (alert.title, alert.severity) == ("Disk full", "low")
+    assert (alert.title, alert.severity) == ("Disk full: db-1", "low")
     assert alert.fields["hosts"] == "db-1"
     assert found.preview.never_resolves is None
     over = {**sample, "event": {"name": "x", "prio": "info", "state": "OK"}}

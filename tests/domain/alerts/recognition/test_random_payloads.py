@@ -32,7 +32,7 @@ def test_the_recovery_resolves_the_alert_and_a_repeat_joins_it(tool: Tool) -> No
     guessed = guess_mapping(Messages(firing=firing, recovery=recovery))
     alert = _read(firing, guessed)
     assert alert.ended_at is None
-    assert alert.title in {"Disk is almost full", "disk-usage"}
+    assert alert.title in {"Disk is almost full", "disk-usage", "disk-usage: web-1"}
     repeat = _read(tool.message(2), guessed)
     assert (repeat.fingerprint, repeat.ended_at) == (alert.fingerprint, None)
     over = _read(recovery, guessed)
