@@ -40,6 +40,7 @@ from blueprints.integrations.gallery import gallery
 from blueprints.integrations.keys import integration_keys, test_alerts
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings, severity_words
+from blueprints.integrations.warnings import integration_warnings
 from blueprints.oauth.authorize import authorize
 from blueprints.oauth.device import device
 from blueprints.oauth.logout import logout
@@ -112,6 +113,7 @@ BLUEPRINTS = (
     webhooks,  # /<project>/-/settings/webhooks
     webhook_deliveries,
     severity_words,  # …/integrations/<id>/severity_words…
+    integration_warnings,  # …/integrations/<id>/warnings/<kind>
     test_alerts,  # …/integrations/<id>/test
     deliveries,  # …/integrations/<id>/deliveries…
     resource_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…

@@ -1,8 +1,11 @@
 """Forms for integrations: settings, mappings, test alerts and replays."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
+import orjson
 from wtforms import (
     BooleanField,
     HiddenField,
@@ -15,7 +18,6 @@ from wtforms import (
     URLField,
 )
 from wtforms.validators import (
-    DataRequired,
     InputRequired,
     NumberRange,
     Optional,
@@ -36,6 +38,7 @@ from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESO
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
 from domain.core.database.paging import MAX_ID
+from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
 from domain.core.text_links import is_web_url
 from forms.base import Form, TextLineField, UrlLineField, WordListField, limit_length
@@ -249,11 +252,28 @@ class SeverityWordsForm(Form):
         return table
 
 
-class SeverityWordForm(Form):
-    """The form for a severity word that senders use, and its severity."""
+class WarningFixForm(Form):
+    """The form that saves the fix of a warning: a mapping, or a severity for each unknown word."""
 
-    word = TextLineField("Word", DataRequired("Enter a word."))
-    severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])
+    #: The changed mapping as JSON.
+    fix = HiddenField()
+    word = _RepeatedTextField(choices=[])
+    severity = _RepeatedTextField(choices=[])
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Chosen severity of each word."""
+        return dict(zip(self.word.data or (), self.severity.data or (), strict=False))
+
+    def read_fix(self) -> Mapping[str, Any]:
+        """Return the changed mapping.
+
+        Raise InvalidError if it is not a JSON object.
+        """
+        with suppress(orjson.JSONDecodeError):
+            if isinstance(found := orjson.loads(self.fix.data or ""), dict):
+                return found
+        raise InvalidError("The fix is incomplete. Check it again.")
 
 
 def build_severity_words_form(words: Mapping[str, Severity]) -> SeverityWordsForm:

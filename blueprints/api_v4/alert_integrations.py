@@ -9,6 +9,7 @@ from domain.alerts.integrations import (
     delivery_actions,
     mapping_actions,
     received_labels,
+    sender_warnings,
 )
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.core.database.paging import MAX_ID
@@ -26,6 +27,7 @@ _DELIVERY_PATH = f"/<int(max={MAX_ID}):delivery_id>"
 alert_integrations = ResourceBlueprint("alert_integrations", __name__, url_prefix=_COLLECTION_PATH)
 alert_integrations.bind_usual_actions(actions, _ITEM_PATH)
 alert_integrations.bind("GET", f"{_ITEM_PATH}/labels", received_labels.list_labels)
+alert_integrations.bind("GET", f"{_ITEM_PATH}/warnings", sender_warnings.list_warnings)
 alert_integrations.bind(
     "POST", f"{_ITEM_PATH}/test", delivery_actions.send_test_alert_or_preview, status=200
 )

@@ -18,6 +18,7 @@ from domain.alerts.integrations.mapping_preview import (
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MappingDraft
+from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
 from domain.core.database.paging import get_row_id
@@ -26,7 +27,6 @@ from domain.projects.views import ProjectView
 from forms.integrations import (
     IntegrationForm,
     MappingForm,
-    SeverityWordForm,
     SeverityWordsForm,
     build_severity_words_form,
 )
@@ -232,6 +232,7 @@ def _render_settings_page(
         operators=tuple(Operator),
         may_map=domain.can_customize_integrations(unit),
         received=find_received_labels(unit, integration),
+        warnings=find_warnings(unit, integration),
     )
     return page, 422 if form.errors or editor.form.errors else 200
 
@@ -252,22 +253,6 @@ def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         mapping_actions.save_severity_words(unit_of_work(), project, integration_id, table)
         flash("Severity words saved. They apply to new deliveries.")
     return _redirect_to_severity_words(project, integration_id)
-
-
-@severity_words.post("/add")
-@permission_required("alert_mappings.change")
-def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Add a severity word, or change the severity of an existing word."""
-    form = SeverityWordForm()
-    word, severity = form.word.data or "", form.severity.data
-    try:
-        mapping_actions.add_severity_word(unit_of_work(), project, integration_id, word, severity)
-    except InvalidError as error:
-        flash(str(error), "error")
-        return _redirect_to_severity_words(project, integration_id)
-    flash(f"“{word}” now means {severity}. To apply this to stored deliveries, send them again.")
-    url = url_for("deliveries.index", project_path=project.path, integration_id=integration_id)
-    return redirect(url)
 
 
 def _redirect_to_severity_words(project: ProjectView, integration_id: int) -> ResponseReturnValue:

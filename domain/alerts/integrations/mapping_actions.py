@@ -14,6 +14,7 @@ from domain.alerts.integrations.integrations import (
     get_integration,
     get_integration_row,
     get_receiving_integration,
+    lock_integrations,
 )
 from domain.alerts.integrations.mapping_preview import (
     MessageParser,
@@ -45,7 +46,7 @@ from domain.alerts.reading.text import format_indented_json
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import KnownTool
 from domain.alerts.tools.examples import build_example
-from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 
 
@@ -61,6 +62,7 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
             "rules": integration.mapping.rules,
             "never_resolves": _explain_missing_resolution_of_saved(work, integration, sample),
             "values": sample.values if sample else (),
+            "revision": integration.mapping_revision,
         }
     )
 
@@ -69,7 +71,15 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
 def change_mapping(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMapping:
-    """Save a sample and a mapping for new deliveries."""
+    """Save a sample and a mapping for new deliveries.
+
+    Raise ConflictError if the mapping has changed since the given revision.
+    """
+    if body.revision is not None:
+        lock_integrations(project.id, session=work.session)
+        if body.revision != get_integration(work, project, integration_id).mapping_revision:
+            message = "The mapping has changed in the meantime. Check the current mapping first."
+            raise ConflictError(message, field="revision")
     draft = _build_mapping_draft(
         work, get_mappable_integration(work, project, integration_id), body
     )
@@ -119,8 +129,10 @@ def preview_mapping(
     compared = preview_deliveries(integration.id, mappings, session=work.session, reading=reading)
     found = {
         "values": draft.sample.values,
-        "deliveries": compared.comparisons,
+        "deliveries": compared.shown,
         "changed": compared.changed,
+        "before": compared.before,
+        "after": compared.after,
     }
     return AlertMappingPreview.model_validate({**vars(read), **found})
 
@@ -139,17 +151,16 @@ def save_severity_words(
 
 
 @action("alert_mappings.change")
-def add_severity_word(
-    work: UnitOfWork, project: ProjectView, integration_id: int, word: str, severity: str
+def add_severity_words(
+    work: UnitOfWork, project: ProjectView, integration_id: int, words: Mapping[str, object]
 ) -> None:
-    """Add a severity word to an integration, or change the severity of the word.
+    """Add severity words to an integration, or change the severities of these words.
 
-    Raise InvalidError if the word or the severity is not valid.
+    Raise InvalidError if a word or a severity is not valid.
     """
     integration = get_receiving_integration(work, project, integration_id)
     known = integration.mapping.rules.severity_words
-    _store_severity_words(work, integration, {**known, word: severity})
-    record_integration_change(work, project, integration, "severity word added")
+    save_severity_words(work, project, integration_id, {**known, **words})
 
 
 @read_action("alert_recognition.recognize")

@@ -3,18 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.alerts.deliveries import find_recent_sizes
 from domain.alerts.formats.base import AlertFormat, ParserSettings
-from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import (
     AlertReading,
     ComparedDelivery,
     ReadAlert,
     ReadMessage,
+    ReportCounts,
+)
+from domain.alerts.integrations.stored_reports import (
+    StoredBody,
+    count_reports,
+    find_stored_bodies,
+    read_reports,
 )
 from domain.alerts.integrations.trial_alerts import explain_parsed_alert
 from domain.alerts.reading.incoming import (
@@ -23,14 +28,12 @@ from domain.alerts.reading.incoming import (
     MissingAttributesError,
     NoValidItemError,
     ParsedBody,
-    UnreadableBodyError,
 )
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import collect_parse_warnings
 from domain.alerts.reading.paths import format_path
 from domain.alerts.recognition.messages import Messages
 from domain.core.errors import InvalidError
-from models import Delivery
 
 _NO_RESOLUTION = (
     "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
@@ -47,9 +50,8 @@ _OWN_FORMAT_FIELDS = (
     AlertField.MONITORING_TOOL,
     AlertField.START_TIME,
 )
-#: Maximum number of deliveries that a preview reads, and their maximum size in bytes.
-_MAX_DELIVERIES = 20
-_MAX_BODY_BYTES = 256 * 1024
+#: Maximum number of deliveries that are listed.
+_MAX_SHOWN_DELIVERIES = 20
 
 
 def explain_missing_resolution(
@@ -110,9 +112,14 @@ class MappingPreview:
     """The effects of a proposed mapping on recent deliveries, newest first."""
 
     comparisons: tuple[ComparedDelivery, ...]
-    #: Number of alerts into which the current mapping groups the deliveries.
-    present_groups: int
-    proposed_groups: int
+    #: Numbers for the deliveries with the current mapping, and with the draft.
+    before: ReportCounts
+    after: ReportCounts
+
+    @property
+    def shown(self) -> tuple[ComparedDelivery, ...]:
+        """Comparisons that pages and the API list."""
+        return self.comparisons[:_MAX_SHOWN_DELIVERIES]
 
     @property
     def changed(self) -> int:
@@ -213,47 +220,28 @@ def preview_deliveries(
     `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
     are excluded.
     """
-    deliveries = _find_last_deliveries(integration_id, session=session)
-    present, proposed = (
-        _parse_deliveries(deliveries, mapping, reading=reading) for mapping in mappings
-    )
+    recent = find_recent_sizes(integration_id, session=session)
+    bodies = find_stored_bodies(recent, session=session, reading=reading)
+    present, proposed = (_read_deliveries(bodies, mapping, reading=reading) for mapping in mappings)
     comparisons = tuple(
         ComparedDelivery(
-            delivery_id=delivery.id,
-            received_at=delivery.received_at,
+            delivery_id=body.id,
+            received_at=body.received_at,
             present=before,
             proposed=after,
         )
-        for delivery, before, after in zip(deliveries, present, proposed, strict=True)
+        for body, before, after in zip(bodies, present, proposed, strict=True)
     )
-    return MappingPreview(
-        comparisons=comparisons[::-1],
-        present_groups=len({each.group for each in present}),
-        proposed_groups=len({each.group for each in proposed}),
+    before, after = (
+        count_reports(read_reports(bodies, mapping, reading=reading)) for mapping in mappings
     )
+    return MappingPreview(comparisons=comparisons[::-1], before=before, after=after)
 
 
-def _find_last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
-    """Return the latest accepted deliveries from senders, oldest first."""
-    newest = session.scalars(
-        select(Delivery)
-        .where(
-            Delivery.integration_id == integration_id,
-            Delivery.status_code == HTTPStatus.OK,
-            Delivery.is_test.is_(False),
-            Delivery.body.is_not(None),
-            Delivery.size <= _MAX_BODY_BYTES,
-        )
-        .order_by(Delivery.id.desc())
-        .limit(_MAX_DELIVERIES)
-    ).all()
-    return newest[::-1]
-
-
-def _parse_deliveries(
-    deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: ParserSettings
+def _read_deliveries(
+    bodies: Sequence[StoredBody], mapping: FieldMapping, *, reading: ParserSettings
 ) -> tuple[AlertReading, ...]:
-    parsed = [_parse_delivery(delivery, mapping, reading=reading) for delivery in deliveries]
+    parsed = [body.read(mapping, reading=reading) for body in bodies]
     alerts = [next(iter(each.alerts), None) if each else None for each in parsed]
     groups = _number_fingerprint_groups(alert.fingerprint if alert else None for alert in alerts)
     return tuple(
@@ -266,21 +254,6 @@ def _parse_deliveries(
         )
         for each, alert, group in zip(parsed, alerts, groups, strict=True)
     )
-
-
-def _parse_delivery(
-    delivery: Delivery, mapping: FieldMapping, *, reading: ParserSettings
-) -> ParsedBody | None:
-    """Return the alerts in a delivery.
-
-    Return None if the delivery can no longer be parsed, for example because a limit was lowered.
-    """
-    try:
-        return get_format(delivery.format).read(
-            delivery.body or b"", now=delivery.received_at, reading=reading, mapping=mapping
-        )
-    except (UnreadableBodyError, NoValidItemError, InvalidEventError):
-        return None
 
 
 def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int]:

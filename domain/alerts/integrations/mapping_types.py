@@ -142,6 +142,12 @@ class AlertMappingBody(Body):
         "removed.",
     )
 
+    revision: Text | None = Field(
+        default=None,
+        description="Value of `revision` in the mapping or in a fix. If the mapping has changed "
+        "since, the request fails with status 409.",
+    )
+
 
 class MappingPreviewBody(AlertMappingBody, _Messages):
     """A mapping, and the messages that it is tried on."""
@@ -166,6 +172,7 @@ class AlertMapping(Resource):
     rules: _SerializedRules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
+    revision: str = Field(description="Identifier of the saved sample and mapping.")
 
 
 class ReadAlert(Resource):
@@ -209,6 +216,21 @@ class AlertReading(Resource):
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
 
 
+class ReportCounts(Resource):
+    """Numbers of alerts and reports if stored deliveries are read with one mapping."""
+
+    opened: int = Field(default=0, description="Alerts that are opened.")
+    joined: int = Field(default=0, description="Reports that join an open alert.")
+    resolved: int = Field(default=0, description="Alerts that are resolved.")
+    repeats: int = Field(
+        default=0, description="Alerts that are opened while one about the same problem is open."
+    )
+    unmatched_recoveries: int = Field(default=0, description="Recoveries without an open alert.")
+    merged_hosts: int = Field(
+        default=0, description="Reports that join or resolve the alert of another host."
+    )
+
+
 class ComparedDelivery(Resource):
     """A recent delivery, read with the current mapping and with the proposed mapping."""
 
@@ -228,10 +250,16 @@ class AlertMappingPreview(Resource):
     repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
     recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
     deliveries: tuple[ComparedDelivery, ...] = Field(
-        description="Latest deliveries, read with the current mapping and with the proposed "
-        "mapping."
+        description="Latest deliveries, at most 20, read with the current mapping and with the "
+        "proposed mapping."
     )
     changed: int = Field(description="Number of deliveries that would be read differently.")
+    before: ReportCounts = Field(
+        description="Numbers for the stored deliveries and the current mapping."
+    )
+    after: ReportCounts = Field(
+        description="Numbers for the stored deliveries and the proposed mapping."
+    )
 
 
 class RecognitionBody(_Messages):
@@ -314,3 +342,15 @@ class DeliveryRecognition(AlertRecognition):
         description="Later deliveries that look like the repeat and the recovery of the sample, "
         "among the last 50."
     )
+
+
+class MappingFix(Resource):
+    """A changed mapping that solves a problem, and its effect on the stored deliveries."""
+
+    sample: str
+    mapping: dict[AlertField, tuple[GivenPath, ...]]
+    rules: _SerializedRules
+    revision: str = Field(description="Revision of the mapping that the fix changes.")
+    deliveries: int = Field(description="Number of stored deliveries that the fix was tried on.")
+    before: ReportCounts = Field(description="Numbers for the deliveries and the current mapping.")
+    after: ReportCounts = Field(description="Numbers for the deliveries and the fix.")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -10,7 +11,7 @@ from domain.alerts.deliveries import DeliveryOutcome
 from domain.alerts.formats.base import AlertFormat, IntegrationType, ParserSettings
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping
-from domain.alerts.reading.text import format_indented_json
+from domain.alerts.reading.text import format_canonical_json, format_indented_json
 from domain.alerts.recognition.tools import find_known_tool
 from domain.alerts.tools.base import MonitoringTool
 from domain.core.errors import NotFoundError
@@ -37,6 +38,9 @@ from domain.core.types.base import (
 MIN_RESOLVE_AFTER_MINUTES, MAX_RESOLVE_AFTER_MINUTES = 5, 90 * 24 * 60
 #: Maximum time during which a replaced key stays valid.
 MAX_KEY_GRACE_PERIOD = max(each.length for each in GracePeriod)
+
+#: Length of a revision of a mapping, in characters.
+_REVISION_LENGTH = 16
 
 
 def _validate_resolve_after(minutes: int | None) -> int | None:
@@ -222,6 +226,12 @@ class IntegrationView:
     #: IDs of the integrations that share the monitor.
     joined_with: tuple[int, ...]
     monitor_id: int | None
+
+    @property
+    def mapping_revision(self) -> str:
+        """Identifier of the saved sample and mapping, which changes with each of them."""
+        text = format_canonical_json([self.sample, self.mapping.stored])
+        return sha256(text).hexdigest()[:_REVISION_LENGTH]
 
     @property
     def receives(self) -> bool:

@@ -47,6 +47,7 @@ _SCOPE_WORDS = parse_word_set(
     "category notification workflow pipeline page"
 )
 _LINK_WORDS = parse_word_set("url link")
+_TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
 
 
@@ -218,6 +219,37 @@ def _is_object(leaf: Leaf) -> bool:
     is_id_or_name = bool(set(leaf.own_words) & (_ID_WORDS | _NAME_WORDS | {"url", "address", "ip"}))
     last_is_object = bool(leaf.own_words) and leaf.own_words[-1] in _OBJECT_WORDS
     return last_is_object or (is_id_or_name and bool(set(words) & _OBJECT_WORDS))
+
+
+def list_subject_leaves(leaves: Sequence[Leaf]) -> Sequence[Leaf]:
+    """Return the values that name the object and the rule of a message, or else its text.
+
+    Identifiers of alerts are excluded, since each message can have another one. The result is empty
+    if only an object is named.
+    """
+    named = [leaf for leaf in leaves if _is_object(leaf) or _is_rule(leaf)]
+    named = [leaf for leaf in named if _is_name_of_subject(leaf)]
+    objects = [leaf for leaf in named if _is_object(leaf)]
+    rules = [leaf for leaf in named if not _is_object(leaf)]
+    texts = [leaf for leaf in leaves if leaf.own_words[-1:] in _TEXT_KEYS and leaf.text]
+    return [*objects, *(rules or texts)] if rules or texts else []
+
+
+def _is_rule(leaf: Leaf) -> bool:
+    words, last = set(leaf.words[-2:]), set(leaf.own_words[-1:])
+    is_name = bool(last & (_RULE_WORDS | _NAME_WORDS | _ID_WORDS))
+    return leaf.words == ("name",) or bool(words & _RULE_WORDS and is_name)
+
+
+def _is_name_of_subject(leaf: Leaf) -> bool:
+    """Return whether a value, or an array of names, does not belong to one alert only."""
+    own, words = set(leaf.own_words), set(leaf.words[-2:])
+    is_id = bool(own & _ID_WORDS)
+    is_of_alert = bool(words & _ALERT_WORDS) and (leaf.is_link or is_id)
+    is_number = isinstance(leaf.value, int) and not is_id
+    if is_of_alert or is_number or leaf.is_uuid or _is_state(leaf):
+        return False
+    return isinstance(leaf.value, list) or _is_identifier(leaf)
 
 
 def _drop_repeated(hosts: Sequence[Leaf], objects: Sequence[Leaf]) -> list[Leaf]:

@@ -212,13 +212,14 @@ def _propose_severity_words(
         word = normalize_word(value)
         if not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
             is_recovery = payload is messages.recovery and word not in words
-            words[word] = Severity.INFO if is_recovery else _propose_word_severity(word)
+            words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
     if words or (resolution and resolution.rule.path == path):
         words = {**dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
     return words
 
 
-def _propose_word_severity(word: str) -> Severity:
+def propose_word_severity(word: str) -> Severity:
+    """Return the probable severity for a sender's word. Words of recoveries are info."""
     named = find_state(word)
     is_over = word in RECOVERY_WORDS or (named is not None and named.word in RECOVERY_WORDS)
     return Severity.INFO if is_over else propose_severity(word)

@@ -220,7 +220,9 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     editor.press("read", sample=json.dumps(SAMPLE))
     tried = words(editor.press("try", **CHOSEN).text)
     assert "3 of 3 deliveries would be parsed differently." in tried
-    assert "grouped into 3 alerts and would be grouped into 2" in tried
+    assert "In the last 3 deliveries, 0 reports would have joined 2 alerts" in tried
+    assert "1 report would have resolved an alert" in tried
+    assert "With the current mapping, they open 3 alerts." in tried
     assert "Disk full now: New: Alert High now: critical" in tried
     assert "2026-11-21 08:00:00 UTC now: still firing" in tried
     assert editor.saved() == (None, None)

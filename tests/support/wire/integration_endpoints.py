@@ -25,6 +25,7 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         _SETTINGS,
     ),
     ("api_v4.alert_integrations.labels", "GET", f"{INTEGRATIONS_AT}/{{id}}/labels", PAGES),
+    ("api_v4.alert_integrations.warnings", "GET", f"{INTEGRATIONS_AT}/{{id}}/warnings", PAGES),
     ("api_v4.alert_integrations.delete", "DELETE", f"{INTEGRATIONS_AT}/{{id}}", TOKEN),
     (
         "api_v4.alert_integrations.test",
