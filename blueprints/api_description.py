@@ -98,7 +98,7 @@ def _serialize_description(settings: Settings) -> _SerializedDescription:
     )
     # The description is built in a thread, so the tenth of a second does not block other requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
-    return _build_serialized(threads.parsing_pool.run(build_openapi_document, app, edition))
+    return _build_serialized(threads.parsing_pool.run_task(build_openapi_document, app, edition))
 
 
 def _build_serialized(document: Mapping[str, Any]) -> _SerializedDescription:

@@ -9,7 +9,7 @@ from demo.folder import DemoState
 from demo.fortnight import ALERT_DAYS, ActionPlan, TwoWeeksOfAlerts
 from demo.machine import SimulatedService
 from demo.present import SpecialEvents
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from web.settings.reader import Settings
 
 #: Time between the initial setup and the end, which starts some days before the first alert.
@@ -29,7 +29,7 @@ def seed_demo(
 
     `telephones` is the port that receives pages and webhooks. Tests use fewer `days` of alerts.
     """
-    password = random_password()
+    password = generate_random_password()
     with SimulatedService(settings, end - _SETUP_LEAD_TIME) as machine:
         say("People, projects, integrations, schedules")
         places = create_demo_objects(

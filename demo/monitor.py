@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 from demo.arrangement import DemoObjects, IntegrationSender
 from demo.bodies import OngoingFault, build_webhook
 from demo.catalog import FAULTS
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 _MAX_FAULTS = 4
 _PING_INTERVAL = timedelta(minutes=10)
@@ -32,7 +32,7 @@ class Monitor:
         """Run steps until stopped; if the service is unreachable, try again at the next step."""
         while not is_stopped.is_set():
             with suppress(URLError, OSError):
-                self.look(system_clock())
+                self.look(read_system_clock())
             is_stopped.wait(pause_seconds)
 
     def look(self, now: datetime) -> None:

@@ -16,7 +16,7 @@ from demo.folder import DemoState, check_is_empty, get_demo_folder
 from demo.furnish import seed_demo
 from demo.machine import DemoError
 from demo.telephones import receive_messages
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from web.database.schema import migrate_to_newest
 from web.database.start_checks import register_secret_key
 from web.instance_files import make_instance_directory
@@ -64,7 +64,7 @@ def prepare_demo(settings: Settings, *, say: Callable[[str], None]) -> DemoState
     check_is_empty(settings)
     register_secret_key(settings)
     with receive_messages(port=0, is_loud=False) as port:
-        end = system_clock().replace(microsecond=0)
+        end = read_system_clock().replace(microsecond=0)
         memory = seed_demo(_lift_rate_limits(settings), telephones=port, end=end, say=say)
     memory.write(settings)
     return memory

@@ -14,7 +14,7 @@ from typing import Any
 
 from limits.storage import Storage
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.encryption import OUTGOING_CIPHER_SUITES
 
 _IN_MEMORY_URI = "memory://"
@@ -86,7 +86,7 @@ class HostStorage(Storage):
 
         The end is given in seconds since the epoch.
         """
-        moment = system_clock().timestamp()
+        moment = read_system_clock().timestamp()
         with self._thread_lock:
             is_locked = self._lock()
             try:
@@ -140,11 +140,11 @@ class HostStorage(Storage):
 
     def get(self, key: str) -> int:
         """Return the value of a counter, or 0 if it does not exist."""
-        return self._find(key, system_clock().timestamp())[2]
+        return self._find(key, read_system_clock().timestamp())[2]
 
     def get_expiry(self, key: str) -> float:
         """Return the end of a counter's window in seconds since the epoch, or the current time."""
-        moment = system_clock().timestamp()
+        moment = read_system_clock().timestamp()
         return self._find(key, moment)[1] or moment
 
     def check(self) -> bool:
@@ -153,7 +153,7 @@ class HostStorage(Storage):
 
     def reset(self) -> int:
         """Remove all counters and return the number of counters whose window had not ended."""
-        moment = system_clock().timestamp()
+        moment = read_system_clock().timestamp()
         with self._thread_lock:
             removed = sum(
                 1 for _, ends, _ in _SLOT_LAYOUT.iter_unpack(self._table) if ends > moment
@@ -164,7 +164,7 @@ class HostStorage(Storage):
     def clear(self, key: str) -> None:
         """Remove a counter."""
         with self._thread_lock:
-            place, ends, _ = self._find(key, system_clock().timestamp())
+            place, ends, _ = self._find(key, read_system_clock().timestamp())
             if ends:
                 _SLOT_LAYOUT.pack_into(self._table, place, 0, 0, 0)
 

@@ -191,7 +191,7 @@ def _store_or_count_rejection(refused: NewRejectedRequest, context: OAuthContext
     if sampler.should_store(kind, now=context.now, per_minute=_MAX_ROWS_PER_MINUTE):
         row_id = store_rejected_request(refused, context=context)
         add_skipped_counts(sampler.assign_counting_row(kind, row_id), context=context)
-    add_skipped_counts(sampler.due(now=context.now), context=context)
+    add_skipped_counts(sampler.take_due_counts(now=context.now), context=context)
 
 
 def read_form_request() -> ProtocolRequest:
@@ -247,7 +247,11 @@ def read_query_request() -> ProtocolRequest:
     check_parameters_utf8(request.query_string)
     parameters = _read_url_parameters()
     asked = ProtocolRequest("GET", parameters, {})
-    sealed = request.args.get(_FIRST_VISIT_PARAMETER) or asked.value(_FIRST_VISIT_PARAMETER) or ""
+    sealed = (
+        request.args.get(_FIRST_VISIT_PARAMETER)
+        or asked.get_parameter(_FIRST_VISIT_PARAMETER)
+        or ""
+    )
     asked.first_asked = _unseal_first_visit(sealed, parameters)
     return asked
 

@@ -89,7 +89,9 @@ class LiveSettings:
         if began - self._read_at <= _REFRESH_INTERVAL_SECONDS:
             return  # another thread has read the settings in the meantime
         with suppress(SQLAlchemyError):
-            stored: dict[str, str] = dict(self._connections.all(STORED_SETTINGS_QUERY))
+            stored: dict[str, str] = dict(
+                self._connections.execute_statement(STORED_SETTINGS_QUERY)
+            )
             current = apply_stored_settings(self._environment, stored)
             if current != self._current:  # derived values are kept otherwise
                 self._current = current

@@ -172,7 +172,9 @@ def parse_and_store(
     If ALERT_RATE_LIMIT is exceeded, raise OverLimitError, or BusyError for senders that retry only
     after status 503.
     """
-    parsed = threads.parsing_pool.run(read) if delivery.size > _MIN_BYTES_FOR_THREAD else read()
+    parsed = (
+        threads.parsing_pool.run_task(read) if delivery.size > _MIN_BYTES_FOR_THREAD else read()
+    )
     g.integration_id = receiver.integration_id
     try:
         limit_alerts_by_integration.count()
@@ -189,7 +191,7 @@ def parse_and_store(
     actions = [item.action for item in result.items]
     for action in set(actions):
         count_alerts(action.value, actions.count(action))
-    if due := own.refusals.due(now=moment):
+    if due := own.refusals.take_due_counts(now=moment):
         receivers.flush_rejections(due, connection=own.connections)
     return parsed, result
 
@@ -207,7 +209,9 @@ def log_rejection(delivery: InboundDelivery, error: DomainError) -> None:
     if sampler.should_store(kind, now=delivery.received_at, per_minute=per_minute):
         row = receivers.store_rejection(delivery, status, error, connection=connection)
         receivers.flush_rejections(sampler.assign_counting_row(kind, row), connection=connection)
-    receivers.flush_rejections(sampler.due(now=delivery.received_at), connection=connection)
+    receivers.flush_rejections(
+        sampler.take_due_counts(now=delivery.received_at), connection=connection
+    )
 
 
 def _is_subscription_request(kind: str | None) -> bool:

@@ -24,4 +24,4 @@ namespace_audit_events.bind_usual_actions(actions, "/<int:event_id>")
 @operation("audit_events.download", query=AuditEventFilters).but(is_heavy=True)
 def download(query: AuditEventFilters, extension: str) -> Response:
     """Export the matching audit events as CSV or JSON Lines."""
-    return build_event_file(query.wanted, kind=extension)
+    return build_event_file(query.event_filter, kind=extension)

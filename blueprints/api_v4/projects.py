@@ -65,7 +65,7 @@ projects.bind(
     project_actions.list_transfer_locations,
     limit=RateLimitFamily.GROUPS,
 )
-projects.bind("POST", f"{_ITEM_PATH}/archive", project_actions.archive)
+projects.bind("POST", f"{_ITEM_PATH}/archive", project_actions.archive_project)
 projects.bind("POST", f"{_ITEM_PATH}/unarchive", project_actions.unarchive_project)
 projects.bind("POST", f"{_ITEM_PATH}/share", shares.share_project, around=[_MAY_RETURN_404])
 projects.bind(

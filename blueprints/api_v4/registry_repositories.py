@@ -47,17 +47,17 @@ def tags(
     session, host = db.session(), registry_policy().host
     repository = get_repository(repository_id, project_id=project.id, session=session)
     if _is_keyset_page(query):
-        page = list_tags_after(repository, query.cursor, limit=query.size, session=session)
+        page = list_tags_after(repository, query.cursor, limit=query.page_size, session=session)
         return ListPage(
-            items=[RegistryTagName.of(each, host) for each in page.tags],
+            items=[RegistryTagName.from_view(each, host) for each in page.tags],
             next_cursor=page.tags[-1].name if page.has_more else None,
         )
     found = list_tags_with_offset(
-        repository, offset=query.offset, limit=query.size, session=session
+        repository, offset=query.offset, limit=query.page_size, session=session
     )
-    items = [RegistryTagName.of(each, host) for each in found]
+    items = [RegistryTagName.from_view(each, host) for each in found]
     numbered = ListPage(items=items, total=repository.tags_count)
-    if numbered.has_more_than(query.page * query.size):
+    if numbered.has_more_than(query.page * query.page_size):
         # A later release removes numbered pages, so links already use keyset pagination.
         return replace(numbered, next_cursor=items[-1].name)
     return numbered

@@ -38,7 +38,7 @@ def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> ListPage[R
         after_this_request(allow_public_caching)
     listed = list_displayed_changes(query.wanted)
     return ListPage(
-        items=[ReleaseChange.of(each) for each in listed[query.offset :][: query.size]],
+        items=[ReleaseChange.of(each) for each in listed[query.offset :][: query.page_size]],
         total=len(listed),
     )
 
@@ -82,5 +82,5 @@ def list_usage(query: UsageQuery, viewer: Viewer) -> ListPage[UsageResource]:
     else:
         message = "Only administrators can list the calls of the whole instance."
         raise ForbiddenError(message)
-    shown = found[query.offset : query.offset + query.size]
+    shown = found[query.offset : query.offset + query.page_size]
     return ListPage(items=[UsageResource.of(each) for each in shown], total=len(found))

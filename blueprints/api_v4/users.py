@@ -77,7 +77,7 @@ def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
             raise QueryError(message, field="order_by")
         query = query.model_copy(update={"pagination": "keyset"})
     found = actions.list_users(unit_of_work(), query)
-    if query.order_by == "id" and found.has_more_than(query.page * query.size):
+    if query.order_by == "id" and found.has_more_than(query.page * query.page_size):
         # A later release removes numbered pages, so links already use keyset pagination.
         return replace(found, next_cursor=str(found.items[-1].id))
     return found

@@ -49,7 +49,7 @@ def _open_reader(project: ProjectView) -> Iterator[CommitReader]:
     Raise GitUnavailableError or RepositoryBusyError.
     """
     own = git()
-    if problem := own.problem():
+    if problem := own.find_problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
     path = get_repository_path(own.root, project.id, project.created_at)
     release_locks(db.session())

@@ -250,7 +250,7 @@ class GitTransfer:
         for piece in self._plan.pieces:
             self._check_transfer_time()
             self._received += len(piece)
-            self._held += self._child.write(piece)
+            self._held += self._child.write_input(piece)
             sleep(0)  # let other greenlets run
             if len(self._held) > _MAX_HELD_BYTES:
                 return
@@ -260,13 +260,13 @@ class GitTransfer:
     def _yield_remaining_output(self) -> Iterator[bytes]:
         if self._held:
             yield self._take_held_output()
-        while piece := self._child.read():
+        while piece := self._child.read_output():
             self._check_transfer_time()
             yield self._count_sent_bytes(piece)
             sleep(0)
 
     def _check_exit_status(self) -> None:
-        status = self._child.wait(_EXIT_TIMEOUT_SECONDS)
+        status = self._child.wait_for_exit(_EXIT_TIMEOUT_SECONDS)
         self._outcome = "done" if status == 0 else "failed"
         if status == 0 and self._plan.when_done:
             self._plan.when_done()
@@ -297,9 +297,9 @@ class GitTransfer:
 def _end_git_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
     """Stop a child process; return its exit status and the end of its error output."""
     try:
-        status, said = child.end(), ""
+        status, said = child.terminate(), ""
         with suppress(OSError, ValueError):
-            said = child.errors()
+            said = child.read_errors()
         return status, said
     finally:
         slot.release()
@@ -334,10 +334,10 @@ def serve_git(wanted: GitAccess, url_path: str) -> Response:
             SlotCaller(address=get_client_address(), user_id=wanted.user_id)
         )
         undone.callback(slot.release)
-        child = git().start(
+        child = git().start_process(
             ["http-backend"], _build_environment(wanted, path, url_path), answer=wanted.answer
         )
-        undone.callback(child.end)
+        undone.callback(child.terminate)
         head, begun = _read_response_head(child)
         transfer = GitTransfer(_build_options(wanted, path, pieces), child, slot, begun=begun)
         undone.callback(transfer.close)
@@ -351,7 +351,7 @@ def serve_git(wanted: GitAccess, url_path: str) -> Response:
 def _prepare_repository(wanted: GitAccess) -> Path:
     """Return the path of the repository, and create the repository if it does not exist."""
     own = git()
-    if problem := own.problem():
+    if problem := own.find_problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
     _check_size(wanted)
     path = get_repository_path(own.root, wanted.project.id, wanted.project.created_at)
@@ -404,7 +404,7 @@ def _build_environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str
     is_discovery = request.method != "POST"
     protocol = request.headers.get("Git-Protocol", "")
     return {
-        **git().environment(path, configuration=configuration),
+        **git().build_environment(path, configuration=configuration),
         "GIT_PROJECT_ROOT": str(path.parent),
         "GIT_HTTP_EXPORT_ALL": "1",
         "GIT_HTTP_MAX_REQUEST_BUFFER": str(_MAX_READ_REQUEST_BYTES),
@@ -428,7 +428,7 @@ def _read_response_head(child: ChildProcess) -> tuple[bytes, bytes]:
     read = b""
     try:
         while b"\r\n\r\n" not in read and len(read) < _MAX_HEAD_BYTES:
-            piece = child.read()
+            piece = child.read_output()
             if not piece:
                 break
             read += piece

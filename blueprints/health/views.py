@@ -143,7 +143,7 @@ def readyz() -> Response:
             "clock": find_clock_warning(),
             "certificate": _describe_certificate(),
             # The service is ready even if Git is unavailable.
-            "git": git().problem(),
+            "git": git().find_problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)

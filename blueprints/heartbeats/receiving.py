@@ -64,7 +64,7 @@ def _count_ping_in_rate_limits(key: str) -> None:
     if not _is_well_formed_key(key):
         raise _build_not_found_error()
     # The key may be unknown because requests are counted before the database is queried.
-    g.heartbeat = services().keyring.digest(key).hex()
+    g.heartbeat = services().keyring.compute_digest(key).hex()
     _count_ping_of_heartbeat()
 
 

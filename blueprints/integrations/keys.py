@@ -65,7 +65,8 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
             project,
             integration_id,
             KeyRotation(
-                key_id=form.seen.data or "", previous_key_expires_at=form.chosen.until(unit.now)
+                key_id=form.seen.data or "",
+                previous_key_expires_at=form.chosen.compute_end(unit.now),
             ),
         )
     )

@@ -76,7 +76,7 @@ def consent() -> ResponseReturnValue:
     try:
         asked = read_query_request()
         asked = open_pushed_request(asked, server.context)
-        checked = authorization.check_request(asked, server)
+        checked = authorization.check_authorization_request(asked, server)
         return _perform_authorization_step(
             authorization.find_next_step(checked, _find_approval(), server=server), checked, server
         )
@@ -153,7 +153,7 @@ def _apply_decision(asked: ProtocolRequest) -> ResponseReturnValue:
     answer = authorization.accept_request if is_yes else authorization.deny_request
     try:
         asked = open_pushed_request(asked, server.context)
-        checked = authorization.check_request(asked, server)
+        checked = authorization.check_authorization_request(asked, server)
         return build_flask_response(answer(checked, build_submitted_approval(), server=server))
     except ProtocolError as error:
         return _handle_error(error, asked, server)

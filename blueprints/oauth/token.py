@@ -63,7 +63,7 @@ def issue() -> ResponseReturnValue:
     asked = read_form_request()
     oauth_response = AuthorizationServer(build_oauth_context()).create_token_response(asked)
     body = oauth_response.body if isinstance(oauth_response.body, dict) else {}
-    count_token(asked.value("grant_type") or "", body.get("error", "issued"))
+    count_token(asked.get_parameter("grant_type") or "", body.get("error", "issued"))
     return build_flask_response(oauth_response)
 
 

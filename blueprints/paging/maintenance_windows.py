@@ -58,7 +58,7 @@ def edit(holder: ProjectOrGroup, window_id: int) -> ResponseReturnValue:
     form = build_window_form(window)
     changed = form.run_if_valid(
         lambda: actions.change_window(
-            unit_of_work(), holder, window_id, WindowChange(**form.window().given)
+            unit_of_work(), holder, window_id, WindowChange(**form.window().given_values)
         )
     )
     if changed is None:

@@ -179,7 +179,7 @@ def _render_namespace(full_path: str) -> ResponseReturnValue:
 
 
 def _render_project(project: ProjectView) -> ResponseReturnValue:
-    sees_integrations = project.has(Feature.MONITOR) and (
+    sees_integrations = project.has_feature(Feature.MONITOR) and (
         project.can_develop or project.can_integrate
     )
     return render_template(
@@ -190,7 +190,7 @@ def _render_project(project: ProjectView) -> ResponseReturnValue:
         **_build_alerts_context(project),
         clone_url=build_clone_url(project),
         may_push=can_push(project),
-        git_problem=git().problem(),
+        git_problem=git().find_problem(),
     )
 
 
@@ -252,7 +252,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @permission_required("projects.archive")
 def archive(project: ProjectView) -> ResponseReturnValue:
     """Archive the project."""
-    actions.archive(unit_of_work(), project)
+    actions.archive_project(unit_of_work(), project)
     flash("Project archived. It no longer accepts changes, pushes or alerts.")
     return redirect(url_for("projects.general", project_path=project.path))
 

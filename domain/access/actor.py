@@ -129,7 +129,7 @@ class UnitOfWork:
         source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
         return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
 
-    def record(
+    def record_audit_event(
         self,
         kind: EventKind,
         *,

@@ -36,7 +36,7 @@ class TargetView(Protocol):
     def is_archived(self) -> bool:
         """True if the project cannot be changed; never true for a group."""
 
-    def level_of(self, feature: Feature) -> AccessLevel:
+    def get_access_level(self, feature: Feature) -> AccessLevel:
         """Return the access level of a feature."""
 
 
@@ -95,7 +95,7 @@ def check_feature(target: TargetView, feature: Feature) -> None:
     Raise ForbiddenError if the feature is turned off. Raise NotFoundError if only members can use
     it, and the actor is not a member.
     """
-    level = target.level_of(feature)
+    level = target.get_access_level(feature)
     if level is AccessLevel.DISABLED:
         raise ForbiddenError(f"{feature.label} is turned off in {target.path}.")
     if level is AccessLevel.PRIVATE and target.role is None:

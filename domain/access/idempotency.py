@@ -63,7 +63,7 @@ def claim_request(
     insert = insert_into(IdempotentRequest, session=session).values(
         user_id=wanted.user_id,
         digest=wanted.digest,
-        request_digest=keyring.digest(wanted.content),
+        request_digest=keyring.compute_digest(wanted.content),
         claimed_at=now,
     )
     is_over = (IdempotentRequest.claimed_at < now - RESPONSE_LIFETIME) | (
@@ -96,7 +96,7 @@ def _get_stored_response(
     ).one_or_none()
     if found is None or found.status is None:
         raise ConflictError("A request with this Idempotency-Key is still in progress.")
-    if not keyring.matches(wanted.content, [found.request_digest]):
+    if not keyring.matches_digests(wanted.content, [found.request_digest]):
         message = "This Idempotency-Key was used for another request. Use a new key."
         raise ReusedKeyError(message, field="Idempotency-Key")
     try:

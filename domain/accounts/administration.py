@@ -41,7 +41,7 @@ from domain.core.database.locks import release_locks
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.core.time_zones import normalize_zone_name
 from models import User
 from models.folding import fold
@@ -71,7 +71,7 @@ def _get_account_row(user_id: int, *, session: Session) -> User:
 
 def generate_password(username: str) -> str:
     """Return a random password that does not contain the user name."""
-    while username.lower() in (password := random_password()):
+    while username.lower() in (password := generate_random_password()):
         pass
     return password
 
@@ -84,7 +84,9 @@ def add_account(work: UnitOfWork, new: NewUser, rules: PasswordRules) -> UserVie
     user = create_user(new, session=work.session, now=work.now, rules=rules)
     details: dict[str, object] = {"administrator": user.is_admin}
     details |= {"state": user.state} if user.state != ACTIVE else {}
-    work.record(EventKind.USER_CREATED, subject=user.username, details=details, user_id=user.id)
+    work.record_audit_event(
+        EventKind.USER_CREATED, subject=user.username, details=details, user_id=user.id
+    )
     return user
 
 

@@ -181,7 +181,7 @@ def list_accounts(
     )
     found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
     known = _find_identities([row[0].id for row in found.items], session=session)
-    return ListPage.of(
+    return ListPage.from_listed_page(
         found,
         lambda row: Account(**_build_account_fields(row, base_url), identities=known[row[0].id]),
     )
@@ -213,7 +213,9 @@ def list_public_users(
     if query.identity:
         statement = statement.where(false())
     found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
-    return ListPage.of(found, lambda row: PublicUser(**_build_public_fields(row[0], base_url)))
+    return ListPage.from_listed_page(
+        found, lambda row: PublicUser(**_build_public_fields(row[0], base_url))
+    )
 
 
 def find_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser | None:

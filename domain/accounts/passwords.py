@@ -49,7 +49,7 @@ class PasswordRules:
 
 def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash of a password in PHC string format."""
-    return threads.hashing_pool.run(
+    return threads.hashing_pool.run_task(
         _get_hasher(cost).hash, _encode_password(normalize_password(password))
     )
 
@@ -89,7 +89,7 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     known = password_hash if password_hash is not None and is_real else _build_dummy_hash(cost)
     for form in dict.fromkeys((normalize_password(password), password)):
         try:
-            threads.hashing_pool.run(_get_hasher(cost).verify, known, _encode_password(form))
+            threads.hashing_pool.run_task(_get_hasher(cost).verify, known, _encode_password(form))
         except VerificationError:
             continue
         is_prepared = form == normalize_password(password)
@@ -154,7 +154,7 @@ def _check_guessability(password: str, own_words: tuple[str, ...]) -> None:
 
     with _zxcvbn_lock:
         words = [word for word in own_words if word]
-        found = threads.parsing_pool.run(
+        found = threads.parsing_pool.run_task(
             zxcvbn, password[:_MAX_SCORED_CHARACTERS], user_inputs=words
         )
     if found["score"] < _MIN_SCORE:

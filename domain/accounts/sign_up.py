@@ -96,7 +96,7 @@ def create_own_account(
     response reveals which user names are taken.
     """
     session, keyring = work.session, work.policy(Keyring)
-    tries = work.policy(SignInLimits).address_limit(work.actor.source.address)
+    tries = work.policy(SignInLimits).build_address_limit(work.actor.source.address)
     claim_attempt(tries, session=session, keyring=keyring, now=work.now)
     release_locks(session)  # Hashing a password takes time.
     wanted = NewUser(

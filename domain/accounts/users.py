@@ -268,7 +268,7 @@ class AttemptCounters:
     #: Counter that a successful attempt reduces by one.
     shared: AttemptLimit | None
 
-    def claim(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
+    def count_attempt(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
         """Count the attempt.
 
         Raise TooManyAttemptsError above a limit.
@@ -277,14 +277,14 @@ class AttemptCounters:
             if limit is not None:
                 claim_attempt(limit, session=session, keyring=keyring, now=now)
 
-    def clear(self, *, session: Session, keyring: Keyring) -> None:
+    def reset_counters(self, *, session: Session, keyring: Keyring) -> None:
         """Reset or reduce the counters after a successful attempt."""
         reset_attempts(self.own, session=session, keyring=keyring)
         if self.shared is not None:
             refund_attempt(self.shared, session=session, keyring=keyring)
 
 
-def authenticate(
+def authenticate_user(
     attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
 ) -> UserView | None:
     """Return the user with this login and password, or None.
@@ -341,7 +341,7 @@ def _check_password_with_limits(
 ) -> UserView | None:
     user = _find_user_row(attempt.login, session=session)
     limits = attempt.build_counters(user)
-    limits.claim(session=session, keyring=keyring, now=now)
+    limits.count_attempt(session=session, keyring=keyring, now=now)
     # This runs before the password check, so that the response time does not depend on the result.
     is_welcome = is_enough(user)
     known_hash = user.password_hash if user else None
@@ -356,7 +356,7 @@ def _check_password_with_limits(
     if not is_password_unchanged(*seen, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
-    limits.clear(session=session, keyring=keyring)
+    limits.reset_counters(session=session, keyring=keyring)
     return build_user_view(user)
 
 
@@ -485,7 +485,7 @@ def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
     is_found = (
         _PROFILE_BY_ID_QUERY if is_number and int(named) <= MAX_ID else _PROFILE_BY_NAME_QUERY
     )
-    row = connection.first(
+    row = connection.fetch_first_row(
         is_found, {"named": int(named) if is_found is _PROFILE_BY_ID_QUERY else fold(named)}
     )
     kind = row[len(PROFILE_COLUMNS)] if row else ERASED

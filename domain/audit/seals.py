@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import delete_rows, insert_into
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from models import AuditEvent, AuditKey, AuditSeal
 
 #: Maximum number of events in a seal. All of them are from the same day, since they are pruned
@@ -36,7 +36,7 @@ def get_or_create_audit_key(*, session: Session, keyring: Keyring, now: datetime
     ciphertext = select(AuditKey.ciphertext).where(AuditKey.id == _KEY_ID)
     kept = session.scalar(ciphertext)
     if kept is None:
-        made = keyring.encrypt(random_hex(32))
+        made = keyring.encrypt(generate_random_hex(32))
         values = {"id": _KEY_ID, "ciphertext": made, "created_at": now}
         insert = insert_into(AuditKey, session=session).values(values)
         session.execute(insert.on_conflict_do_nothing())
@@ -192,7 +192,7 @@ class SealHead:
     mac: str
 
     @classmethod
-    def of(cls, text: str) -> "SealHead":
+    def from_text(cls, text: str) -> "SealHead":
         """Parse the text form of a head, such as `12:9f3a…`.
 
         Raise ValueError if the text is malformed.

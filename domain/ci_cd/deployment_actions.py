@@ -63,7 +63,7 @@ def list_deployments(
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
         .where(DeploymentRow.project_id == project.id, *_build_conditions(project, query))
     )
-    found = fetch_list_page(statement, _SORT_COLUMNS, query.part, session=work.session)
+    found = fetch_list_page(statement, _SORT_COLUMNS, query.requested_part, session=work.session)
     # Keyset pagination adds a column to each row.
     items = _build_deployments(
         work, [(row[0], build_environment_view(row[1])) for row in found.items]

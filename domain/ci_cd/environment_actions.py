@@ -42,7 +42,7 @@ def list_environments(
         project_id=project.id, name=query.name, search=query.search, state=query.states
     )
     found, total = environments.list_environments_by_id(
-        wanted, offset=query.offset, limit=query.size, session=work.session
+        wanted, offset=query.offset, limit=query.page_size, session=work.session
     )
     return ListPage(items=[Environment.model_validate(each) for each in found], total=total)
 

@@ -35,7 +35,7 @@ def list_statuses(
     """List the statuses of a commit."""
     given = {name: value for name in _FILTER_FIELDS if (value := getattr(query, name))}
     of_commit = select(StatusRow).filter_by(project_id=project.id, sha=sha, **given)
-    found = fetch_list_page(of_commit, _SORT_COLUMNS, query.part, session=work.session)
+    found = fetch_list_page(of_commit, _SORT_COLUMNS, query.requested_part, session=work.session)
     items = _build_statuses(work, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 

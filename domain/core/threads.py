@@ -37,7 +37,7 @@ class ThreadExecutor:
         self._threads = threads
         self._niceness = niceness
 
-    def run(
+    def run_task(
         self, work: Callable[Given, Outcome], *args: Given.args, **kwargs: Given.kwargs
     ) -> Outcome:
         """Run a function in the pool, and return its result or raise its error."""

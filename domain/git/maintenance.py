@@ -79,7 +79,7 @@ def pack_pushed_repositories(git: Git) -> int:
     for path in list_repository_paths(git.root):
         if _claim_repository(path):
             with suppress(GitFailedError):
-                git.run(
+                git.run_command(
                     path,
                     *_REPACK_OPTIONS,
                     "gc",
@@ -101,9 +101,9 @@ def _write_bitmap(git: Git, path: Path) -> None:
     packs = path / "objects" / "pack"
     if _find_newest_mtime(packs, "*.bitmap") >= _find_newest_mtime(packs, "*.pack"):
         return
-    found = _PACKED_COUNT_PATTERN.search(git.run(path, "count-objects", "-v"))
+    found = _PACKED_COUNT_PATTERN.search(git.run_command(path, "count-objects", "-v"))
     if found is not None and int(found[1]) >= _MIN_OBJECTS_FOR_BITMAP:
-        git.run(
+        git.run_command(
             path,
             "multi-pack-index",
             "write",
@@ -129,16 +129,16 @@ def _claim_repository(path: Path) -> bool:
 def find_repository_problem(git: Git, kept: ProjectRepository) -> str | None:
     """Check every object in a repository, and return the problem, if any."""
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
-    child = git.open(kept.path, "fsck", *options, seconds=_REPOSITORY_TIMEOUT_SECONDS)
+    child = git.start_command(kept.path, "fsck", *options, seconds=_REPOSITORY_TIMEOUT_SECONDS)
     try:
         child.end_input()
         said = bytearray()
-        while piece := child.read():
+        while piece := child.read_output():
             said += piece
-        status = child.wait(_REPOSITORY_TIMEOUT_SECONDS)
+        status = child.wait_for_exit(_REPOSITORY_TIMEOUT_SECONDS)
     finally:
-        child.end()
-    words = f"{said.decode(errors='replace')}\n{child.errors()}".strip()
+        child.terminate()
+    words = f"{said.decode(errors='replace')}\n{child.read_errors()}".strip()
     return None if status == 0 else words[:500] or f"git fsck failed with exit status {status}"
 
 
@@ -183,11 +183,11 @@ def back_up_repositories(
 
 
 def _back_up_repository(git: Git, kept: ProjectRepository, directory: Path) -> dict[str, Any]:
-    has_refs = bool(git.run(kept.path, "for-each-ref", "--count=1"))
+    has_refs = bool(git.run_command(kept.path, "for-each-ref", "--count=1"))
     name = f"{kept.project_id}.bundle" if has_refs else None
     if name is not None:
         aside = directory / f"{name}.new"
-        git.run(
+        git.run_command(
             kept.path,
             "bundle",
             "create",
@@ -233,12 +233,12 @@ def _restore_repository(
     git: Git, kept: ProjectRepository, entry: dict[str, Any], directory: Path
 ) -> str:
     ensure_repository(git, kept.path)
-    if git.run(kept.path, "for-each-ref", "--count=1"):
+    if git.run_command(kept.path, "for-each-ref", "--count=1"):
         return "kept"
     if entry["file"] is not None:
         file = str((directory / Path(entry["file"]).name).absolute())
         options = ("--quiet", "--no-write-fetch-head", "--update-head-ok")
-        git.run(
+        git.run_command(
             kept.path,
             *_RESTORE_OPTIONS,
             "fetch",
@@ -248,5 +248,5 @@ def _restore_repository(
             seconds=_REPOSITORY_TIMEOUT_SECONDS,
         )
     branch = entry["default_branch"].encode("utf-8", "surrogateescape")
-    git.run(kept.path, "symbolic-ref", "HEAD", b"refs/heads/" + branch)
+    git.run_command(kept.path, "symbolic-ref", "HEAD", b"refs/heads/" + branch)
     return "restored"

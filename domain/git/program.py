@@ -78,7 +78,7 @@ class Git:
     #: Number of seconds without progress after which a process is terminated.
     patience: float = 60.0
 
-    def environment(
+    def build_environment(
         self, repository: Path, *, configuration: Iterable[tuple[str, str]] = ()
     ) -> dict[str, str]:
         """Return the environment variables of a Git process, with additional configuration."""
@@ -99,7 +99,7 @@ class Git:
             given[f"GIT_CONFIG_VALUE_{number}"] = value
         return given
 
-    def start(
+    def start_process(
         self,
         arguments: Sequence[Argument],
         environment: Mapping[str, str],
@@ -119,7 +119,7 @@ class Git:
         except OSError as error:
             raise GitUnavailableError("Git cannot be started on this server.") from error
 
-    def open(
+    def start_command(
         self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_TIMEOUT_SECONDS
     ) -> ChildProcess:
         """Start a command in a repository; the caller has to end it.
@@ -127,9 +127,9 @@ class Git:
         `seconds` is the timeout of a single read or write.
         """
         located = ("--no-pager", f"--git-dir={repository}", *arguments)
-        return self.start(located, self.environment(repository), patience=seconds)
+        return self.start_process(located, self.build_environment(repository), patience=seconds)
 
-    def run(
+    def run_command(
         self,
         repository: Path,
         *arguments: Argument,
@@ -142,18 +142,18 @@ class Git:
         indicate success. Raise GitFailedError for other statuses, and GitTimeoutError after the
         timeout.
         """
-        child = self.open(repository, *arguments, seconds=seconds)
+        child = self.start_command(repository, *arguments, seconds=seconds)
         deadline, output = monotonic() + seconds, bytearray()
         try:
             child.end_input()
-            while piece := child.read():
+            while piece := child.read_output():
                 output += piece
-            status = child.wait(max(0.0, deadline - monotonic()))
+            status = child.wait_for_exit(max(0.0, deadline - monotonic()))
         except ChildTimeoutError:
             status = None
         finally:
-            child.end()
-        name, said = os.fsdecode(arguments[0]), child.errors()
+            child.terminate()
+        name, said = os.fsdecode(arguments[0]), child.read_errors()
         if status is None:
             _log.warning(
                 "Git command timed out.",
@@ -178,7 +178,7 @@ class Git:
             raise GitFailedError("Git failed. The reason is in the server's log.")
         return bytes(output)
 
-    def problem(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Return a short description of the problem with Git on this host, or None."""
         checked_at, found = _cached_problems.get(self.program, (float("-inf"), None))
         if monotonic() - checked_at > _CHECK_CACHE_SECONDS:
@@ -203,9 +203,9 @@ def _find_problem(git: Git) -> str | None:
     """
     try:
         version = _VERSION_PATTERN.match(
-            git.run(Path(os.devnull), "version", seconds=_CHECK_TIMEOUT_SECONDS)
+            git.run_command(Path(os.devnull), "version", seconds=_CHECK_TIMEOUT_SECONDS)
         )
-        found = git.run(Path(os.devnull), "--exec-path", seconds=_CHECK_TIMEOUT_SECONDS)
+        found = git.run_command(Path(os.devnull), "--exec-path", seconds=_CHECK_TIMEOUT_SECONDS)
         folder = found.decode(errors="replace").strip()
     except GitTimeoutError:
         raise

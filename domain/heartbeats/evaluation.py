@@ -183,7 +183,7 @@ def find_due_heartbeats(
     *, connection: StatementConnection, now: datetime, most: int
 ) -> Sequence[int]:
     """Return the IDs of heartbeats that are due for evaluation, longest overdue first."""
-    found = connection.look_up(_LONGEST_OVERDUE_QUERY, {**compute_parameters(now), "most": most})
+    found = connection.fetch_rows(_LONGEST_OVERDUE_QUERY, {**compute_parameters(now), "most": most})
     return [row[0] for row in found]
 
 
@@ -195,7 +195,7 @@ def evaluate_heartbeat(
     Return None if the heartbeat is not due. If another process has locked the heartbeat, wait for
     the lock.
     """
-    return connection.transact(
+    return connection.run_transaction(
         lambda: _evaluate_locked_heartbeat(
             DUE_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
         )
@@ -206,7 +206,7 @@ def evaluate_heartbeat_if_unlocked(
     heartbeat_id: int, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision | None:
     """Evaluate a heartbeat like `evaluate_heartbeat`, but also return None if it is locked."""
-    return connection.transact(
+    return connection.run_transaction(
         lambda: _evaluate_locked_heartbeat(
             _UNLOCKED_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
         )
@@ -217,7 +217,7 @@ def postpone_evaluation(
     heartbeat_id: int, *, connection: StatementConnection, until: datetime
 ) -> None:
     """Postpone the next evaluation of a heartbeat."""
-    connection.all(
+    connection.execute_statement(
         _POSTPONE_EVALUATION,
         {"heartbeat_id": heartbeat_id, "new_due_ms": convert_to_unix_ms(until)},
     )
@@ -227,7 +227,7 @@ def _evaluate_locked_heartbeat(
     one: Executable, heartbeat_id: int, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision | None:
     parameters = {**compute_parameters(now), "heartbeat_id": heartbeat_id}
-    row = connection.first(one, parameters)
+    row = connection.fetch_first_row(one, parameters)
     if row is None:
         return None
     found = DueHeartbeat._make(row)
@@ -238,11 +238,11 @@ def _evaluate_locked_heartbeat(
     if decision.action is not AlertAction.NOTHING:
         log = b""
         if decision.problem is HeartbeatProblem.FAILED:
-            row = connection.first(_LAST_BODY_QUERY, {"heartbeat_id": found.id})
+            row = connection.fetch_first_row(_LAST_BODY_QUERY, {"heartbeat_id": found.id})
             log = (row and row[0]) or b""
         parsed, delivery = _build_report(found, decision, log, now)
         store_alerts_in_transaction(parsed, delivery, connection=connection)
-    connection.all(_STORE_DECISION, _build_decision_values(found, decision))
+    connection.execute_statement(_STORE_DECISION, _build_decision_values(found, decision))
     if decision.interruption is not None:
         _restart_schedule(found, decision.interruption, connection=connection, now=now)
     return decision
@@ -272,7 +272,7 @@ def _decide_state_while_down(
         "project_id": found.project_id,
         "fingerprint": compute_heartbeat_fingerprint(found.id),
     }
-    row = connection.first(_LAST_ALERT_QUERY, parameters)
+    row = connection.fetch_first_row(_LAST_ALERT_QUERY, parameters)
     if row is not None and row[0] != RESOLVED:
         return decide_heartbeat_state(facts, now)
     # If the alert was deleted, it counts as resolved since the heartbeat went down.
@@ -290,7 +290,9 @@ def _restart_schedule(
 ) -> None:
     """Restart the schedule at the end of an interruption of the receivers, and log the restart."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
-    connection.all(_RESTART_SCHEDULE, {"heartbeat_id": found.id, "new_counted_from": ended_at})
+    connection.execute_statement(
+        _RESTART_SCHEDULE, {"heartbeat_id": found.id, "new_counted_from": ended_at}
+    )
     schedule = build_schedule(found)
     body = INTERRUPTION_MESSAGE.format(
         began_at=format_message_time(began_at),
@@ -308,7 +310,7 @@ def _restart_schedule(
         "size": len(body),
         "body": body,
     }
-    connection.all(_INSERT_LOG_ENTRY, entry)
+    connection.execute_statement(_INSERT_LOG_ENTRY, entry)
 
 
 def _build_report(

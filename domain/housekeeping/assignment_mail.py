@@ -53,13 +53,13 @@ class _AssignedItem:
     by: str = ""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         title = truncate_text(format_one_line(self.title), _MAX_TITLE_LENGTH)
         return f"{title} ({self.path} #{self.iid})"
 
-    def lines(self, base_url: str) -> Iterator[str]:
+    def build_lines(self, base_url: str) -> Iterator[str]:
         by = f", by @{self.by}" if self.by else ""
-        yield f"[{self.severity}] {self.words}{by}"
+        yield f"[{self.severity}] {self.description}{by}"
         yield f"{base_url}/{self.path}/-/{self.kind}/{self.iid}"
 
 
@@ -232,13 +232,15 @@ def _find_recipients(user_ids: Collection[int], *, session: Session) -> Mapping[
 
 def _build_subject(told: Sequence[_AssignedItem]) -> str:
     if len(told) == 1:
-        return f"Assigned to you: {told[0].words}"
-    return f"Assigned to you: {told[0].words} and {len(told) - 1} more"
+        return f"Assigned to you: {told[0].description}"
+    return f"Assigned to you: {told[0].description} and {len(told) - 1} more"
 
 
 def _build_text(user: User, told: Sequence[_AssignedItem], sign: MessageSettings) -> str:
     lines = [
-        line for each in told[:_MAX_LISTED_ASSIGNMENTS] for line in (*each.lines(sign.base_url), "")
+        line
+        for each in told[:_MAX_LISTED_ASSIGNMENTS]
+        for line in (*each.build_lines(sign.base_url), "")
     ]
     if len(told) > _MAX_LISTED_ASSIGNMENTS:
         lines += [f"and {len(told) - _MAX_LISTED_ASSIGNMENTS} more", ""]

@@ -124,17 +124,17 @@ class CheckedDeliveries:
         self._ends: dict[int | None, int] = {}
         self._since: datetime | None = None
 
-    def begin(self, now: datetime) -> None:
+    def begin_run(self, now: datetime) -> None:
         """Start a run; the first run of a day checks all deliveries."""
         if self._since is None or abs(now - self._since) >= _FULL_CHECK_INTERVAL:
             self._ends.clear()
             self._since = now
 
-    def end(self, integration_id: int | None) -> int:
+    def get_checked_end(self, integration_id: int | None) -> int:
         """Return the id below which all deliveries of an integration were checked."""
         return self._ends.get(integration_id, 0)
 
-    def extend(self, integration_id: int | None, end: int) -> None:
+    def extend_checked_range(self, integration_id: int | None, end: int) -> None:
         """Record that the deliveries below this id were checked and that the rest is kept."""
         self._ends[integration_id] = end
 
@@ -167,7 +167,7 @@ def prune_expired_rows(
     checked.
     """
     kept = kept or CheckedDeliveries()
-    kept.begin(now)
+    kept.begin_run(now)
     removed = Counter(_prune_tokens(session, now, between))
     for each in _list_expired_rows(retention, now):
         name = each.table.__tablename__
@@ -373,11 +373,11 @@ def _prune_deliveries(
     total = 0
 
     def remove(integration_id: int | None, stop: int) -> int:
-        its, begin = Delivery.integration_id == integration_id, kept.end(integration_id)
+        its, begin = Delivery.integration_id == integration_id, kept.get_checked_end(integration_id)
         if begin >= stop:
             return 0
         removed = _remove_deliveries_between(its, begin, stop, is_wanted, session, between)
-        kept.extend(integration_id, stop)
+        kept.extend_checked_range(integration_id, stop)
         return removed
 
     for integration_id in session.scalars(select(Integration.id)).all():

@@ -76,7 +76,7 @@ def list_incidents(
     )
     order = SORT_ORDERS[query.sort]
     following = parse_sort_cursor(query.cursor, order)
-    part = IncidentSlice(size=query.size, order=order, following=following)
+    part = IncidentSlice(size=query.page_size, order=order, following=following)
     page = listing.list_incidents(wanted, part, session=work.session)
     cursor = None if page.next_before is None else str(page.next_before)
     return ListPage(items=_build_resources(work, project, page.items), next_cursor=cursor)
@@ -133,7 +133,7 @@ def list_incident_alerts(
     work: UnitOfWork, project: ProjectView, iid: int, query: IncidentAlertsQuery
 ) -> ListPage[ShownAlert]:
     """List the alerts of an incident, newest first."""
-    page = list_incident_alerts_page(work, project, iid, query.part)
+    page = list_incident_alerts_page(work, project, iid, query.requested_part)
     return ListPage.from_keyset_page(
         page, lambda row: build_alert_resource(ShownAlert, row, work.settings.base_url)
     )
@@ -334,4 +334,4 @@ def _record_event(
     work: UnitOfWork, project: ProjectView, incident: Incident, kind: EventKind, **details: object
 ) -> None:
     about = {"project": project.path, "iid": incident.iid, **details}
-    work.record(kind, subject=incident.title, details=about)
+    work.record_audit_event(kind, subject=incident.title, details=about)

@@ -39,7 +39,7 @@ def acknowledge_by_link(work: UnitOfWork, link: AcknowledgementLink, chosen: Lin
                 row, status, by=found.user, via=VIA_MESSAGE_LINK, session=work.session, now=work.now
             )
             about = {"project": found.projects[project_id].path, "iid": row.iid, "status": status}
-            own.record(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
+            own.record_audit_event(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
             done += 1
     work.session.flush()
     return done + acknowledge_alerts(work, found)

@@ -47,7 +47,7 @@ def list_notes(
     """
     page = list_timeline_entries(
         get_incident_id(project.id, iid, session=work.session),
-        query.part,
+        query.requested_part,
         shows_internal=can_see_internal_comments(project),
         which=query.activity_filter,
         is_oldest_first=query.sort == "asc",
@@ -174,4 +174,4 @@ def _record_event(
 ) -> None:
     incident = get_incident_row(project.id, iid, session=work.session)
     details = {"project": project.path, "iid": iid, "comment": change, "note_id": note_id}
-    work.record(EventKind.INCIDENT_CHANGED, subject=incident.title, details=details)
+    work.record_audit_event(EventKind.INCIDENT_CHANGED, subject=incident.title, details=details)

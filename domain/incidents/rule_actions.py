@@ -43,7 +43,7 @@ def list_rules(
 ) -> ListPage[IncidentRule]:
     """List the incident rules of a project in the order in which they are applied."""
     found = fetch_list_page(
-        _build_rules_query(project), {"id": RuleRow.id}, query.part, session=work.session
+        _build_rules_query(project), {"id": RuleRow.id}, query.requested_part, session=work.session
     )
     items = _build_resources(work, found.items)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -106,12 +106,12 @@ def change_rule(
     Raise InvalidError, NotFoundError, or ConflictError if another rule has the same name.
     """
     called = None
-    if "responders" in change.given:
+    if "responders" in change.given_values:
         present = find_responder_targets([rule_id], session=work.session)
         called = _resolve_responders(work, project, change, present=present.get(rule_id, ()))
     row = _lock_rule(work, project, rule_id)
     before = {**dict(show_rule(work, project, rule_id)), "responders": ()}
-    wanted = NewIncidentRule.model_validate({**before, **change.given})
+    wanted = NewIncidentRule.model_validate({**before, **change.given_values})
     _store_rule(work, project, row, wanted, called, EventKind.INCIDENT_RULE_CHANGED)
     return show_rule(work, project, rule_id)
 
@@ -240,4 +240,4 @@ def _record_event(
 ) -> None:
     shown = rule.model_dump(exclude={"name", "created_at", "updated_at"})
     details = {"project": project.path, **shown, "responders": rule.responder_words}
-    work.record(kind, subject=rule.name, details=details)
+    work.record_audit_event(kind, subject=rule.name, details=details)

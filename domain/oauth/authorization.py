@@ -116,16 +116,19 @@ class CheckedRequest:
     @property
     def prompts(self) -> frozenset[str]:
         """The values of `prompt`."""
-        return frozenset((self.request.value("prompt") or "").split())
+        return frozenset((self.request.get_parameter("prompt") or "").split())
 
     @property
     def may_require_new_sign_in(self) -> bool:
         """True if the time of the sign-in is relevant."""
-        return bool(self.prompts & _SIGN_IN_PROMPTS) or self.request.value("max_age") is not None
+        return (
+            bool(self.prompts & _SIGN_IN_PROMPTS)
+            or self.request.get_parameter("max_age") is not None
+        )
 
     def needs_new_sign_in(self, approval: Approval, now: datetime) -> bool:
         """Return whether the client requires a new sign-in (`prompt=login`, `max_age`)."""
-        max_age = self.request.value("max_age")
+        max_age = self.request.get_parameter("max_age")
         if self._has_signed_in_for_request(approval):
             return False
         if "login" in self.prompts or max_age == "0":
@@ -182,7 +185,9 @@ def record_rejected_request(
         server.record_rejected_authorization(request, error)
 
 
-def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
+def check_authorization_request(
+    request: ProtocolRequest, server: AuthorizationServer
+) -> CheckedRequest:
     """Return the validated authorization request.
 
     Raise an OAuth2Error, whose redirect_uri is set if the error may be redirected.
@@ -229,7 +234,7 @@ def find_next_step(
             AuthorizationStep.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent
         )
     _check_id_token_hint(checked, approval.user_id, server)
-    _check_groups(checked, approval, server)
+    _check_group_membership(checked, approval, server)
     prompt = get_consent_prompt(checked, user_id=approval.user_id, server=server)
     if prompt.is_needed or checked.requires_prompt(approval):
         keeps_secret = _get_application(checked).confidential
@@ -247,7 +252,7 @@ def _check_id_token_hint(
 
     Raise login_required if it is about another user.
     """
-    hint = checked.request.value("id_token_hint")
+    hint = checked.request.get_parameter("id_token_hint")
     if hint is None:
         return
     context = server.context
@@ -262,7 +267,9 @@ def _check_id_token_hint(
         raise LoginRequiredError(_ANOTHER_USER_MESSAGE, redirect_uri=checked.redirect_uri)
 
 
-def _check_groups(checked: CheckedRequest, approval: Approval, server: AuthorizationServer) -> None:
+def _check_group_membership(
+    checked: CheckedRequest, approval: Approval, server: AuthorizationServer
+) -> None:
     """Check that the user may use the application.
 
     Raise access_denied if the user is in none of the allowed groups.
@@ -288,7 +295,7 @@ def accept_request(
     """Store the consent of the user, and redirect the browser back with a code."""
     context = server.context
     checked.remove_ungrantable_scopes(approval)
-    _check_groups(checked, approval, server)
+    _check_group_membership(checked, approval, server)
     consume_pushed_request(checked.request, context)
     store_consent(
         _get_application(checked),
@@ -326,7 +333,7 @@ def repeat_recorded_decision(
     codes = {
         digest: code
         for code in grant.derive_codes(request.decision or "")
-        for digest in context.keyring.digests(code)
+        for digest in context.keyring.compute_digests(code)
     }
     first = context.session.execute(
         select(

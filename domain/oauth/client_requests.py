@@ -1,7 +1,7 @@
 """The phases of a client's request to the token endpoint and related endpoints.
 
 Requests for tokens and device codes, pushed requests, introspection and revocation all run the
-phases in `ClientEndpoint.respond`. Grants and endpoints implement the hooks: the lookup, the checks
+phases in `ClientEndpoint.handle_request`. Grants and endpoints implement the hooks: the lookup, the checks
 and the action. They can neither skip a shared phase nor change the order.
 """
 
@@ -92,14 +92,14 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     RECORDS_USE: ClassVar[bool] = True
 
     @final
-    def respond(self, request: ProtocolRequest) -> OAuthResponse:
+    def handle_request(self, request: ProtocolRequest) -> OAuthResponse:
         """Run all phases of the request, and return the response.
 
         Raise OAuth2Error in the first phase that rejects the request.
         """
         if request.payload.repeated:
             request.check_no_repeated_parameters(self.server.PARAMETERS)
-        lookup = self.LOOKUP or self.lookup(request)
+        lookup = self.LOOKUP or self.build_credential_lookup(request)
         client, found, written = None, None, None
         if not (self.MAY_LACK_CLIENT and self.is_client_optional(request)):
             context = self.server.context
@@ -108,10 +108,10 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
             )
             authenticated = authenticate_client(request, context, lookup, write)
             client, found, written = authenticated
-            self.check_client(client, request)
+            self.check_client_permission(client, request)
         proof = self._find_proof(request, client)
         if lookup is not None:
-            request.required(lookup.parameter)
+            request.require_parameter(lookup.parameter)
         asked = ClientRequest(
             request=request,
             client=client,
@@ -119,21 +119,25 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
             key_thumbprint=None if proof is None else proof.thumbprint,
             written=written,
         )
-        checked = self.check(asked)
+        checked = self.validate_request(asked)
         if proof is not None:
             # Proofs are stored late, so that requests without a valid client and credential store
             # none.
             consume_dpop_proof(proof, self.server.context)
-        body = self.perform(asked, checked)
+        body = self.execute_request(asked, checked)
         if client is not None and self.RECORDS_USE:
             last_used_at, context = client.application.last_used_at, self.server.context
             if not is_recent_use(last_used_at, context.now):
-                record_secret_use(client.application.id, None, run=context.run, now=context.now)
+                record_secret_use(
+                    client.application.id, None, run=context.run_write, now=context.now
+                )
         return OAuthResponse(status=self.STATUS, body=body, headers=OAUTH_NO_STORE_HEADERS)
 
     # Hooks.
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup[CredentialT] | None:
+    def build_credential_lookup(
+        self, request: ProtocolRequest
+    ) -> CredentialLookup[CredentialT] | None:
         """Return the lookup for a request, if the lookup depends on the request."""
         del request
         return None
@@ -141,7 +145,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return a lookup that writes what `perform` would write, or None.
 
-        The statement must not write for a request that `check_client` or `check` rejects.
+        The statement must not write for a request that `check_client_permission` or `check` rejects.
         """
         del request
         return None
@@ -151,15 +155,17 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         del request
         return False
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject a client that may not use this endpoint."""
 
     @abstractmethod
-    def check(self, asked: ClientRequest[CredentialT]) -> CheckedT:
+    def validate_request(self, asked: ClientRequest[CredentialT]) -> CheckedT:
         """Check the request, and return the input of `perform`."""
 
     @abstractmethod
-    def perform(self, asked: ClientRequest[CredentialT], checked: CheckedT) -> Mapping[str, object]:
+    def execute_request(
+        self, asked: ClientRequest[CredentialT], checked: CheckedT
+    ) -> Mapping[str, object]:
         """Execute the request, and return the body of the response.
 
         A grant consumes the credential and stores the pair.
@@ -237,7 +243,7 @@ class TokenGrant(ClientEndpoint[CredentialT, CheckedT]):
     SWITCH: ClassVar[Any] = None
     request: ProtocolRequest
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject a client that may not use the grant, or is not registered for it."""
         del request
         if self.PERMISSION:

@@ -23,10 +23,10 @@ from sqlalchemy.sql.dml import ReturningInsert
 from domain.access.scopes import filter_grantable_scopes
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import EventKind
-from domain.core.database.rows import asynchronous_commit, insert_for, update_rows
+from domain.core.database.rows import asynchronous_commit, build_insert, update_rows
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
 from domain.core.ip_addresses import get_client_network
-from domain.core.randomness import random_hex, random_letters
+from domain.core.randomness import generate_random_hex, generate_random_letters
 from domain.core.types.base import get_column_values
 from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.authentication import Client
@@ -56,7 +56,7 @@ _STORED_COLUMNS = (
 
 def generate_user_code() -> str:
     """Return a random user code."""
-    return random_letters(USER_CODE_ALPHABET, USER_CODE_LENGTH)
+    return generate_random_letters(USER_CODE_ALPHABET, USER_CODE_LENGTH)
 
 
 def format_user_code(code: str) -> str:
@@ -174,7 +174,11 @@ def build_device_request(
     scopes: str, context: OAuthContext
 ) -> tuple[NewDeviceCodes, dict[str, object]]:
     """Return the codes of a new request, and the column values to store."""
-    device_code, user_code, digest = random_hex(32), generate_user_code(), context.keyring.digest
+    device_code, user_code, digest = (
+        generate_random_hex(32),
+        generate_user_code(),
+        context.keyring.compute_digest,
+    )
     source, policy = context.source, context.policy.devices
     values = {
         "scopes": scopes,
@@ -197,7 +201,9 @@ def create_device_request(
     while True:
         # If two devices are assigned the same code, the second one gets a new code.
         new, values = build_device_request(scopes, context)
-        if context.connection.all(store, {**values, "application_id": application_id}):
+        if context.connection.execute_statement(
+            store, {**values, "application_id": application_id}
+        ):
             return new
 
 
@@ -216,7 +222,7 @@ def build_store_statement(
     columns = DeviceAuthorization.__table__.c
     others = (bindparam(name, type_=columns[name].type) for name in _STORED_COLUMNS)
     row = select(application_id, *others).where(asynchronous_commit())
-    store = insert_for(dialect_name, DeviceAuthorization)
+    store = build_insert(dialect_name, DeviceAuthorization)
     store = store.from_select(("application_id", *_STORED_COLUMNS), row)
     return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
 
@@ -234,7 +240,7 @@ def open_device_request(typed: str, *, user_id: int, context: OAuthContext) -> D
     session, keyring = context.session, context.keyring
     for limit in limits:
         claim_attempt(limit, session=session, keyring=keyring, now=context.now)
-    digests = keyring.digests(code)
+    digests = keyring.compute_digests(code)
     row = session.execute(
         _select_for_update().where(DeviceAuthorization.user_code_digest.in_(digests))
     ).first()
@@ -279,7 +285,7 @@ def decide_device_request(
     An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
     no longer open, or if another user has opened it.
     """
-    digests = context.keyring.digests(parse_user_code(asked.user_code) or "")
+    digests = context.keyring.compute_digests(parse_user_code(asked.user_code) or "")
     is_it = (DeviceAuthorization.id == asked.id) & DeviceAuthorization.user_code_digest.in_(digests)
     row = context.session.execute(_select_for_update().where(is_it)).first()
     # Without a user, the same user has signed out in another browser and released the request.

@@ -58,19 +58,19 @@ class IntrospectionEndpoint(
     #: False, since resource servers introspect a token for each request that they receive.
     RECORDS_USE = False
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup[TokenPairRow]:
+    def build_credential_lookup(self, request: ProtocolRequest) -> CredentialLookup[TokenPairRow]:
         """Return the lookup of an access or refresh token.
 
         The type is clear from the token's prefix, so the hint of section 2.1 is ignored.
         """
         return REFRESH_TOKEN_LOOKUP if _is_refresh_token(request) else ACCESS_TOKEN_LOOKUP
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients, which anyone could impersonate to scan for tokens (section 4)."""
         if not client.application.confidential:
             raise ClientAuthenticationError(was_basic="Authorization" in request.headers)
 
-    def check(self, asked: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
+    def validate_request(self, asked: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
         """Return the token if it is active and belongs to the client.
 
         An unknown token is not an error.
@@ -80,7 +80,7 @@ class IntrospectionEndpoint(
             return None
         return found
 
-    def perform(
+    def execute_request(
         self, asked: ClientRequest[TokenPairRow], checked: TokenPairRow | None
     ) -> Mapping[str, object]:
         """Return the metadata of the token (section 2.2)."""
@@ -89,13 +89,13 @@ class IntrospectionEndpoint(
         if _is_refresh_token(asked.request):
             # Refresh tokens have no expiry and no token_type: they are not valid as bearer tokens.
             scopes = asked.get_client().get_allowed_scope(checked.grant_scopes or "")
-            return self._describe(asked, checked, {"scope": scopes})
+            return self._build_token_metadata(asked, checked, {"scope": scopes})
         expires_at = checked.token_expires_at
         if expires_at is not None and expires_at <= self.server.context.now:
             return INACTIVE_TOKEN
-        return self._describe(asked, checked, _describe_access_token(checked))
+        return self._build_token_metadata(asked, checked, _describe_access_token(checked))
 
-    def _describe(
+    def _build_token_metadata(
         self, asked: ClientRequest[TokenPairRow], token: TokenPairRow, more: dict[str, object]
     ) -> dict[str, object]:
         return {
@@ -111,7 +111,7 @@ class IntrospectionEndpoint(
 
 
 def _is_refresh_token(request: ProtocolRequest) -> bool:
-    return (request.value("token") or "").startswith(CredentialType.REFRESH_TOKEN)
+    return (request.get_parameter("token") or "").startswith(CredentialType.REFRESH_TOKEN)
 
 
 def _is_token_pair_live(token: TokenPairRow) -> bool:
@@ -184,8 +184,8 @@ def parse_logout_request(
     Raise invalid_request, which is shown on a page, if a parameter is invalid.
     """
     request.check_no_repeated_parameters(SINGLE_VALUE_PARAMETERS)
-    hinted = _parse_logout_hint(request.value("id_token_hint"), issuer, session)
-    uid = _resolve_client_id(request.value("client_id"), hinted)
+    hinted = _parse_logout_hint(request.get_parameter("id_token_hint"), issuer, session)
+    uid = _resolve_client_id(request.get_parameter("client_id"), hinted)
     application = find_application_row(uid, session=session) if uid else None
     if uid and application is None:
         raise InvalidRequestError("No application with this client_id is registered.")
@@ -195,8 +195,10 @@ def parse_logout_request(
         application_uid=application.uid if application else None,
         sid=hinted.sid if hinted else None,
         is_trusted=application is not None and is_trusted(application),
-        redirect_uri=_check_post_logout_uri(request.value("post_logout_redirect_uri"), application),
-        state=request.value("state"),
+        redirect_uri=_check_post_logout_uri(
+            request.get_parameter("post_logout_redirect_uri"), application
+        ),
+        state=request.get_parameter("state"),
     )
 
 
@@ -316,21 +318,21 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         """
         if not has_no_client_credentials(request):
             return False
-        token = self._find(request.value("token") or "")
+        token = self._find_token(request.get_parameter("token") or "")
         return token is not None and token.application_id is None
 
-    def check(self, asked: ClientRequest[None]) -> AccessToken | None:
+    def validate_request(self, asked: ClientRequest[None]) -> AccessToken | None:
         """Return the token, which must belong to the client.
 
         An unknown token is not an error (section 2.2).
         """
-        token = self._find(asked.request.required("token"))
+        token = self._find_token(asked.request.require_parameter("token"))
         own_id = asked.client.application.id if asked.client else None
         if token is not None and token.application_id != own_id:
             raise ForeignTokenError
         return token
 
-    def perform(
+    def execute_request(
         self, asked: ClientRequest[None], checked: AccessToken | None
     ) -> Mapping[str, object]:
         """Revoke the pair of the token."""
@@ -338,22 +340,24 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             self._revoke_pair(checked, asked.client.application if asked.client else None)
         return {}
 
-    def _find(self, text: str) -> AccessToken | None:
+    def _find_token(self, text: str) -> AccessToken | None:
         """Return the access or refresh token, without using the hint (section 2.1)."""
         keyring = self.server.context.keyring
         return self.server.context.session.scalar(
             select(AccessToken).where(
                 or_(
-                    AccessToken.digest.in_(keyring.digests(text, CredentialType.ACCESS_TOKEN)),
+                    AccessToken.digest.in_(
+                        keyring.compute_digests(text, CredentialType.ACCESS_TOKEN)
+                    ),
                     AccessToken.refresh_digest.in_(
-                        keyring.digests(text, CredentialType.REFRESH_TOKEN)
+                        keyring.compute_digests(text, CredentialType.REFRESH_TOKEN)
                     ),
                 )
             )
         )
 
     def _revoke_pair(self, token: AccessToken, holder: NamedApplication | None) -> None:
-        if token.revoked_at is None and self._end(token):
+        if token.revoked_at is None and self._revoke_token_with_grant(token):
             self.server.context.record_event(
                 EventKind.TOKEN_REVOKED,
                 holder,
@@ -361,7 +365,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
                 details={"by": "application", "scopes": token.scopes},
             )
 
-    def _end(self, token: AccessToken) -> bool:
+    def _revoke_token_with_grant(self, token: AccessToken) -> bool:
         """Revoke a pair with its grant, which has no other valid pair (section 2.1).
 
         An exchanged token is revoked on its own: the tokens it was exchanged for stay valid.

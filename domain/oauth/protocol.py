@@ -103,16 +103,16 @@ class ProtocolRequest(OAuth2Request):
         """The parameters of a form, under the name that Authlib expects."""
         return self.payload.data
 
-    def value(self, name: str) -> str | None:
+    def get_parameter(self, name: str) -> str | None:
         """Return a parameter, or None if it is absent or empty."""
         return self.payload.first.get(name)
 
-    def required(self, name: str) -> str:
+    def require_parameter(self, name: str) -> str:
         """Return a required parameter.
 
         Raise invalid_request with its name if it is missing (RFC 6749 section 5.2).
         """
-        value = self.value(name)
+        value = self.get_parameter(name)
         if value is None:
             advice = _IN_BODY_ADVICE if self.has_query else ""
             raise InvalidRequestError(f"Missing required parameter: {name}.{advice}")

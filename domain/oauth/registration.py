@@ -250,7 +250,7 @@ def register_client(
     instance-wide.
     """
     wanted = _parse_body(body, context)
-    token = context.keyring.issue(CredentialType.REGISTRATION)
+    token = context.keyring.issue_credential(CredentialType.REGISTRATION)
     application, secret = applications.store_application(
         wanted.details,
         owner_id=registrar_id or _get_instance_owner_id(context),
@@ -307,7 +307,7 @@ def get_registration(
     """
     if token is None:
         raise InvalidTokenError(TokenRejection.MISSING)
-    digests = context.keyring.digests(token, CredentialType.REGISTRATION)
+    digests = context.keyring.compute_digests(token, CredentialType.REGISTRATION)
     application = context.session.scalar(
         select(Application).where(Application.registration_digest.in_(digests))
     )
@@ -385,7 +385,7 @@ def _is_client_secret(application: Application, secret: object, context: OAuthCo
             ApplicationSecret.application_id == application.id, is_secret_live(context.now)
         )
     ).all()
-    return isinstance(secret, str) and context.keyring.matches(secret, digests)
+    return isinstance(secret, str) and context.keyring.matches_digests(secret, digests)
 
 
 def delete_registration(

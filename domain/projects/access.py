@@ -211,7 +211,7 @@ class ViewerPermissions:
             return True
         return project.visibility == INTERNAL and self.viewer.user_id is not None
 
-    def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
+    def build_project_view(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
         """Return a project as the viewer sees it."""
         seen = ProjectView(
             **get_column_values(project, ProjectView),
@@ -229,7 +229,7 @@ class ViewerPermissions:
         # The number of alerts is shown only to viewers who may see the alerts.
         return replace(seen, open_alerts=open_alerts) if seen.shows_alerts else seen
 
-    def group(self, group: Group) -> GroupView:
+    def build_group_view(self, group: Group) -> GroupView:
         """Return a group as the viewer sees it, without its subgroups and projects."""
         role = self.get_group_role(group.path)
         return GroupView(
@@ -265,7 +265,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
         if permissions.can_see_project(project):
             if present is None:
                 raise MovedError(path, build_namespace(project))
-            return permissions.project(project)
+            return permissions.build_project_view(project)
     raise NotFoundError("Project not found, or you do not have access.")
 
 
@@ -303,7 +303,9 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     )
     group = present or find_by_former_path(Group, path, session=session)
     if group is not None:
-        view = read_permissions(viewer, [build_namespace(group)], session=session).group(group)
+        view = read_permissions(viewer, [build_namespace(group)], session=session).build_group_view(
+            group
+        )
         if view.role is not None or _has_visible_project(group.id, viewer, session=session):
             if present is None:
                 raise MovedError(path, build_namespace(group))

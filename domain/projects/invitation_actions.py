@@ -67,8 +67,8 @@ def list_invitations(
     """List the pending invitations of a project or group."""
     search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
     wanted = _select_pending(work).where(_is_for_namespace(holder.namespace), search)
-    found = fetch_list_page(wanted, {"id": Row.id}, query.part, session=work.session)
-    return ListPage.of(found, Invitation.model_validate)
+    found = fetch_list_page(wanted, {"id": Row.id}, query.requested_part, session=work.session)
+    return ListPage.from_listed_page(found, Invitation.model_validate)
 
 
 @action("invitations.create")
@@ -96,7 +96,7 @@ def change_invitation(
     giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
     found = _get_pending(work, _is_for_address(holder.namespace, email))
     role = change.access_level or found.role
-    day = change.expires_at if "expires_at" in change.given else found.expires_at
+    day = change.expires_at if "expires_at" in change.given_values else found.expires_at
     check_grantable(max(role, found.role), giver)
     if (role, day) == (found.role, found.expires_at):
         return found
@@ -365,7 +365,9 @@ def _get_pending(work: UnitOfWork, condition: ColumnElement[bool]) -> Invitation
 def _record_event(work: UnitOfWork, kind: EventKind, invitation: Invitation) -> Invitation:
     """Record an audit event about an invitation, and return the invitation."""
     details = {"email": invitation.invite_email, "role": invitation.role.label}
-    work.record(kind, subject=invitation.path, place=invitation.namespace, details=details)
+    work.record_audit_event(
+        kind, subject=invitation.path, place=invitation.namespace, details=details
+    )
     return invitation
 
 

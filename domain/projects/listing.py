@@ -236,7 +236,7 @@ def list_projects(
     found = fetch_list_page(statement, orders, part, session=session)
     rows = [row[0] for row in found.items]
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    views = [permissions.project(row) for row in rows]
+    views = [permissions.build_project_view(row) for row in rows]
     items = _build_details_of_projects(views, permissions, session=session)
     return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -263,7 +263,7 @@ def list_groups(
     found = fetch_list_page(statement, _GROUP_ORDERS, part, session=session)
     rows = [row[0] for row in found.items]
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    views = [permissions.group(row) for row in rows]
+    views = [permissions.build_group_view(row) for row in rows]
     items = _build_group_details(views, session=session)
     return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -389,7 +389,7 @@ def _build_details_of_projects(
         ProjectDetails(
             project=view,
             shares=None if view.role is None else tuple(shares.get(view.id, ())),
-            holder=permissions.group(groups[fold(view.group_path)]),
+            holder=permissions.build_group_view(groups[fold(view.group_path)]),
             group_names=_list_group_names(view.path, groups),
             direct_role=permissions.get_project_membership(view.id),
             inherited_role=permissions.get_group_membership(view.group_path),

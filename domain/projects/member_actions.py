@@ -87,11 +87,11 @@ def change_member(
             holder.namespace, member.id or 0, role, by=get_viewer(work), session=work.session
         )
         _record_change(work, holder, member, role=role.label, before=before.label)
-    if "expires_at" in change.given and change.expires_at != member.own_expires_at:
+    if "expires_at" in change.given_values and change.expires_at != member.own_expires_at:
         _change_expiry_date(work, holder, member, change.expires_at)
         day = change.expires_at
         _record_change(work, holder, member, expires_at=day and day.isoformat())
-    if "member_role_id" in change.given:
+    if "member_role_id" in change.given_values:
         work.session.flush()  # A new role has removed the custom role.
         _set_custom_role(
             work, holder, _get_direct_member(work, holder, user_id), change.member_role_id
@@ -138,12 +138,12 @@ def _list_members(
     found = list_members(
         holder.namespace,
         wanted,
-        query.part,
+        query.requested_part,
         viewer_id=None,
         session=work.session,
         today=work.now.date(),
     )
-    return ListPage.of(
+    return ListPage.from_listed_page(
         found,
         lambda each: (_build_direct_member if is_direct else _build_effective_member)(work, each),
     )

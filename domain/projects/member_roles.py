@@ -125,7 +125,7 @@ def _build_member_role(row: Row) -> MemberRole:
 def list_member_roles(work: UnitOfWork, query: OffsetQuery) -> ListPage[MemberRole]:
     """List the member roles of the instance."""
     found = find_all_member_roles(session=work.session)
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @action("member_roles.create")
@@ -187,7 +187,7 @@ def list_group_member_roles(
     """List the member roles of a group (until release 17.0)."""
     own = select(Row).where(Row.group_id == group.id).order_by(Row.id)
     found = tuple(_build_member_role(each) for each in work.session.scalars(own))
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @action("group_member_roles.create")
@@ -225,4 +225,4 @@ def _record_event(
         "base_role": role.base.label,
         "permissions": ", ".join(sorted(role.abilities)),
     }
-    work.record(kind, subject=role.name, details=details)
+    work.record_audit_event(kind, subject=role.name, details=details)

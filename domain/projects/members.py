@@ -111,7 +111,7 @@ def record_member_event(
 ) -> None:
     """Record an audit event about a member; `user` contains the member's user id and user name."""
     user_id, username = user
-    work.record(
+    work.record_audit_event(
         kind,
         subject=namespace.path,
         user_id=user_id,

@@ -130,7 +130,7 @@ def _add_first_projects(group: GroupView, viewer: Viewer, *, session: Session) -
     permissions = read_permissions(viewer, map(build_namespace, shown), session=session)
     return replace(
         group,
-        projects=tuple(map(permissions.project, shown)),
+        projects=tuple(map(permissions.build_project_view, shown)),
         has_more_projects=len(rows) > _MAX_PROJECTS_PER_GROUP,
     )
 
@@ -139,7 +139,7 @@ def _build_project_views(
     rows: Sequence[Project], viewer: Viewer, *, session: Session
 ) -> tuple[ProjectView, ...]:
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    return _add_open_alerts(map(permissions.project, rows), session=session)
+    return _add_open_alerts(map(permissions.build_project_view, rows), session=session)
 
 
 def _add_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:

@@ -90,13 +90,13 @@ class GroupChain:
     #: Ids of the groups, nearest first. For a group, the first id is its own.
     group_ids: tuple[int, ...]
 
-    def uses(self, row: OwnedRow) -> bool:
+    def owns_row(self, row: OwnedRow) -> bool:
         """Return whether a row is owned by the project or group, or by an ancestor group."""
         if row.group_id is not None:
             return row.group_id in self.group_ids
         return row.project_id is not None and row.project_id == self.project_id
 
-    def distance(self, row: OwnedRow) -> int:
+    def count_levels_to_owner(self, row: OwnedRow) -> int:
         """Return the number of levels between the project or group and the owner of a row."""
         if row.group_id is None:
             return 0

@@ -48,7 +48,7 @@ class OtherNamespaces(NamedTuple):
     around: frozenset[str]
 
     @classmethod
-    def of(cls, memberships: Iterable[Membership]) -> "OtherNamespaces":
+    def from_memberships(cls, memberships: Iterable[Membership]) -> "OtherNamespaces":
         """Return the namespaces of memberships."""
         paths = frozenset(each.path for each in memberships)
         return cls(paths, paths | {above for path in paths for above in list_ancestor_paths(path)})
@@ -112,7 +112,7 @@ def _find_common_memberships(
     theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
 ) -> tuple[Membership, ...]:
     """Return the memberships in namespaces where the viewer is also a member."""
-    mine = OtherNamespaces.of(
+    mine = OtherNamespaces.from_memberships(
         find_memberships(viewer.user_id or 0, today=viewer.today, session=session)
     )
     return tuple(each for each in theirs if each.is_common_with(mine))

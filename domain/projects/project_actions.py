@@ -64,7 +64,9 @@ _MAX_FORMER_PATHS = 1_000
 
 def record_namespace_created(work: UnitOfWork, namespace: Namespace) -> None:
     """Record a new group or project in the audit log."""
-    work.record(_EVENT_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
+    work.record_audit_event(
+        _EVENT_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace
+    )
 
 
 def record_namespace_changes(work: UnitOfWork, namespace: Namespace, changes: ColumnChanges) -> str:
@@ -80,7 +82,7 @@ def record_namespace_changes(work: UnitOfWork, namespace: Namespace, changes: Co
     if changes:
         place = replace(namespace, path=path)
         kind = _EVENT_KINDS[namespace.resource_type][1]
-        work.record(kind, subject=path, place=place, details=details)
+        work.record_audit_event(kind, subject=path, place=place, details=details)
     return path
 
 
@@ -88,7 +90,7 @@ def record_path_released(work: UnitOfWork, namespace: Namespace, path: str) -> N
     """Record the release of a former path in the audit log."""
     details = {"changed": "former paths", "released": path}
     kind = _EVENT_KINDS[namespace.resource_type][1]
-    work.record(kind, subject=namespace.path, place=namespace, details=details)
+    work.record_audit_event(kind, subject=namespace.path, place=namespace, details=details)
 
 
 def record_namespace_deleted(
@@ -97,7 +99,7 @@ def record_namespace_deleted(
     """Record a deleted project, or a deleted group with its number of projects."""
     details = {} if projects is None else {"projects": projects}
     kind = _EVENT_KINDS[namespace.resource_type][2]
-    work.record(kind, subject=namespace.path, place=namespace, details=details)
+    work.record_audit_event(kind, subject=namespace.path, place=namespace, details=details)
 
 
 @read_action("projects.index")
@@ -117,7 +119,7 @@ def list_transfer_locations(
     work: UnitOfWork, project: ProjectView, query: TransferQuery
 ) -> ListPage[Group]:
     """List the groups to which the caller can transfer a project."""
-    return find_groups(work, query, query.wanted(without=(project.group_id,)))
+    return find_groups(work, query, query.build_filter(without=(project.group_id,)))
 
 
 @action("projects.create")
@@ -138,7 +140,7 @@ def create_project(work: UnitOfWork, new: NewProject) -> Project:
         words=creation.NamespaceDetails(name=new.name, description=new.description),
     )
     number = made.project_id or 0
-    creation.edit_project(number, new.parts, by=get_viewer(work), session=work.session)
+    creation.edit_project(number, new.access_settings, by=get_viewer(work), session=work.session)
     add_creator_as_owner(work, made)
     record_namespace_created(work, made)
     return _reload_project(work, made.path)
@@ -159,7 +161,7 @@ def change_project(work: UnitOfWork, project: ProjectView, change: ProjectChange
             project.id, change.path, session=work.session, now=work.now
         )
     edits = creation.edit_project(
-        project.id, change.settings, by=get_viewer(work), session=work.session
+        project.id, change.changed_settings, by=get_viewer(work), session=work.session
     )
     return _reload_project(
         work, record_namespace_changes(work, project.namespace, {**moved, **edits})
@@ -194,10 +196,12 @@ def delete_project(work: UnitOfWork, project: ProjectView) -> Accepted:
 
 
 @action("projects.archive")
-def archive(work: UnitOfWork, project: ProjectView) -> Project:
+def archive_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Archive a project, so that it accepts no changes, pushes or alerts."""
     if creation.archive_project_row(project.id, session=work.session, now=work.now):
-        work.record(EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace)
+        work.record_audit_event(
+            EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace
+        )
     return _reload_project(work, project.path)
 
 
@@ -205,7 +209,9 @@ def archive(work: UnitOfWork, project: ProjectView) -> Project:
 def unarchive_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Unarchive a project, so that it accepts changes, pushes and alerts again."""
     if creation.unarchive_project(project.id, session=work.session):
-        work.record(EventKind.PROJECT_UNARCHIVED, subject=project.path, place=project.namespace)
+        work.record_audit_event(
+            EventKind.PROJECT_UNARCHIVED, subject=project.path, place=project.namespace
+        )
     return _reload_project(work, project.path)
 
 

@@ -61,7 +61,7 @@ def rename_project(
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     group_path = get_parent_path(_get_row(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
@@ -74,7 +74,7 @@ def transfer_project(
     Raise InvalidError for an invalid destination, NotFoundError for a destination that does not
     exist, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     project = _get_row(Project, project_id, session=session)
     if fold(get_parent_path(project.path) or "") == fold(group_path):
         raise InvalidError(f"The project is already in {group_path}.", field="namespace")
@@ -89,7 +89,7 @@ def rename_group(
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     above = get_parent_path(_get_row(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
 
@@ -126,7 +126,7 @@ def transfer_group(
     Raise InvalidError for an invalid destination, NotFoundError for a destination that does not
     exist, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     path = _get_row(Group, group_id, session=session).path
     if fold(get_parent_path(path) or "") == fold(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"

@@ -97,7 +97,9 @@ class GroupQuery(PagedQuery, GitLabQuery):
         """True if the query filters by a state that no group has."""
         return self.active is False or super().matches_nothing
 
-    def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
+    def build_filter(
+        self, *, parent_id: int | None = None, below_id: int | None = None
+    ) -> GroupFilter:
         """Return the filter, limited to the direct subgroups or to all subgroups of a group."""
         return GroupFilter(
             parent_id=parent_id,
@@ -126,7 +128,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
     order_by: Literal["name", "path", "id"] = "name"
     sort: Literal["asc", "desc"] = "asc"
 
-    def wanted(self, *, is_admin: bool) -> GroupFilter:
+    def build_filter(self, *, is_admin: bool) -> GroupFilter:
         """Return the filter: the caller's groups or, for administrators, all groups."""
         least = choose_minimum_role(owned=self.owned_only, given=None, is_member=not is_admin)
         return GroupFilter(
@@ -173,7 +175,7 @@ class TransferQuery(PagedQuery, GitLabQuery):
     order_by: Literal["name", "path", "id"] = "name"
     sort: Literal["asc", "desc"] = "asc"
 
-    def wanted(self, *, without: tuple[int, ...] = ()) -> GroupFilter:
+    def build_filter(self, *, without: tuple[int, ...] = ()) -> GroupFilter:
         """Return the filter for groups in which the caller can create projects and groups."""
         return GroupFilter(least=Role.MAINTAINER, search=self.search, without=without)
 
@@ -262,7 +264,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     with_merge_requests_enabled: WithoutEffect = ""
     with_security_reports: WithoutEffect = ""
 
-    def wanted(
+    def build_filter(
         self,
         *,
         group_id: int | None = None,
@@ -316,7 +318,7 @@ class _ProjectSettings(Body):
     )
 
     @property
-    def parts(self) -> dict[str, Any]:
+    def access_settings(self) -> dict[str, Any]:
         """The access settings by column; None leaves a column unchanged."""
         levels = {name: getattr(self, name) for name in map("{}_access_level".format, Feature)}
         return levels | {"limits_job_token_to_others": self.ci_job_token_scope_enabled}
@@ -343,10 +345,10 @@ class ProjectChange(_ProjectSettings):
     description: Description | None = None
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def changed_settings(self) -> dict[str, Any]:
         """The settings by column, without the path; None leaves a column unchanged."""
         words = {"name": self.name, "description": self.description}
-        return words | {"visibility": self.visibility} | self.parts
+        return words | {"visibility": self.visibility} | self.access_settings
 
 
 class ProjectTransfer(Body):
@@ -478,8 +480,10 @@ def find_groups(
     work: UnitOfWork, query: GroupQuery | TransferQuery, wanted: GroupFilter
 ) -> ListPage[Group]:
     """Return a page of the matching groups that the actor can see."""
-    found = listing.list_groups(wanted, query.part, get_viewer(work), session=work.session)
-    return ListPage.of(found, lambda each: _build_group(work, each))
+    found = listing.list_groups(
+        wanted, query.requested_part, get_viewer(work), session=work.session
+    )
+    return ListPage.from_listed_page(found, lambda each: _build_group(work, each))
 
 
 def show_group(work: UnitOfWork, group: GroupView) -> Group:
@@ -489,9 +493,11 @@ def show_group(work: UnitOfWork, group: GroupView) -> Group:
 
 def find_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[ProjectNamespace]:
     """Return a page of the actor's groups and personal namespace as namespaces."""
-    wanted = query.wanted(is_admin=work.actor.is_admin)
-    found = listing.list_groups(wanted, query.part, get_viewer(work), session=work.session)
-    return ListPage.of(found, lambda each: show_namespace(work, each.group))
+    wanted = query.build_filter(is_admin=work.actor.is_admin)
+    found = listing.list_groups(
+        wanted, query.requested_part, get_viewer(work), session=work.session
+    )
+    return ListPage.from_listed_page(found, lambda each: show_namespace(work, each.group))
 
 
 def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListPage[Project]:
@@ -500,11 +506,11 @@ def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListP
     `limits` can contain `group_id`, `with_subgroups` and `owner_id`.
     """
     found = listing.list_projects(
-        query.wanted(**limits), query.part, get_viewer(work), session=work.session
+        query.build_filter(**limits), query.requested_part, get_viewer(work), session=work.session
     )
     shown = _build_simple_project if query.simple else _build_project
     look = work.policy(RepositoryLookup).find
-    return ListPage.of(found, lambda each: shown(work, each, look(each.project)))
+    return ListPage.from_listed_page(found, lambda each: shown(work, each, look(each.project)))
 
 
 def show_project(work: UnitOfWork, project: ProjectView) -> Project:

@@ -146,7 +146,7 @@ class ReportFilter:
     within: Period
 
     @property
-    def started(self) -> ColumnElement[bool]:
+    def started_condition(self) -> ColumnElement[bool]:
         """Condition for alerts that started in the period."""
         return and_(
             Alert.project_id.in_(self.project_ids),
@@ -155,7 +155,7 @@ class ReportFilter:
         )
 
     @property
-    def paged(self) -> ColumnElement[bool]:
+    def paged_condition(self) -> ColumnElement[bool]:
         """Condition for pages in the period, joined with their alerts."""
         pages = EscalationPage
         return and_(
@@ -197,7 +197,9 @@ _IS_INCIDENT_PAGE = Incident.id == Page.incident_id
 
 def read_alerts(wanted: ReportFilter, *, session: Session) -> Iterator[CountedAlert]:
     """Yield the alerts that started in the period, in order of start time."""
-    found = _join_status_entries(select(*_ALERT_COLUMNS), session=session).where(wanted.started)
+    found = _join_status_entries(select(*_ALERT_COLUMNS), session=session).where(
+        wanted.started_condition
+    )
     in_order = found.order_by(Alert.started_at, Alert.id, _ENTRY_ID)
     return (
         _build_alert(row, entries) for row, entries in _group_by_alert(in_order, session=session)
@@ -212,7 +214,7 @@ def read_paged_alerts(
     first = select(pages.alert_id, func.min(pages.paged_at).label("first_paged_at"))
     firsts = (
         first.join(Alert, Alert.id == pages.alert_id)
-        .where(wanted.paged)
+        .where(wanted.paged_condition)
         .group_by(pages.alert_id)
         .subquery()
     )
@@ -249,7 +251,7 @@ def read_pages(wanted: ReportFilter, *, session: Session) -> Iterator[CountedPag
         .join(Alert, Alert.id == pages.alert_id)
         .outerjoin(User, User.id == pages.user_id)
         .outerjoin(Page, Page.key == pages.page_key)
-        .where(wanted.paged)
+        .where(wanted.paged_condition)
     )
     of_incidents = (
         select(Page.created_at, PageRecipient.contact_id, PageRecipient.user_id)
@@ -289,7 +291,7 @@ def _select_page_numbers(wanted: ReportFilter) -> Any:
     of_alerts = select(pages.paged_at.label("at"), pages.id.label("number"))
     of_incidents = select(Page.created_at.label("at"), (-Page.id).label("number"))
     both = union_all(
-        of_alerts.join(Alert, Alert.id == pages.alert_id).where(wanted.paged),
+        of_alerts.join(Alert, Alert.id == pages.alert_id).where(wanted.paged_condition),
         of_incidents.join(Incident, _IS_INCIDENT_PAGE).where(wanted.paged_incidents),
     )
     return both.subquery().c
@@ -313,7 +315,11 @@ def rank_rules(
     of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
     # Use a union instead of a join, because PostgreSQL would underestimate two groupings and
     # compare each row with every other row.
-    both = union_all(opened.where(wanted.started), of_pages.where(wanted.paged)).subquery().c
+    both = (
+        union_all(opened.where(wanted.started_condition), of_pages.where(wanted.paged_condition))
+        .subquery()
+        .c
+    )
     is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
     different = func.count(case((is_opening, both.fingerprint)).distinct())
     ungrouped = func.count().filter(is_opening, both.fingerprint.is_(None))

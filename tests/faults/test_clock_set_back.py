@@ -20,15 +20,15 @@ from datetime import timedelta
 sys.path.insert(0, os.environ["CODE"])
 from domain.core import clock
 
-_right = clock.system_clock
+_right = clock.read_system_clock
 
 
-def system_clock():
+def read_system_clock():
     with open(os.environ["MOVED_BY"]) as file:
         return _right() + timedelta(seconds=float(file.read() or 0))
 
 
-clock.system_clock = system_clock
+clock.read_system_clock = read_system_clock
 """
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import AlertChange, Escalation, EscalationPage
 from tests.conftest import KINDS
 from tests.faults.account import assert_each_was_sent
@@ -68,7 +68,7 @@ def test_each_accepted_alert_is_paged_once(
 
 def waiting_changes(live: LiveGatebell) -> int:
     """Return the number of unprocessed changes and due escalation steps."""
-    due = select(func.count()).where(Escalation.next_at <= system_clock())
+    due = select(func.count()).where(Escalation.next_at <= read_system_clock())
     with database_of(live) as session:
         changes = session.scalar(select(func.count()).select_from(AlertChange)) or 0
         return changes + (session.scalar(due) or 0)
@@ -78,7 +78,7 @@ def send_what_waits(live: LiveGatebell) -> None:
     """Send delayed pages, as the worker would half a minute later."""
     later = timedelta(minutes=2)
     settings = parse_settings(live.environment)
-    with PagingJob(settings, clock=lambda: system_clock() + later) as paging:
+    with PagingJob(settings, clock=lambda: read_system_clock() + later) as paging:
         paging.run_due()
 
 

@@ -14,7 +14,7 @@ from demo.cast import BACKUPS, DEMO_USERS, PAYMENTS, SHOP, SITE
 from demo.folder import DatabaseNotEmptyError, DemoState, check_is_empty
 from demo.furnish import seed_demo
 from demo.telephones import receive_messages
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import (
     Alert,
     Application,
@@ -56,7 +56,7 @@ def test_the_demonstration_has_content_on_every_page(
     )
     check_is_empty(settings)
     with receive_messages(port=0, is_loud=False) as port:
-        end = system_clock()
+        end = read_system_clock()
         memory = seed_demo(settings, telephones=port, end=end, say=lambda _: None, days=1)
     memory.write(settings)
     assert DemoState.read(settings) == memory
@@ -98,7 +98,7 @@ def assert_data_is_varied(settings: Settings) -> None:
         assert words(Heartbeat.state) >= {"up", "new"}
         newest = session.scalar(select(func.max(Alert.created_at)))
         assert newest is not None
-        assert newest <= system_clock()
+        assert newest <= read_system_clock()
     engine.dispose()
 
 

@@ -37,7 +37,7 @@ def test_only_one_concurrent_reset_of_a_key_succeeds(gatebell: LiveGatebell) -> 
         try:
             with database_of(gatebell) as session:
                 work = work_in(session, service=gatebell)
-                until = GracePeriod.DAY.until(work.now)
+                until = GracePeriod.DAY.compute_end(work.now)
                 rotation = KeyRotation(key_id=seen, previous_key_expires_at=until)
                 return rotate_key(work, project, endpoint.id, rotation).key
         except ConflictError:

@@ -28,7 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(limit_storage, "system_clock", made)
+    monkeypatch.setattr(limit_storage, "read_system_clock", made)
     return made
 
 

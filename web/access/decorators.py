@@ -377,7 +377,7 @@ def _get_accepted_bearer(accepted: tuple[str, ...]) -> Bearer:
     found: Bearer | ProtocolError | InvalidTokenError = g.api_caller
     if isinstance(found, Exception):
         raise found
-    found.require(*accepted)
+    found.require_any_scope(*accepted)
     record_token_use(
         found, address=request.remote_addr, connection=services().connections, now=now()
     )
@@ -416,6 +416,6 @@ def _get_oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
         token, connection=connection, keyring=services().keyring, now=moment
     )
     check_key_proof(found, token, now=moment)
-    found.require(*accepted)
+    found.require_any_scope(*accepted)
     record_token_use(found, address=request.remote_addr, connection=connection, now=moment)
     return found

@@ -142,7 +142,7 @@ def _recheck_push_access(project: ProjectView, token: str, began_at: datetime) -
 def _check_scope(found: Bearer, service: GitService) -> None:
     accepted = ACCEPTED_SCOPES[service]
     try:
-        found.require(*accepted)
+        found.require_any_scope(*accepted)
     except InsufficientScopeError as error:
         message = f"The access token must have one of these scopes: {', '.join(accepted)}."
         raise ForbiddenError(message) from error

@@ -16,7 +16,7 @@ from flask_login import current_user
 from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from web.http.extensions import get_client_address, get_limited_caller, limiter
 from web.limit_storage import HostStorage, build_storage_configuration
 from web.services import services, settings
@@ -205,7 +205,7 @@ def _add_rate_limit_headers(response: Response) -> Response:
     headers.add("RateLimit-Remaining", str(told.remaining))
     headers.add("RateLimit-Reset", str(told.reset_at))
     if told.is_exceeded:
-        headers["Retry-After"] = str(max(1, told.reset_at - int(system_clock().timestamp())))
+        headers["Retry-After"] = str(max(1, told.reset_at - int(read_system_clock().timestamp())))
     return response
 
 

@@ -40,7 +40,7 @@ def _query_unmet_requirement() -> SecondFactorRequirement | None:
     user_id, connections = current_user.id, services().connections
     rule = services().live_settings.derived(second_factor_rule)
     found = [find_group_requirement(user_id, connection=connections, now=now())]
-    if rule.names(is_admin=current_user.is_admin):
+    if rule.covers_user(is_admin=current_user.is_admin):
         lacks_one = not has_second_factor(user_id, session=db.session())
         found.append(rule.requirement if lacks_one else None)
     unmet = [each for each in found if each is not None]

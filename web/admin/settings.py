@@ -300,7 +300,7 @@ def _record_and_apply_change(
     worker updates the rest of the data.
     """
     details = {"old": before, "new": after, **more}
-    work.record(EventKind.SETTING_CHANGED, subject=name, details=details)
+    work.record_audit_event(EventKind.SETTING_CHANGED, subject=name, details=details)
     if name in _TOKEN_EXPIRY_SETTINGS:
         lifetimes = token_lifetimes(get_settings_in_transaction(session=work.session))
         assign_expiry_to_token_batch(lifetimes, session=work.session, now=work.now)

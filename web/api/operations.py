@@ -212,7 +212,7 @@ class ResourceBlueprint(Blueprint):
         if status is None:
             status = _USUAL_STATUSES.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
         if returns is None and status != HTTPStatus.NO_CONTENT:
-            returns = act.returns
+            returns = act.result_type
         is_query = act.input_type is not None and issubclass(act.input_type, Query)
         mark = operation(
             act.name,
@@ -428,7 +428,9 @@ def _build_result_headers(returned: Any, query: Query | None) -> Mapping[str, st
 def _build_page_headers(found: ListPage[Any], query: Query | None) -> Mapping[str, str]:
     if isinstance(query, OffsetQuery) and found.total is not None:
         cursor = found.next_cursor
-        return build_offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
+        return build_offset_headers(
+            query.page, query.page_size, total=found.total, keyset_from=cursor
+        )
     # Lists that support both kinds of pagination may use keyset pagination by default.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
     return build_cursor_headers(found.next_cursor, **kind)

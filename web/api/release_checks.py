@@ -119,6 +119,8 @@ def _run_in_thread(name: str, content: str, release: Release) -> CheckReport:
         message = "The release checker is busy. Try again in a moment."
         raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
     try:
-        return threads.checking_pool.run(check_text, name, content, release, seconds=_CHECK_SECONDS)
+        return threads.checking_pool.run_task(
+            check_text, name, content, release, seconds=_CHECK_SECONDS
+        )
     finally:
         _check_slots.release()

@@ -21,7 +21,7 @@ def _parse_head(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> SealHead | None:
     try:
-        return None if text is None else SealHead.of(text)
+        return None if text is None else SealHead.from_text(text)
     except ValueError as error:
         message = "Use a head from the log event audit.events_sealed, such as 12:HASH."
         raise click.BadParameter(message) from error

@@ -120,10 +120,10 @@ def _list_params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
         is_either = act.permission.target is Target.NAMESPACE
         metavar = "PROJECT-OR-GROUP" if is_either else act.target_name.upper()
         yield click.Argument(["target"], metavar=metavar)
-    last = [*act.variables][-1:]
+    last = [*act.url_variables][-1:]
     yield from (
         _build_variable_argument(name, kind, is_last=name in last)
-        for name, kind in act.variables.items()
+        for name, kind in act.url_variables.items()
     )
     if act.input_type is not None:
         for name, field in act.input_type.model_fields.items():
@@ -252,7 +252,7 @@ def _run_action(
     arguments: list[Any] = []
     if act.target_name is not None:
         arguments.append(_get_target(act, given.pop("target")))
-    for name in act.variables:
+    for name in act.url_variables:
         value = given.pop(name)
         arguments.append(
             get_user(value, session=unit.session).id if name == _USER_VARIABLE else value

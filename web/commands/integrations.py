@@ -51,7 +51,9 @@ deliveries = build_command_group(
 def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
     """Reset the key of an integration and print the new key."""
     unit = unit_of_work()
-    rotation = KeyRotation(previous_key_expires_at=GracePeriod.of(overlap).until(unit.now))
+    rotation = KeyRotation(
+        previous_key_expires_at=GracePeriod.from_key(overlap).compute_end(unit.now)
+    )
     made = actions.rotate_key(unit, get_project_at(project), integration_id, rotation)
     return {"id": integration_id, "url": made.url, "key": made.key}
 

@@ -23,7 +23,7 @@ repositories = AppGroup("repositories", help="Check, back up and restore Git rep
 def _list_repositories() -> tuple[Git, tuple[ProjectRepository, ...]]:
     """Return Git and the repositories, without leaving a transaction open."""
     own = git()
-    if problem := own.problem():
+    if problem := own.find_problem():
         raise GitUnavailableError(f"Git is {problem}.")
     kept = maintenance.list_repositories(own.root, session=db.session())
     release_locks(db.session())

@@ -120,7 +120,7 @@ def _check_contacts(
 
 def _check_contact(type_name: str, cipher: str, settings: Settings, keyring: Keyring) -> None:
     read_url = partial(check_apprise_url, settings=settings)
-    get_contact_type(type_name).check(keyring.decrypt(cipher), read_url=read_url)
+    get_contact_type(type_name).validate_address(keyring.decrypt(cipher), read_url=read_url)
 
 
 def _run_check(subject: str, check: Callable[[], object]) -> Iterator[UpgradeEffect]:

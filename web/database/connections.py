@@ -141,24 +141,24 @@ class AutocommitPool:
         #: Executor that runs SQLite's writes in threads.
         self._executor = ThreadExecutor(threads=size)
 
-    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
+    def fetch_first_row(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """Run a read and return its first row, or None.
 
-        The read is retried as in `look_up`.
+        The read is retried as in `fetch_rows`.
         """
-        found = self.look_up(statement, parameters)
+        found = self.fetch_rows(statement, parameters)
         return found[0] if found else None
 
-    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
+    def fetch_rows(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
         """Run a read, and retry it once on a new connection if the kept connection was lost."""
         try:
-            return self.all(statement, parameters)
+            return self.execute_statement(statement, parameters)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-            return self.all(statement, parameters)
+            return self.execute_statement(statement, parameters)
 
-    def all(
+    def execute_statement(
         self,
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
@@ -168,12 +168,12 @@ class AutocommitPool:
         if own is not None:
             return own.run(statement, parameters)
         if self._held and statement.is_select and (held := self._held()) is not None:
-            return held.all(statement, parameters)
+            return held.execute_statement(statement, parameters)
         return self._run_on_connection(
             methodcaller("run", statement, parameters), is_read=statement.is_select
         )
 
-    def transact(self, work: Callable[[], Outcome]) -> Outcome:
+    def run_transaction(self, work: Callable[[], Outcome]) -> Outcome:
         """Run a function in a transaction, and retry it after a deadlock or a conflict."""
         tries = 0
         while True:

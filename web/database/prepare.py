@@ -13,10 +13,10 @@ from domain.accounts.passwords import (
     has_first_password,
 )
 from domain.accounts.users import NewUser, create_user
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from models import User
 from web.database.engine import open_engine
 from web.database.schema import migrate_to_newest
@@ -105,7 +105,7 @@ def _require_password_change(settings: Settings) -> None:
 
 
 def _create_first_administrator(settings: Settings, session: Session) -> Credentials:
-    password = random_password()
+    password = generate_random_password()
     first = NewUser(
         username=FIRST_ADMINISTRATOR_USERNAME,
         email="admin@gatebell.example",
@@ -118,7 +118,7 @@ def _create_first_administrator(settings: Settings, session: Session) -> Credent
     create_user(
         first,
         session=session,
-        now=system_clock(),
+        now=read_system_clock(),
         rules=password_rules(settings),
     )
     path = get_first_password_path(settings.instance_path)

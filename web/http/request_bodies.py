@@ -72,7 +72,9 @@ def read_limited_body(limit: int) -> ReceivedBody:
     if encoding in {"", "identity"}:
         return ReceivedBody(content=body)
     try:
-        return ReceivedBody(content=threads.parsing_pool.run(_decompress, body, encoding, limit))
+        return ReceivedBody(
+            content=threads.parsing_pool.run_task(_decompress, body, encoding, limit)
+        )
     except (NotJsonError, UnreadableBodyError) as error:
         return ReceivedBody(content=body, flaw=error)
 

@@ -27,7 +27,7 @@ from domain.alerts.handling.batches import (
     process_next_batch_slice,
     stop_oldest_batch,
 )
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_database_failure
 from domain.incidents.automation import (
     IncidentContext,
@@ -77,7 +77,7 @@ def open_waiting_incidents(settings: Settings) -> None:
     """Open the incidents of alerts that are no longer silenced."""
     with use_engine(settings) as engine, Session(engine) as session:
         context = _build_incident_context(
-            session, system_clock(), read_current_settings(settings, session=session)
+            session, read_system_clock(), read_current_settings(settings, session=session)
         )
         open_incidents_for_waiting_alerts(context, between=session.commit)
 
@@ -119,7 +119,7 @@ class AlertChanges(Job):
         self,
         settings: Settings,
         *,
-        clock: Clock = system_clock,
+        clock: Clock = read_system_clock,
         handlers: Mapping[Follower, ChangeHandler] = CHANGE_HANDLERS,
     ) -> None:
         """Store the settings, the clock and the handlers."""

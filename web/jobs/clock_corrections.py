@@ -6,7 +6,7 @@ from time import monotonic
 
 from sqlalchemy.orm import Session
 
-from domain.core.clock import CLOCK_TOLERANCE, Clock, system_clock
+from domain.core.clock import CLOCK_TOLERANCE, Clock, read_system_clock
 from domain.core.schedule_conditions import compute_parameters
 from domain.housekeeping.clock_corrections import (
     FUTURE_TIMES_QUERY,
@@ -27,7 +27,7 @@ class ClockCorrections(Job):
     name = "clock"
     every = timedelta(seconds=15)
 
-    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
         """Open the database and read the clock."""
         super().__init__(settings, clock=clock)
         self._last = self.clock() - _get_monotonic_time()

@@ -15,9 +15,9 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import QueuedChange
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.randomness import random_fraction
+from domain.core.randomness import generate_random_fraction
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.outgoing.claims import ClaimedDelivery, DeliveryAttempt, DestinationClaim
 from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationKind, RetryPolicy
@@ -61,8 +61,8 @@ class DestinationWorker(Job):
         self,
         settings: Settings,
         *,
-        clock: Clock = system_clock,
-        share: Callable[[], float] = random_fraction,
+        clock: Clock = read_system_clock,
+        share: Callable[[], float] = generate_random_fraction,
     ) -> None:
         """Open the database; `share` randomizes the pauses between attempts."""
         super().__init__(settings, clock=clock)
@@ -94,7 +94,7 @@ class DestinationWorker(Job):
 
     def _begin_due(self) -> list[Thread]:
         most = self.MOST_AT_ONCE - len(self._threads)
-        if most <= 0 or not self.has(self.kind.due):
+        if most <= 0 or not self.has(self.kind.due_condition):
             return []
         with Session(self.engine) as session, session.begin():
             claims = self.kind.claim_due_destinations(most=most, session=session, now=self.clock())
@@ -145,7 +145,7 @@ class DestinationWorker(Job):
 
     def _release(self, claim: DestinationClaim) -> None:
         with Session(self.engine) as session, session.begin():
-            self.kind.release(claim, session=session)
+            self.kind.release_claim(claim, session=session)
 
     def _send(
         self, claim: DestinationClaim, delivery: ClaimedDelivery, client: OutgoingClient
@@ -200,7 +200,7 @@ class AuditStreaming(DestinationWorker):
     """Job that delivers audit events."""
 
     name = "audit streams"
-    due = AUDIT_STREAM_KIND.due
+    due = AUDIT_STREAM_KIND.due_condition
     kind = AUDIT_STREAM_KIND
     log = logging.getLogger("gatebell.audit_streams")
     subject = "audit_stream"
@@ -223,7 +223,7 @@ class WebhookDeliveries(DestinationWorker):
     """Job that delivers messages to webhooks."""
 
     name = "webhooks"
-    due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOK_KIND.due)
+    due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOK_KIND.due_condition)
     kind = WEBHOOK_KIND
     log = logging.getLogger("gatebell.webhooks")
     subject = "webhook"

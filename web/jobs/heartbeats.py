@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_database_failure
 from domain.heartbeats.evaluation import (
     HEARTBEATS_ARE_DUE,
@@ -27,7 +27,7 @@ class Heartbeats(Job):
     name = "heartbeats"
     due = HEARTBEATS_ARE_DUE
 
-    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
         """Open the database."""
         super().__init__(settings, clock=clock)
         self._kept = AutocommitPool(
@@ -70,7 +70,7 @@ class Heartbeats(Job):
             return 0
 
 
-def run_due(settings: Settings, *, clock: Clock = system_clock) -> int:
+def run_due(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Evaluate all heartbeats that are due at the clock's time and return their number."""
     with Heartbeats(settings, clock=clock) as loop:
         settled = 0

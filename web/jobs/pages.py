@@ -16,9 +16,9 @@ from sqlalchemy import or_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_fraction
+from domain.core.randomness import generate_random_fraction
 from domain.delivery.mail.outbox import ClaimedEmail
 from domain.delivery.mail.smtp import (
     Mailer,
@@ -134,12 +134,12 @@ class PageSenders:
 
     def send(self, delivery: ContactMessage, settings: Settings) -> SendProblem | None:
         """Send a message with the current settings and return the problem, or None."""
-        return delivery.type.send(delivery, _PageTransports(self, settings))
+        return delivery.type.send_message(delivery, _PageTransports(self, settings))
 
     def prepare(self, types: Iterable[ContactType]) -> None:
         """Start the processes that the given contact types will need."""
         for each in types:
-            each.prepare(_PageTransports(self, self._settings))
+            each.prepare_sending(_PageTransports(self, self._settings))
 
     def close(self) -> None:
         """Close all open connections and processes."""
@@ -169,7 +169,9 @@ class PageSenders:
         now = self._clock()
         try:
             run_with_deadline(
-                ATTEMPT_TIMEOUT_SECONDS, lambda: mailer.send(message, now=now), stop=mailer.abort
+                ATTEMPT_TIMEOUT_SECONDS,
+                lambda: mailer.send_message(message, now=now),
+                stop=mailer.abort_sending,
             )
         except DeadlineExceededError:
             reason = f"the mail server did not answer within {ATTEMPT_TIMEOUT_SECONDS:.0f} s"
@@ -242,8 +244,8 @@ class PagingJob(Job):
         self,
         settings: Settings,
         *,
-        clock: Clock = system_clock,
-        share: Callable[[], float] = random_fraction,
+        clock: Clock = read_system_clock,
+        share: Callable[[], float] = generate_random_fraction,
     ) -> None:
         """Open the database; `share` varies the pauses between attempts."""
         super().__init__(settings, clock=clock)

@@ -9,7 +9,7 @@ from time import sleep
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.core.clock import Clock, format_api_time, system_clock
+from domain.core.clock import Clock, format_api_time, read_system_clock
 from domain.core.database.statements import StatementConnection
 from domain.core.hosts import SERVER_HEARTBEAT_INTERVAL, record_server_heartbeat
 from web.settings.reader import Settings
@@ -41,7 +41,7 @@ class ReachabilityRecorder:
         connections: StatementConnection,
         *,
         began_at: datetime,
-        clock: Clock = system_clock,
+        clock: Clock = read_system_clock,
     ) -> None:
         """Store the server's name, its connections and its start time."""
         self._name = name

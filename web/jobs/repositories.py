@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.errors import DomainError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.git.maintenance import pack_pushed_repositories
@@ -42,10 +42,10 @@ def pack_repositories(settings: Settings) -> None:
     packed by only one of them.
     """
     own = git(settings)
-    if own.problem() or not own.root.exists():
+    if own.find_problem() or not own.root.exists():
         return
     left = remove_interrupted_leftovers(
-        own.root, older_than=system_clock().timestamp() - _DAY_SECONDS
+        own.root, older_than=read_system_clock().timestamp() - _DAY_SECONDS
     )
     packed = pack_pushed_repositories(own)
     if packed or left:
@@ -55,7 +55,7 @@ def pack_repositories(settings: Settings) -> None:
         )
 
 
-def run_registry_removals(settings: Settings, *, clock: Clock = system_clock) -> int:
+def run_registry_removals(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Run the removals that are due and return how many are complete."""
     began, done = clock(), 0
     with use_engine(settings) as engine:

@@ -17,7 +17,7 @@ from domain.alerts.handling.retention import delete_resolved_alerts, resolve_sta
 from domain.alerts.integrations.monitors import update_monitors
 from domain.alerts.listing.charts import sum_day_counts
 from domain.audit.seals import build_seal_head, get_or_create_audit_key, prune_events, seal_events
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring
 from domain.delivery.audit_streams.streams import delete_orphaned_events, drop_old_stream_events
 from domain.delivery.webhooks.endpoints import (
@@ -60,14 +60,14 @@ def run_prune(settings: Settings, *, kept: CheckedDeliveries) -> None:
 def assign_alerts_to_monitors(settings: Settings) -> None:
     """Assign alerts to the monitors of their integrations."""
     with use_engine(settings) as engine, Session(engine) as session:
-        update_monitors(session=session, now=system_clock(), between=session.commit)
+        update_monitors(session=session, now=read_system_clock(), between=session.commit)
         session.commit()
 
 
 def record_on_call_eligibility(settings: Settings) -> None:
     """Record changes in the users who are eligible for on-call duty."""
     with use_engine(settings) as engine, Session(engine) as session:
-        record_eligibility_changes(session=session, now=system_clock(), between=session.commit)
+        record_eligibility_changes(session=session, now=read_system_clock(), between=session.commit)
 
 
 def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None) -> dict[str, int]:
@@ -86,7 +86,7 @@ def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None)
         )
         refold_account_names(session=session, between=session.commit)
         session.commit()
-        now, between = system_clock(), session.commit
+        now, between = read_system_clock(), session.commit
         removed = prune_expired_rows(
             retention, kept=kept, session=session, now=now, between=between
         )
@@ -110,7 +110,7 @@ def _prune_alerts(
     """Remove resolved alerts that exceed the configured age and return their number."""
     if not current.alert_keep_days:
         return {}
-    before = system_clock() - timedelta(days=current.alert_keep_days)
+    before = read_system_clock() - timedelta(days=current.alert_keep_days)
     return {"alerts": delete_resolved_alerts(before=before, session=session, between=between)}
 
 
@@ -118,7 +118,7 @@ def _prune_audit_log(
     current: Settings, session: Session, between: CommitBatchFunction
 ) -> dict[str, int]:
     """Remove old audit events and old stream entries and return the number of each."""
-    now = system_clock()
+    now = read_system_clock()
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
     dropped = drop_old_stream_events(
         session=session, before=waiting_since, now=now, between=between
@@ -142,7 +142,7 @@ def _prune_webhooks(
     current: Settings, session: Session, between: CommitBatchFunction
 ) -> dict[str, int]:
     """Cancel overdue deliveries and remove old log entries; return the number of both."""
-    now = system_clock()
+    now = read_system_clock()
     given_up = abandon_old_deliveries(session=session, now=now, between=between)
     if given_up:
         _webhook_log.error(
@@ -156,7 +156,9 @@ def _prune_webhooks(
     }
 
 
-def encrypt_stored_secrets(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+def encrypt_stored_secrets(
+    settings: Settings, *, clock: Clock = read_system_clock
+) -> dict[str, int]:
     """Encrypt data that older releases stored as plaintext; return the number of rows by kind."""
     with use_engine(settings) as engine, Session(engine) as session:
         done = encrypt_plaintext_rows(
@@ -171,7 +173,7 @@ def encrypt_stored_secrets(settings: Settings, *, clock: Clock = system_clock) -
     return done
 
 
-def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> int:
+def pause_ended_webhooks(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Pause the webhooks and unconfirm the contacts of applications without access.
 
     Return the total number of webhooks and contacts.
@@ -188,7 +190,9 @@ def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> 
     return paused + unconfirmed
 
 
-def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+def deactivate_idle_accounts(
+    settings: Settings, *, clock: Clock = read_system_clock
+) -> dict[str, int]:
     """Send notices about unused accounts and deactivate them, if configured; return the counts."""
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
@@ -223,7 +227,7 @@ def run_deletions(settings: Settings) -> None:
         )
 
 
-def remove_deleted_data(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+def remove_deleted_data(settings: Settings, *, clock: Clock = read_system_clock) -> dict[str, int]:
     """Remove deleted data and return the number of projects and groups removed."""
     with use_engine(settings) as engine, Session(engine) as session:
         removed = remove_deleted_namespaces(
@@ -239,7 +243,9 @@ def remove_deleted_data(settings: Settings, *, clock: Clock = system_clock) -> d
 def resolve_unreported_alerts(settings: Settings) -> int:
     """Resolve the alerts that have had no further reports, and return their number."""
     with use_engine(settings) as engine, Session(engine) as session:
-        resolved = resolve_stale_alerts(session=session, now=system_clock(), between=session.commit)
+        resolved = resolve_stale_alerts(
+            session=session, now=read_system_clock(), between=session.commit
+        )
         session.commit()
         return resolved
 
@@ -255,14 +261,14 @@ def seal_audit_events(settings: Settings) -> None:
     """Seal new audit events and log the latest seal."""
     with use_engine(settings) as engine, Session(engine) as session:
         key = get_or_create_audit_key(
-            session=session, keyring=_build_keyring(settings), now=system_clock()
+            session=session, keyring=_build_keyring(settings), now=read_system_clock()
         )
         _seal_and_log(session, key)
         session.commit()
 
 
 def _seal_and_log(session: Session, key: bytes) -> None:
-    made = seal_events(session=session, key=key, now=system_clock(), between=session.commit)
+    made = seal_events(session=session, key=key, now=read_system_clock(), between=session.commit)
     if made:
         said = {
             "head": str(build_seal_head(made[-1])),

@@ -23,7 +23,7 @@ from sqlalchemy import ColumnElement, Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_conflict
 from domain.core.hosts import claim_run
 from domain.core.job_results import record_failed_job
@@ -64,7 +64,7 @@ class Job(ABC):
     #: Number of database connections.
     connections = 1
 
-    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
         """Store the settings. The database is opened when there is work."""
         self.settings = settings
         self.clock = clock
@@ -211,7 +211,7 @@ class PerWorkerJob(Job):
         work: Callable[[Settings], object],
         settings: Settings,
         *,
-        clock: Clock = system_clock,
+        clock: Clock = read_system_clock,
     ) -> None:
         """Store the name, the period and the function to call."""
         super().__init__(settings, clock=clock)
@@ -258,7 +258,7 @@ class Scheduler:
     """Queries which jobs are due, and starts them."""
 
     def __init__(
-        self, jobs: Sequence[Job], settings: Settings, *, clock: Clock = system_clock
+        self, jobs: Sequence[Job], settings: Settings, *, clock: Clock = read_system_clock
     ) -> None:
         """Store the jobs without starting them."""
         self._jobs = jobs

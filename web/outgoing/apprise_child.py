@@ -144,7 +144,7 @@ class Sandbox:
             # The name would be resolved after this check.
             _deny_access("the service tried to connect to a host name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
-        kind = _PUBLIC_ADDRESSES.refusal(reached)
+        kind = _PUBLIC_ADDRESSES.find_blocked_kind(reached)
         request = _active_request.get(_ActiveRequest())
         if kind is not None and not _is_configured_host(str(reached), address[1], request.hosts):
             refused = AddressBlockedError(str(reached), reached, kind, remedy=request.remedy)
@@ -285,7 +285,7 @@ class AppriseRequestHandler:
         """
         host, port = getattr(service, "host", None), getattr(service, "port", None)
         address = parse_literal_address(host) if host and _find_host(service) else None
-        kind = None if address is None else _PUBLIC_ADDRESSES.refusal(address)
+        kind = None if address is None else _PUBLIC_ADDRESSES.find_blocked_kind(address)
         if kind is None:
             return None
         is_generic = _get_module_name(service) in _GENERIC_SERVICES
@@ -432,7 +432,7 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), 1)
-    program = AppriseRequestHandler(results, HostList.parse(sys.argv[1]))
+    program = AppriseRequestHandler(results, HostList.from_text(sys.argv[1]))
     # This is imported here because only Python's own files can be opened afterwards.
     import encodings.idna  # noqa: F401, PLC0415
 

@@ -93,7 +93,7 @@ class OutgoingClient:
     def of(cls, settings: Settings) -> "OutgoingClient":
         """Return a client with the rules of the settings."""
         return cls(
-            AddressPolicy.of(settings.outgoing_private_addresses),
+            AddressPolicy.from_networks(settings.outgoing_private_addresses),
             trusted_ca_file=settings.trusted_ca_file,
             proxy=Proxy.parse(settings.outgoing_proxy),
         )

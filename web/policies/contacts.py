@@ -12,7 +12,9 @@ def build_contact_functions() -> ContactFunctions:
     """Return the functions that check a contact's URL and find the result of a test message."""
 
     def find_outcome(message_id: int) -> Sequence[str | None] | None:
-        return services().connections.first(MESSAGE_OUTCOME_QUERY, {"message_id": message_id})
+        return services().connections.fetch_first_row(
+            MESSAGE_OUTCOME_QUERY, {"message_id": message_id}
+        )
 
     return ContactFunctions(
         read_url=lambda url: check_apprise_url(url, settings()), find_outcome=find_outcome

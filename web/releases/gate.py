@@ -153,7 +153,9 @@ def _get_deciding_release(change: Change, release: Release) -> Release:
 
 
 def _build_removal_error(concern: CallMatch, parameters: Parameters) -> DomainError:
-    named = concern.call.attributes or (concern.call.when.names if concern.call.when else ())
+    named = concern.call.attributes or (
+        concern.call.when.parameter_names if concern.call.when else ()
+    )
     return _build_change_error(
         concern.change, next((name for name in named if name in parameters), "")
     )

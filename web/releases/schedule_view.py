@@ -36,7 +36,7 @@ def find_release_date(release: Release) -> date | None:
 
 def find_dates_entered_at() -> datetime | None:
     """Return the last change of the dates at runtime, or None if there was none."""
-    found = services().connections.look_up(_ENTERED_AT_QUERY, {})
+    found = services().connections.fetch_rows(_ENTERED_AT_QUERY, {})
     return found[0][0] if found else None
 
 
@@ -47,7 +47,7 @@ def get_installed_at() -> datetime:
     """
     kept: datetime | None = current_app.extensions.get(_EXTENSION_KEY)
     if kept is None:
-        ((found,),) = services().connections.look_up(_INSTALLED_AT_QUERY, {})
+        ((found,),) = services().connections.fetch_rows(_INSTALLED_AT_QUERY, {})
         kept = current_app.extensions[_EXTENSION_KEY] = found
     return kept
 

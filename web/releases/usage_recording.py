@@ -87,7 +87,7 @@ def _count_call(
 ) -> None:
     own = services()
     consumer = Consumer(browser_of, None, None) if browser_of else _build_consumer(bearer)
-    own.calls.count(consumer, shape, address=asked.remote_addr, now=own.clock())
+    own.calls.count_call(consumer, shape, address=asked.remote_addr, now=own.clock())
 
 
 @lru_cache(maxsize=1_000)
@@ -200,7 +200,7 @@ class CallFlusher:
     def flush(self) -> bool:
         """Store the counts and return True, or False if they must be stored again later."""
         with self._flushing:
-            calls, dropped = self._counter.take()
+            calls, dropped = self._counter.take_counts()
             count_dropped_calls(dropped)
             return self._store(calls) if calls else True
 

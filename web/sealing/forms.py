@@ -10,7 +10,7 @@ from typing import Any
 
 from domain.accounts.attempt_limits import claim_single_use
 from domain.core.errors import DomainError
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.oauth.devices import AlreadyDecidedError, DisplayedDeviceRequest
 from domain.oauth.endpoints import LogoutRequest
 from web.extensions import db
@@ -49,7 +49,7 @@ class ConsentForm:
 def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
     """Seal the parameters of a request for one sign-in."""
     sealed = {
-        "number": random_hex(16),
+        "number": generate_random_hex(16),
         "parameters": {name: list(values) for name, values in parameters.items()},
         "sign_in": sign_in_id,
     }

@@ -12,7 +12,7 @@ from flask import Request, session
 from itsdangerous import BadData
 
 from domain.core.keyring import UndecipherableError
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from web.services import create_sealer, services
 
 
@@ -79,7 +79,7 @@ def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
 
 def create_proxy_probe() -> str:
     """Return a value for the header."""
-    return seal(random_hex(8), purpose=_PROBE_PURPOSE)
+    return seal(generate_random_hex(8), purpose=_PROBE_PURPOSE)
 
 
 def describe_seen_client(request: Request) -> dict[str, str]:

@@ -26,7 +26,7 @@ from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import UserView, find_sign_in_user
 from domain.core.errors import NotFoundError
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from web.access.decorators import get_current_user
 from web.extensions import db
 from web.sealing.sealer import BrokenSealError, seal, unseal
@@ -108,7 +108,7 @@ def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
         login_user(known)
         session.permanent = True
     sealed = {
-        "number": random_hex(16),
+        "number": generate_random_hex(16),
         "user": user.id,
         "password": _get_password_version(user),
         "methods": first.methods,

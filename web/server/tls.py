@@ -21,7 +21,7 @@ from cryptography.x509 import (
     load_pem_x509_certificates,
 )
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.encryption import SECURITY_LEVEL, UnacceptableKeyError, check_key, load_private_key
 from domain.core.errors import InvalidError
 from web.settings.reader import Settings
@@ -204,7 +204,7 @@ class ServedCertificate:
 
     def expiry_warning(self) -> str | None:
         """Return a warning if the certificate expires soon or has expired, or None."""
-        return self.facts.expiry_warning(system_clock())
+        return self.facts.expiry_warning(read_system_clock())
 
     def host_warning(self, base_url: str) -> str | None:
         """Return a warning if the certificate does not cover the host of BASE_URL, or None."""
@@ -239,7 +239,7 @@ class ServedCertificate:
 
     def warn(self) -> None:
         """Log once a day that the certificate expires soon or has expired."""
-        moment = system_clock().timestamp()
+        moment = read_system_clock().timestamp()
         if moment >= self._next_warning and (warning := self.expiry_warning()):
             self._next_warning = moment + _DAY_SECONDS
             _log.warning(warning, extra={"event": "tls.certificate_expiring"})
@@ -271,7 +271,7 @@ def _read_file(setting: str, file: Path) -> bytes:
 
 def _check_files(certificate: bytes, key: bytes) -> ServerCertificate:
     try:
-        return check_server_certificate(certificate, key, now=system_clock())
+        return check_server_certificate(certificate, key, now=read_system_clock())
     except InvalidError as error:
         raise CertificateFilesError(f"TLS_CERTIFICATE, TLS_KEY: {error}") from error
 

@@ -543,7 +543,7 @@ def hosts_with_ports() -> SettingKind[str]:
     """Allow an empty list, or hosts that each have a port or a range of ports."""
 
     def read(text: str) -> str:
-        return str(HostList.parse(text))
+        return str(HostList.from_text(text))
 
     return SettingKind(
         read,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from web.instance_files import make_instance_directory, read_or_create_file
 from web.settings.fields import Source, get_setting_metadata
 from web.settings.kinds import InvalidPartError, SettingKind
@@ -297,7 +297,7 @@ def _get_generated_secret_key(database_url: str, instance_path: Path) -> str:
 def _read_or_create_secret_key(instance_path: Path) -> str:
     path = instance_path / "secret_key"
     try:
-        return read_or_create_file(path, lambda: random_hex(32))
+        return read_or_create_file(path, lambda: generate_random_hex(32))
     except OSError as error:
         reason = f"{path} cannot be read or written ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be writable: {reason}.") from error

@@ -32,7 +32,7 @@ from domain.accounts.identity_providers.sign_in import ProviderRequest, start_pr
 from domain.accounts.sign_in import actions as sign_in_actions
 from domain.accounts.sign_in.sessions import Authentication, renew_sign_in
 from domain.accounts.users import SignInAttempt, find_sign_in_user
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from web.access.decorators import get_current_user, load_current_user
 from web.access.return_urls import shorten_address
 from web.access.second_factor_rule import find_due_factor_requirement
@@ -64,7 +64,7 @@ def store_browser_cookie(user_id: int) -> None:
     """Set the cookie with a device ID for an account that has just signed in."""
     device_ids = get_device_ids()
     # Entries are in the order of their latest sign-in. The oldest entry is dropped.
-    device_ids[user_id] = device_ids.pop(user_id, "") or random_hex(16)
+    device_ids[user_id] = device_ids.pop(user_id, "") or generate_random_hex(16)
     latest = dict(list(device_ids.items())[-_MAX_ACCOUNTS:])
     sealed = seal(list(latest.items()), purpose=_COOKIE_PURPOSE)
 
@@ -97,7 +97,7 @@ def _read_cookie(sealed: str) -> dict[int, str]:
 
 def build_sign_in_attempt(login: str, password: str) -> SignInAttempt:
     """Return a sign-in attempt with the limits for this request's address and browser."""
-    return sign_in_limits().attempt(
+    return sign_in_limits().build_attempt(
         login, password, address=request.remote_addr, device_ids=get_device_ids()
     )
 
@@ -237,7 +237,7 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(
-        number=random_hex(32),
+        number=generate_random_hex(32),
         slug=slug,
         asked_at=now(),
         is_again=mine is not None and not connects,
@@ -268,7 +268,7 @@ def pop_provider_request(slug: str) -> tuple[ProviderRequest, str]:
     connects_for = kept.get("sign_in_id")
     is_ours = kept.get("slug") == slug and connects_for in (None, mine)
     asked = ProviderRequest(
-        number=kept["number"] if is_ours else random_hex(32),
+        number=kept["number"] if is_ours else generate_random_hex(32),
         slug=slug,
         asked_at=datetime.fromisoformat(kept["asked_at"]) if is_ours else now(),
         is_again=bool(kept.get("is_again")),

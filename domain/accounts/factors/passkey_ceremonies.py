@@ -38,7 +38,7 @@ from domain.accounts.factors.passkeys import (
     StoredPasskey,
 )
 from domain.core.encryption import UnacceptableKeyError, check_key, check_rsa
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 
 #: Maximum length of a response in characters; responses of authenticators are shorter.
 _MAX_RESPONSE_CHARACTERS = 65_536
@@ -87,7 +87,7 @@ def generate_request_options(
 
 
 def _generate_challenge() -> bytes:
-    return bytes.fromhex(random_hex(32))
+    return bytes.fromhex(generate_random_hex(32))
 
 
 def _build_descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDescriptor]:

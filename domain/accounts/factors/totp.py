@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.core.database.rows import insert_into
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_letters
+from domain.core.randomness import generate_random_letters
 from models import TotpDevice
 
 #: Base32 alphabet (RFC 4648 section 6), in which users enter the key into the app.
@@ -26,7 +26,7 @@ _MAX_DRIFT_STEPS = 1
 
 def generate_seed() -> str:
     """Return a new secret key in Base32."""
-    return random_letters(_BASE32_ALPHABET, _SEED_LENGTH)
+    return generate_random_letters(_BASE32_ALPHABET, _SEED_LENGTH)
 
 
 def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:

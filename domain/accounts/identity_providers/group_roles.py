@@ -78,7 +78,7 @@ def _find_target_roles(
 ) -> Mapping[int, _TargetRole]:
     """Return the highest role for each local group, by group id."""
     found: dict[int, _TargetRole] = {}
-    for upstream, path, role in map(GroupRole.read, provider.group_roles):
+    for upstream, path, role in map(GroupRole.from_text, provider.group_roles):
         if upstream not in groups:
             continue
         with suppress(NotFoundError):
@@ -178,4 +178,6 @@ def _sync_administrator_status(
     identity.gave_administrator = is_meant
     if changed:
         details = {"administrator": is_meant, "provider": provider.slug}
-        work.record(EventKind.USER_CHANGED, subject=user.username, user_id=user.id, details=details)
+        work.record_audit_event(
+            EventKind.USER_CHANGED, subject=user.username, user_id=user.id, details=details
+        )

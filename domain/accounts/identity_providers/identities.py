@@ -94,7 +94,7 @@ def add_identity(
     made = Identity(provider_id=provider.id, subject=subject, user_id=user_id, created_at=work.now)
     session.add(made)
     session.flush()
-    work.record(EventKind.IDENTITY_CONNECTED, subject=provider.slug, user_id=user_id)
+    work.record_audit_event(EventKind.IDENTITY_CONNECTED, subject=provider.slug, user_id=user_id)
     return made
 
 
@@ -157,7 +157,7 @@ def disconnect_user(work: UnitOfWork, user_id: int, provider: str) -> Account:
 def _disconnect_identity(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
     user_id = identity.user_id
     remove_identity(work, provider, identity)
-    work.record(EventKind.IDENTITY_DISCONNECTED, subject=provider.slug, user_id=user_id)
+    work.record_audit_event(EventKind.IDENTITY_DISCONNECTED, subject=provider.slug, user_id=user_id)
 
 
 def remove_identity(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:

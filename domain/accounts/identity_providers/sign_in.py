@@ -86,8 +86,8 @@ def start_provider_request(work: UnitOfWork, asked: ProviderRequest) -> str:
     with _record_failed_sign_in(work, asked):
         party = build_provider_client(work, provider)
         release_locks(work.session)  # The following request may be slow.
-        secrets = ProviderSignInSecrets.of(asked.number, work.policy(Keyring))
-        return party.authorization_url(secrets, is_again=asked.is_again)
+        secrets = ProviderSignInSecrets.from_number(asked.number, work.policy(Keyring))
+        return party.build_authorization_url(secrets, is_again=asked.is_again)
 
 
 @action("signing_in.prove")
@@ -138,7 +138,7 @@ def _record_failed_sign_in(work: UnitOfWork, asked: ProviderRequest) -> Iterator
         yield
     except ProviderError as error:
         work.session.rollback()
-        work.record(
+        work.record_audit_event(
             EventKind.SIGN_IN_FAILED,
             subject=asked.slug,
             user_id=work.actor.id,
@@ -154,7 +154,7 @@ def _fetch_provider_user(
     """Return the user and the refresh token of a response after all checks."""
     provider = get_active_provider(work, asked.slug)
     party, title = build_provider_client(work, provider), provider.title
-    secrets = ProviderSignInSecrets.of(asked.number, work.policy(Keyring))
+    secrets = ProviderSignInSecrets.from_number(asked.number, work.policy(Keyring))
     # The state binds the response to this browser, and the claim makes it single-use.
     is_ours = compare_digest(response.get("state", "").encode(), secrets.state.encode())
     if (
@@ -166,8 +166,8 @@ def _fetch_provider_user(
             title, "the response does not belong to a sign-in of this browser"
         )
     release_locks(work.session)  # The following request may be slow.
-    tokens = party.redeem(party.get_authorization_code(response), secrets)
-    seen = party.arrival(tokens, secrets.nonce)
+    tokens = party.redeem_code(party.get_authorization_code(response), secrets)
+    seen = party.identify_user(tokens, secrets.nonce)
     if asked.is_again and not _is_recent(seen, asked):
         raise SignInNotRecentError(title, "the provider did not confirm a new sign-in")
     return seen, tokens.refresh_token

@@ -65,7 +65,7 @@ class PersonalDataTable:
         """Return the name of the table in an export."""
         return self.called or self.model.__tablename__
 
-    def of(self, user: UserView) -> ColumnElement[bool]:
+    def build_row_condition(self, user: UserView) -> ColumnElement[bool]:
         """Return the condition for the rows of a person."""
         if self.rows is not None:
             return self.rows(user)
@@ -440,7 +440,9 @@ def _export_rows(
 ) -> list[dict[str, object]]:
     names = table.exported.split()
     columns = [getattr(table.model, name) for name in (*names, *table.decrypted.values())]
-    statement = select(*columns).where(table.of(user)).order_by(*_get_primary_key(table))
+    statement = (
+        select(*columns).where(table.build_row_condition(user)).order_by(*_get_primary_key(table))
+    )
 
     def shown(row: RowMapping, name: str) -> object:
         value = row[name]

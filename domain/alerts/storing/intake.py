@@ -132,7 +132,7 @@ def _acknowledge_alert(
     connection: StatementConnection,
 ) -> IntakeResult:
     parameters = {"project_id": delivery.project_id, "fingerprint": event.fingerprint}
-    row = connection.first(OPEN_ALERT_QUERY, parameters)
+    row = connection.fetch_first_row(OPEN_ALERT_QUERY, parameters)
     if row is None:
         return _store_delivery_only(parsed, delivery, NO_OPEN_ALERT_WARNING, connection=connection)
     found, logged = (
@@ -140,8 +140,8 @@ def _acknowledge_alert(
         _store_delivery_only(parsed, delivery, connection=connection),
     )
     if found.status == TRIGGERED:
-        connection.all(_ACKNOWLEDGE_ALERT, {"alert_id": found.id})
-        connection.all(_INSERT_NOTE, _build_note_values(found, delivery.received_at))
+        connection.execute_statement(_ACKNOWLEDGE_ALERT, {"alert_id": found.id})
+        connection.execute_statement(_INSERT_NOTE, _build_note_values(found, delivery.received_at))
     item = IntakeItem(iid=found.iid, title=found.title, action=Action.UNCHANGED)
     return replace(logged, items=(item,), by_item=(item,))
 
@@ -170,7 +170,9 @@ def store_alerts(
         result = single_alert.store_single_alert(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return connection.transact(partial(_store_as_batch, parsed, delivery, connection=connection))
+    return connection.run_transaction(
+        partial(_store_as_batch, parsed, delivery, connection=connection)
+    )
 
 
 def store_alerts_in_transaction(

@@ -99,7 +99,7 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
 
     noun = "audit stream"
     message_noun = "audit event"
-    most = MAX_STREAMS
+    max_destinations = MAX_STREAMS
     too_many = f"There can be at most {MAX_STREAMS} destinations. Delete a destination first."
     not_found = "Destination not found."
     row = AuditStreamRow
@@ -118,12 +118,12 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
         .scalar_subquery(),
     )
 
-    def view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
+    def build_view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
         """Return the view of a row."""
         (set_aside,) = more
         return AuditStream(**get_column_values(row, AuditStream) | shared, set_aside=set_aside)
 
-    def first(
+    def get_next_message(
         self, row: AuditStreamRow, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
         """Return the oldest event in the queue."""
@@ -150,7 +150,7 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
             session.flush()
         return None
 
-    def taken(
+    def record_accepted_message(
         self,
         claim: DestinationClaim,
         delivery: ClaimedDelivery,
@@ -172,7 +172,7 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
             again = AuditStreamEntry.tries < _MAX_SET_ASIDE_ATTEMPTS
             _requeue_set_aside_events(claim.destination_id, session, again)
 
-    def refused(
+    def record_rejected_message(
         self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         """Count the failure, and set aside an event that the receiver repeatedly rejects."""
@@ -262,7 +262,7 @@ def drop_old_stream_events(
 
 def delete_orphaned_events(*, session: Session, between: CommitCallback) -> int:
     """Remove the events of deleted destinations; return the number of removed events."""
-    orphans = AUDIT_STREAM_KIND.orphans()
+    orphans = AUDIT_STREAM_KIND.build_orphan_condition()
     return AUDIT_STREAM_KIND.delete_entries(orphans, session=session, between=between)
 
 
@@ -282,7 +282,7 @@ def queue_stream_notices(
         for each in _build_notices(stream, sign, now)
     ]
     administrators = session.scalars(select(User).where(User.is_admin, IS_ACTIVE_HUMAN)).all()
-    messages = [notice.to(each, sign) for notice in notices for each in administrators]
+    messages = [notice.build_email(each, sign) for notice in notices for each in administrators]
     return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
 
 

@@ -188,7 +188,7 @@ class WebhookChangeBody(ConditionsBody):
         "reason.",
     )
 
-    def details(self, present: EndpointDetails) -> EndpointDetails:
+    def build_details(self, present: EndpointDetails) -> EndpointDetails:
         """Return the requested properties; omitted properties remain unchanged."""
         return EndpointDetails(
             url=present.url if self.url is None else self.url,

@@ -38,9 +38,11 @@ def is_in_allowed_groups(
     if group_ids is None:
         return True
     values = {"user_id": user_id, "today": context.now.date()}
-    mine = {row[0] for row in context.run(_MEMBER_GROUPS_QUERY, values)}
+    mine = {row[0] for row in context.run_write(_MEMBER_GROUPS_QUERY, values)}
     paths = [
-        row[0] for each in group_ids for row in context.run(_GROUP_PATH_QUERY, {"group_id": each})
+        row[0]
+        for each in group_ids
+        for row in context.run_write(_GROUP_PATH_QUERY, {"group_id": each})
     ]
     return any(fold(each) in mine for path in paths for each in (*list_ancestor_paths(path), path))
 

@@ -17,7 +17,7 @@ from domain.core.database.paging import MAX_ID
 from domain.core.encryption import UnacceptableKeyError
 from domain.core.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.oauth.clients.keys import parse_public_keys
@@ -113,7 +113,7 @@ def store_application(
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
         **_build_columns(details, scopes),
-        uid=random_hex(32),
+        uid=generate_random_hex(32),
         owner_id=owner_id,
         trusted=bool(details.trusted),
         is_instance_wide=details.is_instance_wide,

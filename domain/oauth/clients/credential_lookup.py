@@ -168,7 +168,7 @@ def find_client_with_credential(
     written = None
     digests: tuple[bytes, ...] = ()
     if lookup is not None and text is not None:
-        digests = context.keyring.digests(text, lookup.credential_type)
+        digests = context.keyring.compute_digests(text, lookup.credential_type)
     if lookup is None or not digests:
         rows, written = _run_lookup(CLIENT_QUERY, None if lookup else write, values, context)
     else:
@@ -192,9 +192,9 @@ def _run_lookup(
 ) -> tuple[Sequence[Row], Any]:
     """Return the rows of a lookup, and the result of its write."""
     if write is None:
-        return context.connection.look_up(lookup, values), None
+        return context.connection.fetch_rows(lookup, values), None
     try:
-        rows = context.connection.all(write.statement, {**values, **write.values})
+        rows = context.connection.execute_statement(write.statement, {**values, **write.values})
     except DBAPIError as error:
         if not is_connection_lost(error) and not is_read_only(error):
             raise

@@ -118,7 +118,7 @@ def renew_secret(
         .where(ApplicationSecret.id.in_(kept))
         .values(expires_at=now + grace_period.length)
     )
-    credential = keyring.issue(CredentialType.CLIENT_SECRET)
+    credential = keyring.issue_credential(CredentialType.CLIENT_SECRET)
     session.add(
         ApplicationSecret(application_id=application_id, digest=credential.digest, created_at=now)
     )

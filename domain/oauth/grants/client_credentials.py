@@ -86,13 +86,13 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
     REQUEST = ClientCredentials
     REASONS = (_NO_SERVICE_ACCOUNT_REASON, LOCKED_SERVICE_ACCOUNT.reason)
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients (section 4.4) and clients that are registered for other grants."""
-        super().check_client(client, request)
+        super().check_client_permission(client, request)
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_APPLICATION)
 
-    def check(self, asked: ClientRequest[None]) -> ServiceAccountToken:
+    def validate_request(self, asked: ClientRequest[None]) -> ServiceAccountToken:
         """Return the service account and the checked scope."""
         client = asked.get_client()
         found = find_service_account_row(
@@ -103,10 +103,11 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
         if not found.is_usable:
             raise RejectedGrantError(LOCKED_SERVICE_ACCOUNT)
         return ServiceAccountToken(
-            user_id=found.user_id, scopes=_check_scopes(asked.request.value("scope"), client)
+            user_id=found.user_id,
+            scopes=_check_scopes(asked.request.get_parameter("scope"), client),
         )
 
-    def perform(
+    def execute_request(
         self, asked: ClientRequest[None], checked: ServiceAccountToken
     ) -> Mapping[str, object]:
         """Store an access token and return the token response (section 4.4.3)."""

@@ -200,7 +200,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         values = {"latest": self.server.context.now + _EARLY_TOLERANCE}
         return LookupWithWrite(POLL_LOOKUP, values)
 
-    def check(self, asked: ClientRequest[DeviceRow]) -> ApprovedDevice:
+    def validate_request(self, asked: ClientRequest[DeviceRow]) -> ApprovedDevice:
         """Check the code and the state of the request, and return the approved request.
 
         A code that another client presents is rejected but stays valid, like a refresh token.
@@ -256,7 +256,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         connection, now = self.server.context.connection, self.server.context.now
         begin = self._compute_interval_start(found)
         values = {"device_id": found.device_id, "now": now, "begin": begin}
-        interval: int = connection.all(_RECORD_POLL_STATEMENT, values)[0][0]
+        interval: int = connection.execute_statement(_RECORD_POLL_STATEMENT, values)[0][0]
         return interval
 
     def _compute_interval_start(self, found: DeviceRow) -> datetime:
@@ -264,7 +264,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         interval = timedelta(seconds=found.device_interval)
         return self.server.context.now - interval + _EARLY_TOLERANCE
 
-    def perform(
+    def execute_request(
         self, asked: ClientRequest[DeviceRow], checked: ApprovedDevice
     ) -> Mapping[str, object]:
         """Consume the approval and store the pair atomically; one of concurrent polls succeeds.
@@ -298,7 +298,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
 class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthorizationEndpoint):
     """The endpoint POST /oauth/authorize_device, which issues a device code and a user code."""
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject clients that are not registered for the device grant (RFC 7591 section 2)."""
         del request
         client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
@@ -306,21 +306,21 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also stores the device request."""
         try:
-            scopes = parse_known_scopes(request.value("scope") or DEFAULT_DEVICE_SCOPE)
+            scopes = parse_known_scopes(request.get_parameter("scope") or DEFAULT_DEVICE_SCOPE)
         except InvalidScopeError:
             return None
         new, values = build_device_request(" ".join(scopes), self.server.context)
         return LookupWithWrite(DEVICE_REQUEST_LOOKUP, values, new)
 
-    def check(self, asked: ClientRequest[None]) -> str:
+    def validate_request(self, asked: ClientRequest[None]) -> str:
         """Return the requested scopes.
 
         Raise invalid_scope if a scope is unknown or not allowed.
         """
-        text = asked.request.value("scope") or DEFAULT_DEVICE_SCOPE
+        text = asked.request.get_parameter("scope") or DEFAULT_DEVICE_SCOPE
         return parse_allowed_scopes(text, asked.get_client())
 
-    def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
+    def execute_request(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
         """Store the device request and return its codes (section 3.2)."""
         policy = self.server.context.policy
         application, context = asked.get_client().application, self.server.context

@@ -111,18 +111,18 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         may_be_nobody = self.server.context.policy.passwords.works_without_client
         return may_be_nobody and has_no_client_credentials(request)
 
-    def check(self, asked: ClientRequest[None]) -> PasswordCheck:
+    def validate_request(self, asked: ClientRequest[None]) -> PasswordCheck:
         """Check the scope, then the user name and password, which counts as an attempt."""
-        scopes = self._get_scopes(asked.request.value("scope"), asked.client)
+        scopes = self._get_scopes(asked.request.get_parameter("scope"), asked.client)
         user = self._authenticate_owner(asked.request)
         if asked.client is not None:
-            self._check_groups(asked.client, user.id)
+            self._check_group_membership(asked.client, user.id)
         granted = filter_grantable_scopes(scopes, may_administer=user.is_admin)
         if not granted:
             raise InvalidScopeError("The user has not granted the scope.")
         return PasswordCheck(user=user, scopes=granted)
 
-    def _check_groups(self, client: Client, user_id: int) -> None:
+    def _check_group_membership(self, client: Client, user_id: int) -> None:
         if not is_in_allowed_groups(
             client.application.allowed_group_ids, user_id, self.server.context
         ):
@@ -152,9 +152,9 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
     def _authenticate_owner(self, request: ProtocolRequest) -> UserView:
         """Return the user with this name and password; failures count as sign-in attempts."""
         context = self.server.context
-        attempt = context.policy.passwords.limits.attempt(
-            request.required("username"),
-            request.required("password"),
+        attempt = context.policy.passwords.limits.build_attempt(
+            request.require_parameter("username"),
+            request.require_parameter("password"),
             address=context.source.address,
         )
         try:
@@ -171,7 +171,9 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             raise RejectedGrantError(WRONG_PASSWORD)
         return user
 
-    def perform(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, object]:
+    def execute_request(
+        self, asked: ClientRequest[None], checked: PasswordCheck
+    ) -> Mapping[str, object]:
         """Issue a token; an authorization is stored only if the token can be refreshed."""
         grant = self._build_grant(asked, checked)
         self._record_issued_token(asked.client, checked)

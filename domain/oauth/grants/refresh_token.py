@@ -182,12 +182,14 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also replaces the pair, unless the request has other options."""
-        presented, context = request.value("refresh_token"), self.server.context
-        if presented is None or any(request.value(name) for name in _OPTIONAL_PARAMETERS):
+        presented, context = request.get_parameter("refresh_token"), self.server.context
+        if presented is None or any(request.get_parameter(name) for name in _OPTIONAL_PARAMETERS):
             return None
-        return REFRESH_REDEMPTION_LOOKUP.of(derive_replayable_pair(presented, context), context)
+        return REFRESH_REDEMPTION_LOOKUP.from_pair(
+            derive_replayable_pair(presented, context), context
+        )
 
-    def check(self, asked: ClientRequest[TokenPairRow]) -> RefreshCheck:
+    def validate_request(self, asked: ClientRequest[TokenPairRow]) -> RefreshCheck:
         """Check the token, its key, the other parameters and the scope."""
         found, client = asked.get_credential(UNKNOWN_REFRESH_TOKEN), asked.get_client()
         is_own = found.token_application_id == client.application.id
@@ -201,7 +203,9 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         if granted is None or auth_time is None:  # no authorization to continue
             raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         self._check_refresh_limits(found, client)
-        scopes = client.get_granted_scope(self._narrow_scope(asked.request.value("scope"), granted))
+        scopes = client.get_granted_scope(
+            self._narrow_scope(asked.request.get_parameter("scope"), granted)
+        )
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
     def _check_refresh_limits(self, found: TokenPairRow, client: Client) -> None:
@@ -223,7 +227,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         revoked.
         """
         context, client = self.server.context, asked.get_client()
-        presented = asked.request.required("refresh_token")
+        presented = asked.request.require_parameter("refresh_token")
         if find_refresh_replay(presented, found.token_refreshed_at, context) is not None:
             return
         family = None if client.application.confidential else found.token_authorization_id
@@ -259,10 +263,10 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         self, found: TokenPairRow, request: ProtocolRequest
     ) -> None:
         """Check the optional parameters against the original authorization."""
-        redirect_uri = request.value("redirect_uri")
+        redirect_uri = request.get_parameter("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
             raise RejectedGrantError(WRONG_REDIRECT_URI)
-        verifier = request.value("code_verifier")
+        verifier = request.get_parameter("code_verifier")
         if verifier is not None:
             check_verifier(verifier, found.grant_code_challenge)
 
@@ -278,7 +282,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         check_scopes_allowed(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
-    def perform(
+    def execute_request(
         self, asked: ClientRequest[TokenPairRow], checked: RefreshCheck
     ) -> Mapping[str, object]:
         """Replace the old pair with a new one; only one of several concurrent refreshes succeeds.
@@ -286,7 +290,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         The others get the new pair of the first one, if a replay window is configured.
         """
         context, found = self.server.context, checked.found
-        presented = asked.request.required("refresh_token")
+        presented = asked.request.require_parameter("refresh_token")
         grant = self._build_grant(checked, asked)
         if asked.written:
             return build_token_response(asked.written, grant, context)
@@ -301,7 +305,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
             self._record_reuse(found, asked.get_client())
             raise RejectedGrantError(USED_REFRESH_TOKEN if refreshed_at else REVOKED_REFRESH_TOKEN)
-        is_asked = asked.request.value("scope") is not None
+        is_asked = asked.request.get_parameter("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # A replay must not exceed the requested scope.
             raise InvalidScopeError(

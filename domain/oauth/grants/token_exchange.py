@@ -157,20 +157,20 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
     )
     LOOKUP = SUBJECT_TOKEN_LOOKUP
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients, since anyone with a leaked token could impersonate them."""
-        super().check_client(client, request)
+        super().check_client_permission(client, request)
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_EXCHANGE)
 
-    def check(self, asked: ClientRequest[TokenPairRow]) -> ExchangeCheck:
+    def validate_request(self, asked: ClientRequest[TokenPairRow]) -> ExchangeCheck:
         """Check the parameters, the subject token, its key, the target and the scope.
 
         The error for an unacceptable subject token is invalid_request, not invalid_grant (section
         2.2.2).
         """
         request, client = asked.request, asked.get_client()
-        self._check_types(request)
+        self._check_token_types(request)
         found = asked.found
         is_own = found is not None and found.token_application_id == client.application.id
         if found is None or not is_own or found.user_state != ACTIVE:
@@ -188,15 +188,17 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
         return ExchangeCheck(
             subject=found,
             authorization_id=found.token_authorization_id,
-            scopes=_narrow_scopes(request.value("scope"), found.token_scopes.split(), client),
+            scopes=_narrow_scopes(
+                request.get_parameter("scope"), found.token_scopes.split(), client
+            ),
         )
 
-    def _check_types(self, request: ProtocolRequest) -> None:
-        if request.required("subject_token_type") != ACCESS_TOKEN_TYPE:
+    def _check_token_types(self, request: ProtocolRequest) -> None:
+        if request.require_parameter("subject_token_type") != ACCESS_TOKEN_TYPE:
             raise RejectedParameterError(WRONG_SUBJECT_TOKEN_TYPE)
-        if request.value("requested_token_type") not in {None, ACCESS_TOKEN_TYPE}:
+        if request.get_parameter("requested_token_type") not in {None, ACCESS_TOKEN_TYPE}:
             raise RejectedParameterError(WRONG_REQUESTED_TOKEN_TYPE)
-        if request.value("actor_token") or request.value("actor_token_type"):
+        if request.get_parameter("actor_token") or request.get_parameter("actor_token_type"):
             raise RejectedParameterError(UNSUPPORTED_ACTOR_TOKEN)
 
     def _check_target(self, request: ProtocolRequest) -> None:
@@ -208,7 +210,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
         if any(name != issuer for name in given["audience"]):
             raise InvalidTargetError
 
-    def perform(
+    def execute_request(
         self, asked: ClientRequest[TokenPairRow], checked: ExchangeCheck
     ) -> Mapping[str, object]:
         """Store the new token, unless the subject token or its authorization has just ended."""
@@ -216,7 +218,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
         if not use_subject_token(subject.token_id, checked.authorization_id, context):
             raise RejectedParameterError(REVOKED_SUBJECT_TOKEN)
         grant = self._build_grant(asked, checked)
-        self._record(asked.get_client(), checked)
+        self._record_exchange(asked.get_client(), checked)
         return {**issue_token_pair(grant, context), "issued_token_type": ACCESS_TOKEN_TYPE}
 
     def _build_grant(self, asked: ClientRequest[TokenPairRow], checked: ExchangeCheck) -> Grant:
@@ -237,7 +239,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
             lifetime=lifetime,
         )
 
-    def _record(self, client: Client, checked: ExchangeCheck) -> None:
+    def _record_exchange(self, client: Client, checked: ExchangeCheck) -> None:
         """Record the exchange for the user, who was not shown a page."""
         self.server.context.record_event(
             EventKind.TOKEN_EXCHANGED,

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import insert_into, update_rows
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.core.schedule_conditions import NOW
 from domain.oauth.openid.id_tokens import get_subject
 from domain.oauth.openid.keys import SIGNING_ALGORITHM, get_or_create_signing_key
@@ -58,7 +58,7 @@ def compute_session_ids(
     sign_in_id: int, application_uid: str, *, keyring: Keyring
 ) -> tuple[str, ...]:
     """Return the session id of a sign-in for every secret key, newest key first."""
-    digests = keyring.digests(f"sign-in {sign_in_id} at {application_uid}")
+    digests = keyring.compute_digests(f"sign-in {sign_in_id} at {application_uid}")
     return tuple(urlsafe_b64encode(each).rstrip(b"=").decode() for each in digests)
 
 
@@ -133,7 +133,7 @@ def create_logout_token(
         "aud": ended.application_uid,
         "iat": int(now.timestamp()),
         "exp": int((now + _TOKEN_LIFETIME).timestamp()),
-        "jti": random_hex(16),
+        "jti": generate_random_hex(16),
         "events": {_LOGOUT_EVENT: {}},
         "sid": ended.sid,
     }

@@ -45,8 +45,8 @@ _ROTATED_TOKEN_LIFETIME = timedelta(days=7)
 @read_action("personal_access_tokens.index")
 def list_tokens(work: UnitOfWork, query: TokenQuery) -> ListPage[AccessToken]:
     """List the tokens of the caller, or of all users for administrators."""
-    found = _find_tokens(work, query, query.wanted(owner_id=_get_owner_id(work)))
-    return ListPage.of(found, AccessToken.model_validate)
+    found = _find_tokens(work, query, query.build_filter(owner_id=_get_owner_id(work)))
+    return ListPage.from_listed_page(found, AccessToken.model_validate)
 
 
 @read_action("personal_access_tokens.show_self")
@@ -129,7 +129,7 @@ def revoke_family_of_used_token(work: UnitOfWork, presented: str) -> None:
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
         place = find_bot_namespace(token.user_id, session=work.session)
-        work.record(
+        work.record_audit_event(
             EventKind.TOKEN_REVOKED,
             subject=token.name,
             details=details,
@@ -143,7 +143,7 @@ def list_resource_tokens(
     work: UnitOfWork, holder: ProjectOrGroup, query: TokenQuery
 ) -> ListPage[ResourceAccessToken]:
     """List the tokens of a project or a group."""
-    found = _find_tokens(work, query, query.wanted(namespace=holder.namespace))
+    found = _find_tokens(work, query, query.build_filter(namespace=holder.namespace))
     seen = resource_tokens.add_bot_roles(found.items, holder.namespace, session=work.session)
     return ListPage(items=[_build_resource_token(each) for each in seen], total=found.total)
 
@@ -261,9 +261,9 @@ def _find_tokens(work: UnitOfWork, query: TokenQuery, wanted: TokenFilter) -> Pa
         wanted,
         session=work.session,
         now=work.now,
-        sort=query.order,
+        sort=query.requested_order,
         offset=query.offset,
-        limit=query.size,
+        limit=query.page_size,
     )
 
 
@@ -354,7 +354,9 @@ def _get_revocable_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int
 def _record_event(work: UnitOfWork, kind: EventKind, token: TokenView) -> None:
     details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
     place = find_bot_namespace(token.user_id, session=work.session)
-    work.record(kind, subject=token.name, details=details, user_id=token.user_id, place=place)
+    work.record_audit_event(
+        kind, subject=token.name, details=details, user_id=token.user_id, place=place
+    )
 
 
 def _build_new_token(made: NewToken) -> NewAccessToken:

@@ -56,7 +56,7 @@ class _MaintainerCache:
         default_factory=dict
     )
 
-    def of(self, ending: _ExpiringToken) -> tuple[str, tuple[Maintainer, ...]]:
+    def find_maintainers(self, ending: _ExpiringToken) -> tuple[str, tuple[Maintainer, ...]]:
         """Return the path of the project or group and its maintainers."""
         namespace = (ending.group_id, ending.project_id)
         if namespace not in self._known:
@@ -129,7 +129,7 @@ def _build_emails(
             ending, notice, owner, _NoticeWording.build_wording_for_person(sign), sign
         )
         return
-    path, people = maintainers.of(ending)
+    path, people = maintainers.find_maintainers(ending)
     words = _NoticeWording.build_wording_for_namespace(
         path, sign, is_group=ending.group_id is not None
     )

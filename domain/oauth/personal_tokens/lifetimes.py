@@ -33,7 +33,7 @@ class TokenLifetimes:
     usual: timedelta | None
 
     @classmethod
-    def of(cls, longest: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
+    def from_max_lifetime(cls, longest: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
         """Return the lifetimes for a maximum lifetime."""
         is_endless = may_never_end and longest >= ONE_YEAR
         return cls(longest=longest, usual=None if is_endless else min(longest, ONE_YEAR))

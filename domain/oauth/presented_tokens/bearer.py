@@ -129,7 +129,7 @@ class Bearer:
             return None
         return max(0, int((self.expires_at - now).total_seconds()))
 
-    def require(self, *accepted: str) -> None:
+    def require_any_scope(self, *accepted: str) -> None:
         """Check that the token has one of these scopes.
 
         Raise InsufficientScopeError if it has none of them.
@@ -291,14 +291,14 @@ def record_token_use(
     }
     # A failure to store the last use must not fail the request.
     with suppress(DBAPIError):
-        connection.all(statement, values)
+        connection.execute_statement(statement, values)
 
 
 def _find_token_row(
     token: str, kind: CredentialType, *, connection: StatementConnection, keyring: Keyring
 ) -> Row | None:
-    for digest in keyring.digests(token, kind):
-        row = connection.first(_QUERIES_BY_TYPE[kind], {"digest": digest})
+    for digest in keyring.compute_digests(token, kind):
+        row = connection.fetch_first_row(_QUERIES_BY_TYPE[kind], {"digest": digest})
         if row is not None:
             return row
     return None
@@ -317,7 +317,7 @@ def _rehash_token(
     values = {"token_id": bearer.personal_token_id, "former": bearer.digest}
     # A failure to store the new hash must not fail the request.
     with suppress(DBAPIError):
-        connection.all(_REHASH_TOKEN, {**values, "newest": newest, "moment": now})
+        connection.execute_statement(_REHASH_TOKEN, {**values, "newest": newest, "moment": now})
 
 
 def _build_access_token_bearer(row: Row, now: datetime) -> Bearer:

@@ -167,7 +167,7 @@ def consume_dpop_proof(proof: DpopProof, context: OAuthContext) -> None:
     statement = build_consume_statement(
         proof, dialect_name, keyring=context.keyring, now=context.now
     )
-    if not list(context.run(statement, None)):
+    if not list(context.run_write(statement, None)):
         raise UsedProofError
 
 
@@ -226,7 +226,7 @@ def check_token_binding(
         )
     try:
         proof = _check_token_proof(bearer, presented, now)
-        if not connection.all(
+        if not connection.execute_statement(
             build_consume_statement(proof, connection.dialect_name, keyring=keyring, now=now)
         ):
             raise UsedProofError

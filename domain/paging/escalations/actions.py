@@ -75,7 +75,9 @@ def list_policies(
         PolicyRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
     here = select(PolicyRow).where(listed)
-    part = here.order_by(PolicyRow.name_key, PolicyRow.id).offset(query.offset).limit(query.size)
+    part = (
+        here.order_by(PolicyRow.name_key, PolicyRow.id).offset(query.offset).limit(query.page_size)
+    )
     rows = work.session.scalars(part).all()
     total = work.session.scalar(select(func.count()).select_from(here.subquery()))
     return ListPage(items=build_policies(rows, session=work.session), total=total or 0)
@@ -149,7 +151,7 @@ def change_policy(
     row = _get_policy_row(work, holder, policy_id)
     work.session.refresh(row)
     present = build_policies([row], session=work.session)[0]
-    given = change.given
+    given = change.given_values
     if "steps" in given:
         steps = resolve_steps(
             change.named_steps, holder, session=work.session, today=work.now.date()
@@ -334,7 +336,7 @@ def _record_policy(
         "steps": policy.summary,
         "default": policy.default,
     }
-    work.record(kind, subject=policy.name, details=details)
+    work.record_audit_event(kind, subject=policy.name, details=details)
 
 
 @read_action("alert_routes.index")
@@ -348,7 +350,7 @@ def list_routes(
         )
     else:
         found = list_own_routes(holder, session=work.session)
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @read_action("alert_routes.show")
@@ -401,11 +403,11 @@ def change_route(
     row = _get_route_row(work, holder, route_id)
     present = _build_route(work, row)
     rows = [each for each in list_route_rows(holder, session=work.session) if each.id != row.id]
-    row.name = _check_name(change.given.get("name", row.name), "Production")
+    row.name = _check_name(change.given_values.get("name", row.name), "Production")
     row.conditions = change.build_conditions(present.conditions).to_json()
-    if "escalation_policy_id" in change.given:
+    if "escalation_policy_id" in change.given_values:
         row.policy_id = _resolve_policy_id(work, holder, change.escalation_policy_id)
-    _insert_route(rows, row, change.given.get("position", row.position))
+    _insert_route(rows, row, change.given_values.get("position", row.position))
     if _build_route(work, row) == present:
         return present
     row.updated_at = work.now
@@ -469,7 +471,7 @@ def _resolve_policy_id(
             build_used_by_condition(PolicyRow, [used])
         )
     )
-    found = sorted(rows, key=used.distance)
+    found = sorted(rows, key=used.count_levels_to_owner)
     key = (
         fold(replace_unstorable_characters(policy_id).strip())
         if isinstance(policy_id, str)
@@ -521,6 +523,6 @@ def _record_route(
         holder.namespace.resource_type: holder.path,
         "route_id": route.id,
         "position": route.position,
-        "what": route.sentence(names),
+        "what": route.describe_route(names),
     }
-    work.record(kind, subject=route.name, details=details)
+    work.record_audit_event(kind, subject=route.name, details=details)

@@ -124,7 +124,7 @@ class EscalationDecision:
     def _is_round_over(self) -> bool:
         return self._row.step >= len(self._plan.steps)
 
-    def start(self, beginnings: StartReasons) -> None:
+    def start_escalation(self, beginnings: StartReasons) -> None:
         """Set the initial progress of an escalation, and log why it starts.
 
         An escalation of a recurring alert resumes the progress of the previous escalation.

@@ -332,7 +332,7 @@ class _RouteSimulation:
                 users[target.id] = None
             elif target.kind is TargetKind.SCHEDULE:
                 users.update(
-                    dict.fromkeys(_find_users_at(self._on_call_spans.get(target.id, ()), at))
+                    dict.fromkeys(_find_on_call_users(self._on_call_spans.get(target.id, ()), at))
                 )
         people = self._people[project_id]
         yield from ({"user": people[each]} for each in users if each in people)
@@ -356,6 +356,6 @@ def _find_on_call_spans(
     return {each: compute_spans(plan, asked.start, asked.end) for each, plan in plans.items()}
 
 
-def _find_users_at(parts: Sequence[OnCallSpan], at: datetime) -> tuple[int, ...]:
+def _find_on_call_users(parts: Sequence[OnCallSpan], at: datetime) -> tuple[int, ...]:
     index = bisect_right(parts, at, key=lambda part: part.start) - 1
     return parts[index].user_ids if index >= 0 and at < parts[index].end else ()

@@ -203,7 +203,7 @@ def start_escalations(
     former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
     begun = {row.alert_id: row for row in former}
     # Escalations that were created in the state `stopped` have not run yet.
-    ran = {row.alert_id for row in former if not _was_escalation_created_stopped(row)}
+    ran = {row.alert_id for row in former if not _was_created_as_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
     stories = find_previous_progress(new, session=session, now=now)
     rows = [
@@ -233,7 +233,7 @@ def start_escalations(
     take_escalation_steps(running, work, session=session, now=now)
 
 
-def _was_escalation_created_stopped(row: Escalation) -> bool:
+def _was_created_as_stopped(row: Escalation) -> bool:
     return EscalationState(row.state) is EscalationState.STOPPED and row.started_at == row.ended_at
 
 
@@ -409,7 +409,7 @@ def take_escalation_steps(
     for row in planned:
         alert = work.alerts[row.alert_id]
         one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
-        one.start(work.beginnings)
+        one.start_escalation(work.beginnings)
         one.take_due_actions(mutes.get(row.alert_id), pages.get(row.id, ()))
         row.decided_at = now
     _store_changes(results, work, session=session, now=now)
@@ -451,7 +451,7 @@ def _is_policy_inherited(
     used: GroupChain | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
 ) -> bool:
     """Return whether the policy belongs to a group that still contains the escalation's project."""
-    return used is not None and used.uses(policies[row.policy_id])
+    return used is not None and used.owns_row(policies[row.policy_id])
 
 
 def _load_recipients(

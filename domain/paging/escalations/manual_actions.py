@@ -434,4 +434,4 @@ def _record_alert_event(
     work: UnitOfWork, project: ProjectView, alert: HandledAlert, kind: EventKind, **details: object
 ) -> None:
     about = {"project": project.path, "iid": alert.iid, **details}
-    work.record(kind, subject=alert.title, details=about)
+    work.record_audit_event(kind, subject=alert.title, details=about)

@@ -237,8 +237,10 @@ def _find_usable_targets(
         .where(build_used_by_condition(table, [used]))
         .order_by(table.id)
     )
-    found = sorted((_UsableTarget(*row) for row in rows), key=used.distance)
-    return [each if used.distance(each) else each._replace(group=None) for each in found]
+    found = sorted((_UsableTarget(*row) for row in rows), key=used.count_levels_to_owner)
+    return [
+        each if used.count_levels_to_owner(each) else each._replace(group=None) for each in found
+    ]
 
 
 def find_target_names(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
@@ -272,7 +274,7 @@ def lock_policies_and_routes(holder: ProjectOrGroup, *, session: Session) -> Non
     stored. Raise ConflictError if the project or group was transferred or deleted in the meantime.
     """
     if holder.is_group:
-        AdvisoryLock.MOVES.take(session)
+        AdvisoryLock.TRANSFERS.acquire(session)
     above = select(Group.id).where(Group.id.in_(find_group_ids_above(holder, session=session)))
     table: type[Group | Project] = Group if holder.is_group else Project
     session.execute(above.order_by(Group.id).with_for_update(read=True))

@@ -54,7 +54,7 @@ def list_applicable_routes(used: GroupChain, *, session: Session) -> Sequence[Al
         .order_by(RouteRow.position, RouteRow.id)
         .execution_options(populate_existing=True)
     )
-    return build_routes(sorted(rows, key=used.distance), session=session)
+    return build_routes(sorted(rows, key=used.count_levels_to_owner), session=session)
 
 
 def find_route_names(used: Iterable[GroupChain], *, session: Session) -> Mapping[int, str]:
@@ -166,12 +166,14 @@ def _build_routing(
     used: GroupChain, routes: Sequence[RouteRow], policies: Sequence[Row[*tuple[Any, ...]]]
 ) -> AlertRouting:
     asked: list[tuple[AlertConditions, PolicyChoice]] = []
-    for row in sorted(routes, key=used.distance):
+    for row in sorted(routes, key=used.count_levels_to_owner):
         # An invalid route, such as a route from a later release, must not stop the routing of all
         # alerts.
         with suppress(InvalidError):
             asked.append((parse_conditions(row.conditions), PolicyChoice(row.policy_id, row.id)))
-    defaults = sorted((each for each in policies if each.is_default), key=used.distance)
+    defaults = sorted(
+        (each for each in policies if each.is_default), key=used.count_levels_to_owner
+    )
     return AlertRouting(
         routes=tuple(asked),
         default_policy_id=defaults[0].id if defaults else None,

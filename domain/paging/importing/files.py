@@ -164,7 +164,7 @@ class EntityReader:
         """Initialize the reader with a list that collects skipped entities."""
         self.left_out = left_out
 
-    def validate_all(
+    def validate_entities(
         self, schema: type[AnyEntity], values: Iterable[object], kind: str
     ) -> list[AnyEntity]:
         """Return the entities that match a schema, and record the other entities as skipped."""

@@ -75,7 +75,7 @@ def _parse_timestamp(value: Any) -> Any:
 _Timestamp = Annotated[datetime, BeforeValidator(_parse_timestamp)]
 
 
-class _Reference(ExportEntity):
+class _EntityReference(ExportEntity):
     """A reference to another entity."""
 
     type: ExportText = ""
@@ -84,7 +84,7 @@ class _Reference(ExportEntity):
     username: ExportText = ""
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """Return the name of the entity, or its id if it has no name."""
         return self.username or self.name or self.id
 
@@ -104,38 +104,38 @@ class _TimeRestriction(ExportEntity):
     restrictions: tuple[_WeekTime, ...] | None = None
 
 
-class _Rotation(ExportEntity):
+class _ExportedRotation(ExportEntity):
     name: ExportText = ""
     type: ExportText
     length: int | None = 1
     startDate: _Timestamp
     endDate: _Timestamp | None = None
-    participants: tuple[_Reference, ...] | None = None
+    participants: tuple[_EntityReference, ...] | None = None
     timeRestriction: _TimeRestriction | None = None
 
 
-class _Override(ExportEntity):
-    user: _Reference | None = None
+class _ExportedOverride(ExportEntity):
+    user: _EntityReference | None = None
     startDate: _Timestamp
     endDate: _Timestamp
-    rotations: tuple[_Reference, ...] | None = None
+    rotations: tuple[_EntityReference, ...] | None = None
 
 
-class _Schedule(ExportEntity):
+class _ExportedSchedule(ExportEntity):
     id: ExportText
     name: ExportText
     description: ExportText = ""
     timezone: ExportText = ""
     enabled: bool | None = True
-    ownerTeam: _Reference | None = None
-    rotations: tuple[_Rotation, ...] | None = None
+    ownerTeam: _EntityReference | None = None
+    rotations: tuple[_ExportedRotation, ...] | None = None
 
 
 class _ScheduleFile(ExportEntity):
     """A file in the folder `schedules`."""
 
-    schedule: _Schedule
-    scheduleOverrideList: tuple[_Override, ...] | None = None
+    schedule: _ExportedSchedule
+    scheduleOverrideList: tuple[_ExportedOverride, ...] | None = None
 
 
 def _convert_schedule(
@@ -168,7 +168,7 @@ def _convert_schedule(
 
 
 def _convert_rotation(
-    found: _Rotation, name: str, place: str, notes: list[str], now: datetime
+    found: _ExportedRotation, name: str, place: str, notes: list[str], now: datetime
 ) -> ImportedRotation:
     unit = _ROTATION_UNITS.get(found.type)
     if unit is None:
@@ -196,7 +196,7 @@ def _add_time_zone(moment: datetime, place: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(place))
 
 
-def _list_participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, ...]:
+def _list_participants(found: _ExportedRotation, name: str, notes: list[str]) -> tuple[str, ...]:
     users = []
     for each in found.participants or ():
         if each.type in {"user", ""}:
@@ -204,7 +204,7 @@ def _list_participants(found: _Rotation, name: str, notes: list[str]) -> tuple[s
         elif each.type == "none":
             raise InvalidError("The rotation has turns without a user, which are not supported.")
         else:
-            notes.append(f"{name}: the {each.type} {each.shown} is left out.")
+            notes.append(f"{name}: the {each.type} {each.display_name} is left out.")
     if not users:
         raise InvalidError("The rotation has no users.")
     return tuple(users)
@@ -259,36 +259,36 @@ def _convert_overrides(
     return taken
 
 
-class _Delay(ExportEntity):
+class _ExportedDelay(ExportEntity):
     timeAmount: int = 0
     timeUnit: ExportText = ""
 
 
-class _Rule(ExportEntity):
+class _ExportedRule(ExportEntity):
     condition: ExportText = ""
     notifyType: ExportText = ""
-    delay: _Delay | None = None
-    recipient: _Reference | None = None
+    delay: _ExportedDelay | None = None
+    recipient: _EntityReference | None = None
 
 
-class _Repeat(ExportEntity):
+class _ExportedRepeat(ExportEntity):
     waitInterval: int | None = 0
     count: int | None = 0
     closeAlertAfterAll: bool | None = False
 
 
-class _Escalation(ExportEntity):
+class _ExportedEscalation(ExportEntity):
     """A file in the folder `escalations`."""
 
     id: ExportText
     name: ExportText
-    ownerTeam: _Reference | None = None
-    rules: tuple[_Rule, ...] | None = None
-    repeat: _Repeat | None = None
+    ownerTeam: _EntityReference | None = None
+    rules: tuple[_ExportedRule, ...] | None = None
+    repeat: _ExportedRepeat | None = None
 
 
 def _convert_escalation(
-    found: _Escalation,
+    found: _ExportedEscalation,
     members: Mapping[str, tuple[str, ...]],
     defaults: frozenset[str],
     left_out: list[SkippedEntity],
@@ -301,7 +301,7 @@ def _convert_escalation(
         except InvalidError as error:
             name = f"{found.name}: rule {number}"
             left_out.append(SkippedEntity(kind="step", name=name, reason=str(error)))
-    repeat = found.repeat or _Repeat()
+    repeat = found.repeat or _ExportedRepeat()
     count = repeat.count or 0
     if count > _MAX_REPEATS:
         notes.append(f"The policy had {count} repeats. Here, it has {_MAX_REPEATS}.")
@@ -321,9 +321,9 @@ def _convert_escalation(
 
 
 def _convert_rule(
-    rule: _Rule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
+    rule: _ExportedRule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
 ) -> ImportedStep:
-    recipient = rule.recipient or _Reference()
+    recipient = rule.recipient or _EntityReference()
     if recipient.type not in {"user", "schedule", "team"}:
         kind = recipient.type or "(none)"
         raise InvalidError(f"Recipients of the type {kind} are not supported.")
@@ -339,21 +339,23 @@ def _convert_rule(
         return ImportedStep(after=after, users=(recipient.id,))
     is_random = rule.notifyType == "random"
     notes.append(
-        f"Rule {number} paged a random member of the team {recipient.shown}. Here, the members in "
-        "this backup take turns."
+        f"Rule {number} paged a random member of the team {recipient.display_name}. "
+        "Here, the members in this backup take turns."
         if is_random
-        else f"Rule {number} pages all members of the team {recipient.shown} in this backup."
+        else f"Rule {number} pages all members of the team {recipient.display_name} in this backup."
     )
     return ImportedStep(after=after, users=_find_members(recipient, members), takes_turns=is_random)
 
 
-def _find_members(team: _Reference, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _find_members(
+    team: _EntityReference, members: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
     if not members.get(team.id):
-        raise InvalidError(f"The team {team.shown} has no members in this backup.")
+        raise InvalidError(f"The team {team.display_name} has no members in this backup.")
     return members[team.id]
 
 
-def _parse_delay(delay: _Delay | None) -> timedelta:
+def _parse_delay(delay: _ExportedDelay | None) -> timedelta:
     if delay is None:
         return timedelta()
     unit = _DELAY_UNITS.get(delay.timeUnit.lower())
@@ -374,7 +376,7 @@ _UNSUPPORTED_KINDS = {
 }
 
 
-class _User(ExportEntity):
+class _ExportedUser(ExportEntity):
     id: ExportText
     username: ExportText
     fullName: ExportText = ""
@@ -382,39 +384,39 @@ class _User(ExportEntity):
 
 
 class _UserFile(ExportEntity):
-    user: _User
+    user: _ExportedUser
 
 
-class _Member(ExportEntity):
-    user: _Reference
+class _ExportedMember(ExportEntity):
+    user: _EntityReference
 
 
-class _Team(ExportEntity):
+class _ExportedTeam(ExportEntity):
     id: ExportText
     name: ExportText
-    members: tuple[_Member, ...] | None = None
+    members: tuple[_ExportedMember, ...] | None = None
 
 
 class _RoutingRule(ExportEntity):
     name: ExportText = ""
     isDefault: bool | None = False
-    notify: _Reference | None = None
+    notify: _EntityReference | None = None
 
 
 class _TeamFile(ExportEntity):
-    team: _Team
+    team: _ExportedTeam
     teamRoutingRules: tuple[_RoutingRule, ...] | None = None
 
 
-class _Integration(ExportEntity):
+class _ExportedIntegration(ExportEntity):
     name: ExportText
     type: ExportText
     enabled: bool | None = True
-    ownerTeam: _Reference | None = None
+    ownerTeam: _EntityReference | None = None
 
 
 class _IntegrationFile(ExportEntity):
-    integration: _Integration
+    integration: _ExportedIntegration
 
 
 def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
@@ -424,10 +426,10 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     """
     given, left_out = _group_by_kind(documents)
     read = EntityReader(left_out)
-    teams = read.validate_all(_TeamFile, given["teams"], "team")
-    schedules = read.validate_all(_ScheduleFile, given["schedules"], "schedule")
-    escalations = read.validate_all(_Escalation, given["escalations"], "policy")
-    integrations = read.validate_all(_IntegrationFile, given["integrations"], "integration")
+    teams = read.validate_entities(_TeamFile, given["teams"], "team")
+    schedules = read.validate_entities(_ScheduleFile, given["schedules"], "schedule")
+    escalations = read.validate_entities(_ExportedEscalation, given["escalations"], "policy")
+    integrations = read.validate_entities(_IntegrationFile, given["integrations"], "integration")
     members = {
         each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
         for each in teams
@@ -438,7 +440,7 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     ]
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
-        users=_convert_users(read.validate_all(_UserFile, given["users"], "user"), left_out),
+        users=_convert_users(read.validate_entities(_UserFile, given["users"], "user"), left_out),
         schedules=[_convert_schedule(each, left_out, now=now) for each in schedules],
         policies=[_convert_escalation(each, members, defaults, left_out) for each in escalations],
         integrations=sources,
@@ -519,7 +521,7 @@ def _find_default_escalations(
 
 
 def _convert_integration(
-    found: _Integration, left_out: list[SkippedEntity]
+    found: _ExportedIntegration, left_out: list[SkippedEntity]
 ) -> ImportedIntegration | None:
     if found.type in _TYPES_WITHOUT_HTTP:
         reason = (

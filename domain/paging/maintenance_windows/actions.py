@@ -62,12 +62,12 @@ def list_windows(
     work: UnitOfWork, holder: ProjectOrGroup, query: WindowQuery
 ) -> ListPage[MaintenanceWindow]:
     """List maintenance windows."""
-    part = PageRequest(size=query.size, offset=query.offset, is_descending=True)
+    part = PageRequest(size=query.page_size, offset=query.offset, is_descending=True)
     here = is_owned_here_or_above(
         WindowRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
     found = fetch_list_page(_select_windows(here), {"id": WindowRow.id}, part, session=work.session)
-    return ListPage.of(found, lambda row: _build_window(row, work.now))
+    return ListPage.from_listed_page(found, lambda row: _build_window(row, work.now))
 
 
 @read_action("maintenance_windows.index")
@@ -156,7 +156,7 @@ def change_window(
     }
     if change.repeat is not None:
         present["rule"] = ""
-    wanted = NewWindow.model_validate({**present, **change.given})
+    wanted = NewWindow.model_validate({**present, **change.given_values})
     for name, value in _build_row_values(wanted, _parse_recurrence(wanted), now=work.now).items():
         setattr(row, name, value)
     if work.session.is_modified(row):
@@ -292,4 +292,4 @@ def _record_window_event(
         "rule": row.rule or "",
         **parse_conditions(row.conditions).to_json(),
     }
-    work.record(kind, subject=row.name, details=details)
+    work.record_audit_event(kind, subject=row.name, details=details)

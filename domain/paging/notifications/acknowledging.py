@@ -140,7 +140,7 @@ class LinkSelection:
     #: Alerts and incidents that the web page listed, including unselected alerts and incidents.
     named: frozenset[PageSubject] = frozenset()
 
-    def has(self, thing: PagedSubject) -> bool:
+    def includes_subject(self, thing: PagedSubject) -> bool:
         """Return whether an alert or incident is selected."""
         is_other = thing.project_id in self.others_of and thing.about not in self.named
         return thing.about in self.things or is_other
@@ -215,7 +215,7 @@ def find_selected_subjects(
     if waiting and not (is_plain or chosen.things or chosen.others_of):
         noun = _format_noun({each.about.subject for each in waiting})
         raise InvalidError(f"Select at least one {noun}.")
-    wanted = waiting if is_plain else [each for each in waiting if chosen.has(each)]
+    wanted = waiting if is_plain else [each for each in waiting if chosen.includes_subject(each)]
     ordered = sorted(wanted, key=lambda each: (each.project_id, each.about.id))
     return SelectedSubjects(user=user, projects=projects, things=ordered)
 
@@ -232,7 +232,7 @@ def acknowledge_alerts(work: UnitOfWork, found: SelectedSubjects) -> int:
         )
         if here:
             path = found.projects[project_id].path
-            own.record(
+            own.record_audit_event(
                 EventKind.ALERTS_ACKNOWLEDGED_BY_LINK,
                 user_id=found.user.id,
                 details={"project": path, "alerts": here},
@@ -304,5 +304,5 @@ def _find_handled_projects(
     ).all()
     viewer = Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    views = (permissions.project(each) for each in rows)
+    views = (permissions.build_project_view(each) for each in rows)
     return {each.id: each for each in views if each.shows_alerts and each.handles_alerts}

@@ -71,7 +71,7 @@ def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) 
         gathering = _RecipientBatch(recipient, policy, session=session, now=now)
         try:
             with session.begin_nested():
-                gathering.run()
+                gathering.batch_pages()
         except Exception as error:
             if is_connection_lost(error):
                 raise
@@ -97,7 +97,7 @@ class _RecipientBatch:
         self._session = session
         self._now = now
 
-    def run(self) -> None:
+    def batch_pages(self) -> None:
         recipient = get_recipient(self._recipient, session=self._session)
         self._delay_for_quiet_hours(recipient)
         verdicts = check_pages(
@@ -259,8 +259,8 @@ def _find_users_seeing_alerts(
     def sees(user: User) -> bool:
         permissions = ViewerPermissions(build_viewer(user, now), roles[user.id])
         if isinstance(row, Project):
-            return permissions.project(row).shows_alerts
-        return permissions.group(row).shows_alerts
+            return permissions.build_project_view(row).shows_alerts
+        return permissions.build_group_view(row).shows_alerts
 
     return {user.id for user in users if sees(user)}
 

@@ -20,7 +20,7 @@ from domain.accounts.message_limits import CONTACT_MESSAGE_LIMIT, LimitedMessage
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.randomness import random_letters
+from domain.core.randomness import generate_random_letters
 from domain.core.types.base import Resource, Time, describe_choices, get_column_values
 from domain.paging.notifications.contact_types.base import ContactAddress, ContactType
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES, CONTACT_TYPES
@@ -258,7 +258,7 @@ def send_code(
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
     _claim_contact_sending(row, owner, sender_id, session=session, keyring=keyring, now=now)
-    row.code_ciphertext = keyring.encrypt(random_letters("0123456789", _CODE_DIGITS))
+    row.code_ciphertext = keyring.encrypt(generate_random_letters("0123456789", _CODE_DIGITS))
     row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0
     return queue_message(row.id, MessageKind.CODE, session=session, now=now)
 

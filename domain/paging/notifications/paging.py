@@ -72,7 +72,7 @@ class NewPage:
     is_critical: bool = False
 
     @property
-    def about(self) -> PageSubject:
+    def subject(self) -> PageSubject:
         """Return the alert or incident of the page."""
         if self.incident_id is not None:
             return PageSubject(SubjectKind.INCIDENT, self.incident_id)
@@ -253,9 +253,9 @@ def _queue_pages_of_kind(
         {page.channel_id for page in pages if page.channel_id is not None},
         session=session,
     )
-    severities = find_severity_ranks({page.about for page in pages}, session=session)
+    severities = find_severity_ranks({page.subject for page in pages}, session=session)
     rows = _build_page_rows(
-        (page for page in pages if page.about in severities), recipients, severities
+        (page for page in pages if page.subject in severities), recipients, severities
     )
     return _insert_pages(rows, kind, session=session, now=now)
 
@@ -268,7 +268,7 @@ def _build_page_rows(
     found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
     return [
         _NewPageRow(
-            row, page.key, page.about, PageUrgency(severities[page.about], page.is_critical)
+            row, page.key, page.subject, PageUrgency(severities[page.subject], page.is_critical)
         )
         for page, row in found
         if row is not None

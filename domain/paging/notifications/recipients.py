@@ -48,7 +48,7 @@ class QuietHours:
         """Return the end of the quiet hours that apply at a given time, or None."""
         zone = get_zone(self.time_zone)
         local = moment.astimezone(zone)
-        if not self._covers(local.hour * 60 + local.minute):
+        if not self._covers_minute(local.hour * 60 + local.minute):
             return None
         at = time(self.ends // 60, self.ends % 60)
         for day in (local.date(), local.date() + timedelta(days=1)):
@@ -60,7 +60,7 @@ class QuietHours:
                     return end
         return None
 
-    def _covers(self, minute: int) -> bool:
+    def _covers_minute(self, minute: int) -> bool:
         if self.starts < self.ends:
             return self.starts <= minute < self.ends
         return minute >= self.starts or minute < self.ends

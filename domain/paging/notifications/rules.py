@@ -42,7 +42,7 @@ class TimeWindow:
     weekdays: tuple[int, ...]
 
     @property
-    def times(self) -> Iterator[tuple[int, int]]:
+    def minute_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the start and end of each period, in minutes after Monday 00:00.
 
         A period may end in the next week.
@@ -52,11 +52,11 @@ class TimeWindow:
             begin = day * MINUTES_PER_DAY + self.start
             yield begin, begin + length
 
-    def covers(self, minute: int) -> bool:
+    def covers_minute(self, minute: int) -> bool:
         """Return whether the window contains a minute of the week."""
         return any(
             begin <= minute < end or begin <= minute + MINUTES_PER_WEEK < end
-            for begin, end in self.times
+            for begin, end in self.minute_ranges
         )
 
 
@@ -73,7 +73,7 @@ class NotificationRule:
     def is_applicable(self, concern: AlertSelection, minute: int) -> bool:
         """Return whether the rule applies to critical or other alerts at a minute of the week."""
         is_about = self.alert_selection in {AlertSelection.ALL, concern}
-        return is_about and (self.only is None or self.only.covers(minute))
+        return is_about and (self.only is None or self.only.covers_minute(minute))
 
 
 def build_rule(row: ContactRule) -> NotificationRule:
@@ -144,7 +144,7 @@ def find_first_delays(
     items differ.
     """
     own = [each for each in rules if each.alert_selection in {AlertSelection.ALL, concern}]
-    times = [time for each in own if each.only for time in each.only.times]
+    times = [time for each in own if each.only for time in each.only.minute_ranges]
     edges = sorted(
         {0, MINUTES_PER_WEEK, *(edge % MINUTES_PER_WEEK for time in times for edge in time)}
     )

@@ -247,7 +247,7 @@ def _find_cancel_reasons(
     else:
         used = find_group_chains([each.id for each in live], session=session)
         channel = recipient.channel
-        seen = {each for each, of in used.items() if channel is not None and of.uses(channel)}
+        seen = {each for each, of in used.items() if channel is not None and of.owns_row(channel)}
         reason = NOT_IN_PROJECT_REASON
     return deleted | {each.id: reason for each in live if each.id not in seen}
 
@@ -260,7 +260,7 @@ def find_visible_projects(
         return set()
     viewer = build_viewer(user, now)
     permissions = read_permissions(viewer, map(build_namespace, projects), session=session)
-    return {each.id for each in projects if permissions.project(each).shows_alerts}
+    return {each.id for each in projects if permissions.build_project_view(each).shows_alerts}
 
 
 def is_active_human(user: User) -> bool:

@@ -83,7 +83,7 @@ def list_schedules(
         session=work.session,
     )
     found = fetch_list_page(
-        select(ScheduleRow).where(here), _ORDER_COLUMNS, query.part, session=work.session
+        select(ScheduleRow).where(here), _ORDER_COLUMNS, query.requested_part, session=work.session
     )
     items = build_schedules(work, holder, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -95,7 +95,7 @@ def show_all_on_call(
 ) -> ListPage[ScheduleOnCall]:
     """Show the current and next users on call in every schedule."""
     found = list_schedules_on_call(work, holder, with_groups_above=query.include_ancestor_groups)
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @action("on_call_schedules.create")
@@ -169,7 +169,7 @@ def _apply_schedule_change(
     work: UnitOfWork, holder: ProjectOrGroup, row: ScheduleRow, change: ScheduleChange
 ) -> None:
     _store_schedule_fields(work, row, change)
-    if "rotations" in change.given:
+    if "rotations" in change.given_values:
         store_rotations(work, holder, row, change.rotations)
     apply_time_zone(work, holder, row)
 
@@ -208,8 +208,8 @@ def list_shifts(
 ) -> ListPage[OnCallShift]:
     """List the shifts in a period, including gaps, overrides and swaps."""
     row = get_schedule_row(work, holder, schedule_id)
-    found = list_schedule_shifts(work, row.id, query.period(work.now))
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    found = list_schedule_shifts(work, row.id, query.resolve_period(work.now))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @read_action("on_call_schedules.balance")
@@ -220,7 +220,7 @@ def show_balance(
 
     Overrides and swaps are included.
     """
-    row, asked = get_schedule_row(work, holder, schedule_id), query.period(work.now)
+    row, asked = get_schedule_row(work, holder, schedule_id), query.resolve_period(work.now)
     # The time before the schedule was created does not count as a gap.
     within = Period(min(max(asked.start, row.created_at), asked.end), asked.end)
     return compute_balance(list_schedule_shifts(work, row.id, within), within)
@@ -359,7 +359,9 @@ def _record_schedule_event(
         "time_zone": schedule.time_zone,
         "rotations": [_format_rotation(each) for each in schedule.rotations],
     }
-    work.record(EventKind.ON_CALL_SCHEDULE_CHANGED, subject=schedule.name, details=details)
+    work.record_audit_event(
+        EventKind.ON_CALL_SCHEDULE_CHANGED, subject=schedule.name, details=details
+    )
 
 
 def _format_rotation(rotation: OnCallRotation) -> str:

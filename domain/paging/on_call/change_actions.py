@@ -101,7 +101,7 @@ def create_override(
     field is invalid, or ForbiddenError if the override would change the shifts of other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    new = new.in_zone(schedule.time_zone)
+    new = new.with_time_zone(schedule.time_zone)
     user_id = find_eligible_user_id(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
         message = "An override can replace a user or add a user to the shift, but not both."
@@ -229,7 +229,7 @@ def create_swap(
     invalid, or ForbiddenError if both shifts belong to other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    new = new.in_zone(schedule.time_zone)
+    new = new.with_time_zone(schedule.time_zone)
     first, second = _find_swap_users(work, holder, new)
     if not (_can_change_all_shifts(work, holder) or work.actor.id in (first, second)):
         raise ForbiddenError("You need the Maintainer role to swap other users' shifts.")
@@ -327,7 +327,7 @@ def _list_changes(
     schedule = get_schedule_row(work, holder, schedule_id)
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
-    found = fetch_list_page(here, orders, query.part, session=work.session)
+    found = fetch_list_page(here, orders, query.requested_part, session=work.session)
     items = build_change_resources(work, (row[0] for row in found.items), resource)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -472,4 +472,4 @@ def record_change(
         details["other_user"] = shown.other_user.username
         details["other_starts_at"] = format_api_time(shown.other_starts_at)
         details["other_ends_at"] = format_api_time(shown.other_ends_at)
-    work.record(kind, subject=schedule.name, details=details)
+    work.record_audit_event(kind, subject=schedule.name, details=details)

@@ -106,9 +106,9 @@ def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_OnCallTurn
 
 def _find_whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[RotationTurn]:
     if len(set(plan.user_ids)) > 1:
-        return plan.handovers.generate_turns(start, end)
+        return plan.handoffs.generate_turns(start, end)
     # Nothing changes at a handoff from a user to the same user.
-    begin = max(start, plan.handovers.begins_at)
+    begin = max(start, plan.handoffs.begins_at)
     return [RotationTurn(0, begin, end)] if begin < end else []
 
 

@@ -154,7 +154,7 @@ def _keep_past_part(before: Period, after: Period, now: datetime) -> Period:
 
 
 def _find_turns(user_id: int | None, found: Iterable[UserTurn]) -> Sequence[Period]:
-    return [each.during for each in found if user_id in (None, each.duty.user_id)]
+    return [each.period for each in found if user_id in (None, each.duty.user_id)]
 
 
 def _find_matching_turn(

@@ -157,8 +157,8 @@ def _build_own_schedules(
                         turn
                         for turn in find_user_turns(plans[each.id], within)
                         if turn.duty.user_id == work.actor.id
-                        and turn.during.end > shown.start
-                        and turn.during.start < shown.end
+                        and turn.period.end > shown.start
+                        and turn.period.start < shown.end
                     ],
                 )
             ),
@@ -186,8 +186,8 @@ def _build_turns(work: UnitOfWork, found: Sequence[UserTurn]) -> Iterable[OnCall
     for each in found:
         yield OnCallTurn(
             user=named[each.duty.user_id],
-            starts_at=each.during.start,
-            ends_at=each.during.end,
+            starts_at=each.period.start,
+            ends_at=each.period.end,
             source=each.duty.source.value,
             shifts=tuple(
                 OnCallPeriod(starts_at=part.start, ends_at=part.end) for part in each.parts

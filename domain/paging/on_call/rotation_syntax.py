@@ -158,7 +158,7 @@ def parse_rotation(text: str) -> dict[str, Any]:
     TIME-TIME`. Raise InvalidError if the text is invalid.
     """
     try:
-        return _RotationParser(text.split()).parse()
+        return _RotationParser(text.split()).parse_rotation()
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "is not complete"
         message = f'"{text[:80]}" {reason}. Use a rotation such as "{ROTATION_EXAMPLE}".'
@@ -175,7 +175,7 @@ class _RotationParser:
     def _take_word(self) -> str:
         return self._words.pop(0)
 
-    def parse(self) -> dict[str, Any]:
+    def parse_rotation(self) -> dict[str, Any]:
         """Return the fields of the rotation.
 
         Raise ValueError if a word is invalid, or IndexError if a word is missing.

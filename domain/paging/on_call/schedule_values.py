@@ -148,7 +148,7 @@ class Handoffs:
         begin = max(start, self.begins_at)
         if begin >= end:
             return
-        known = _HandoffCalculator(self).handovers(begin, end)
+        known = _HandoffCalculator(self).list_handoffs(begin, end)
         for (moment, number), (following, _) in pairwise(known):
             if moment < end and following > begin:
                 yield RotationTurn(number, max(moment, begin), min(following, end))
@@ -169,7 +169,7 @@ class _HandoffCalculator:
         """Return the number of the turn at a given time."""
         return self._find_index_at(moment) - self._first
 
-    def handovers(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
+    def list_handoffs(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
         """Return the handoffs from before `start` to after `end`, with the numbers of their turns.
 
         Clock changes can make several handoffs coincide or change their order. The turn with the
@@ -265,7 +265,7 @@ class RotationPlan:
     valid_until: datetime | None = None
 
     @property
-    def handovers(self) -> Handoffs:
+    def handoffs(self) -> Handoffs:
         """Return the handoffs of the rotation."""
         return Handoffs(self.cadence, self.starts_on, self.time_zone)
 

@@ -133,7 +133,9 @@ def build_schedules(
         OnCallSchedule(
             **get_column_values(row, OnCallSchedule),
             group=(group := groups.get(row.group_id)),
-            rotations=tuple(OnCallRotation.of(each, named) for each in plans.get(row.id, ())),
+            rotations=tuple(
+                OnCallRotation.from_plan(each, named) for each in plans.get(row.id, ())
+            ),
             web_url=f"{_build_pages_url(group, holder, base_url)}/on_call/schedules/{row.id}",
         )
         for row in rows
@@ -243,7 +245,7 @@ def _build_plan(
     if before is not None and wanted.starts_on in (None, before.starts_on):
         plan = _continue_rotation(plan, before, now)
     elif wanted.starts_on is None:
-        plan = replace(plan, first_turn=-plan.handovers.get_turn_number_at(now) % len(user_ids))
+        plan = replace(plan, first_turn=-plan.handoffs.get_turn_number_at(now) % len(user_ids))
     if before is not None and replace(before, id=_NEW_ROTATION_ID, valid_from=now) == plan:
         return before
     known = before.user_ids if before else ()
@@ -259,11 +261,11 @@ def _continue_rotation(plan: RotationPlan, before: RotationPlan, now: datetime) 
     plan = replace(plan, starts_on=before.starts_on, first_turn=before.first_turn)
     if plan.user_ids == before.user_ids and plan.cadence == before.cadence:
         return plan
-    if now < plan.handovers.begins_at:
+    if now < plan.handoffs.begins_at:
         return replace(plan, first_turn=0)
-    present = before.get_user_at(before.handovers.get_turn_number_at(now))
+    present = before.get_user_at(before.handoffs.get_turn_number_at(now))
     place = plan.user_ids.index(present) if present in plan.user_ids else 0
-    number = plan.handovers.get_turn_number_at(now)
+    number = plan.handoffs.get_turn_number_at(now)
     return replace(plan, first_turn=(place - number) % len(plan.user_ids))
 
 

@@ -218,7 +218,7 @@ class OnCallRotation(Resource):
         return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
 
     @classmethod
-    def of(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
+    def from_plan(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
         """Return the resource for a rotation; `named` maps user ids to users."""
         return cls(
             **get_column_values(plan, cls)
@@ -411,7 +411,7 @@ class ShiftQuery(OffsetQuery):
         "after `from`.",
     )
 
-    def period(self, now: datetime) -> Period:
+    def resolve_period(self, now: datetime) -> Period:
         """Return the requested period.
 
         Raise InvalidError if the period is empty, too long, or outside the supported years.
@@ -430,7 +430,7 @@ class BalanceQuery(Query):
         description="End of the period, at most 92 days after `from`. The default is now.",
     )
 
-    def period(self, now: datetime) -> Period:
+    def resolve_period(self, now: datetime) -> Period:
         """Return the requested period.
 
         Raise InvalidError if the period is empty, too long, or outside the supported years.
@@ -536,7 +536,7 @@ class NewOverride(Body):
     starts_at: RequestLocalTime
     ends_at: RequestLocalTime
 
-    def in_zone(self, time_zone: str) -> Self:
+    def with_time_zone(self, time_zone: str) -> Self:
         """Return a copy of the body whose local times are interpreted in a time zone."""
         return _interpret_local_times(self, time_zone)
 
@@ -570,7 +570,7 @@ class NewSwap(Body):
     other_starts_at: RequestLocalTime
     other_ends_at: RequestLocalTime
 
-    def in_zone(self, time_zone: str) -> Self:
+    def with_time_zone(self, time_zone: str) -> Self:
         """Return a copy of the body whose local times are interpreted in a time zone."""
         return _interpret_local_times(self, time_zone)
 

@@ -143,8 +143,8 @@ def list_silences(
         session=work.session,
     )
     rows = _select_silences(work, here).where(*_is_in_state(query.state, work.now))
-    found = fetch_list_page(rows, _ORDER_COLUMNS, query.part, session=work.session)
-    return ListPage.of(found, Silence.model_validate)
+    found = fetch_list_page(rows, _ORDER_COLUMNS, query.requested_part, session=work.session)
+    return ListPage.from_listed_page(found, Silence.model_validate)
 
 
 @read_action("silences.index")
@@ -413,7 +413,7 @@ def _store_and_record(
         "starts_at": row.starts_at.isoformat(),
         "ends_at": row.ends_at.isoformat(),
     }
-    work.record(kind, subject=row.matchers, details=details)
+    work.record_audit_event(kind, subject=row.matchers, details=details)
     return show_silence(work, holder, row.id)
 
 
@@ -450,10 +450,12 @@ def change_flap_settings(
 ) -> FlapSettings:
     """Change the settings of flap detection."""
     present = get_flap_settings(project.id, session=work.session)
-    wanted = present.model_copy(update=dict(change.given))
+    wanted = present.model_copy(update=dict(change.given_values))
     if wanted != present:
         store_flap_settings(project.id, wanted, session=work.session)
         values = wanted.model_dump()
         details = {"project": project.path, "is_on": values.pop("enabled"), **values}
-        work.record(EventKind.FLAP_SETTINGS_CHANGED, subject=project.path, details=details)
+        work.record_audit_event(
+            EventKind.FLAP_SETTINGS_CHANGED, subject=project.path, details=details
+        )
     return wanted

@@ -74,11 +74,11 @@ class RateCounter:
         """Initialize the counter without requests."""
         self._seen: dict[tuple[str, str], deque[datetime]] = {}
 
-    def count(
+    def count_request(
         self, request: Request, caller: str, moment: datetime | None
     ) -> Iterator[DetectedChange]:
         """Count a request; yield the rate limit that the request exceeds."""
-        path = find_api_path(request.parts.path)
+        path = find_api_path(request.url_parts.path)
         if moment is None or path is None or request.method not in {"GET", "HEAD"}:
             return
         for concern in find_path_matches(path):
@@ -136,7 +136,7 @@ def check_access_log(text: str) -> Iterator[DetectedChange]:
         is_read = True
         request, caller, moment = found
         yield from find_request_changes(request)
-        yield from rates.count(request, caller, moment)
+        yield from rates.count_request(request, caller, moment)
         yield from find_names_in_text(line.rpartition('"')[2], number, only="tls-versions")
     if not is_read and text.strip():
         raise UnreadableContentError("The content is not an access log", line=1)

@@ -74,7 +74,7 @@ class _YamlPosition:
         """The keys on the path to the position."""
         return tuple(each for each in self._stack if each is not None)
 
-    def open(self, *, is_mapping: bool, line: int) -> None:
+    def enter_container(self, *, is_mapping: bool, line: int) -> None:
         """Enter a mapping or list.
 
         Raise UnreadableContentError if the nesting is too deep.
@@ -85,7 +85,7 @@ class _YamlPosition:
         self._is_mapping.append(is_mapping)
         self._expects_key.append(is_mapping)
 
-    def close(self) -> None:
+    def leave_container(self) -> None:
         """Leave the current mapping or list."""
         for each in (self._stack, self._is_mapping, self._expects_key):
             each.pop()
@@ -125,9 +125,9 @@ def _check_yaml_event(
 ) -> Iterator[DetectedChange]:
     line = event.start_mark.line + 1 if event.start_mark else 1
     if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-        place.open(is_mapping=isinstance(event, yaml.MappingStartEvent), line=line)
+        place.enter_container(is_mapping=isinstance(event, yaml.MappingStartEvent), line=line)
     elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-        place.close()
+        place.leave_container()
     elif isinstance(event, yaml.AliasEvent):
         place.expect_next_key()
     elif isinstance(event, yaml.ScalarEvent):

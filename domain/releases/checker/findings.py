@@ -101,7 +101,7 @@ class CheckReport:
     #: Findings, ordered by line.
     findings: Sequence[Finding]
     #: True if some findings were omitted.
-    is_cut: bool
+    is_truncated: bool
 
 
 def build_check_report(kind: str, found: Iterator[DetectedChange], release: Release) -> CheckReport:
@@ -121,7 +121,7 @@ def build_check_report(kind: str, found: Iterator[DetectedChange], release: Rele
             break
         kept[key] = Finding(*each)
     ordered = sorted(kept.values(), key=lambda each: (each.line, each.change.removal))
-    return CheckReport(kind=kind, findings=tuple(ordered), is_cut=is_cut)
+    return CheckReport(kind=kind, findings=tuple(ordered), is_truncated=is_cut)
 
 
 Item = TypeVar("Item")

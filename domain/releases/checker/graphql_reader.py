@@ -100,10 +100,10 @@ def check_document(
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
             reader = _DocumentReader(line - 1, variables or {}, _find_variable_types(definition))
-            yield from reader.read(definition, "")
+            yield from reader.iterate_changes(definition, "")
         elif isinstance(definition, FragmentDefinitionNode):
             type_name = definition.type_condition.name.value
-            yield from _DocumentReader(line - 1, {}, {}).read(definition, type_name)
+            yield from _DocumentReader(line - 1, {}, {}).iterate_changes(definition, type_name)
 
 
 def _find_variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
@@ -126,7 +126,7 @@ class _DocumentReader:
     variable_types: Mapping[str, str]
     stack: list[tuple[SelectionNode, str]] = field(default_factory=list)
 
-    def read(self, definition: Any, type_name: str) -> Iterator[DetectedChange]:
+    def iterate_changes(self, definition: Any, type_name: str) -> Iterator[DetectedChange]:
         """Yield the changes that affect a field at any level, without recursion."""
         self._push_selections(definition, type_name)
         while self.stack:

@@ -59,7 +59,7 @@ class JsonValue(NamedTuple):
     value: Any
     line: int
 
-    def get(self, name: str) -> "JsonValue | None":
+    def get_member(self, name: str) -> "JsonValue | None":
         """Return a member of an object, or None."""
         return self.value.get(name) if isinstance(self.value, dict) else None
 
@@ -75,7 +75,7 @@ class JsonValue(NamedTuple):
 
     def get_text_member(self, name: str) -> str:
         """Return a member of an object if it is a string, or an empty string."""
-        found = self.get(name)
+        found = self.get_member(name)
         return found.text if found else ""
 
 
@@ -92,7 +92,7 @@ class _JsonReader:
         self._at = 0
         self._line = 1
 
-    def value(self) -> JsonValue:
+    def parse_document(self) -> JsonValue:
         """Return the value that the whole text represents."""
         found = self._read_nested_value()
         if self._text[self._at :].strip(" \t\r\n"):
@@ -132,7 +132,7 @@ class _JsonReader:
                 found = JsonValue(self._read_scalar(sign, stack), self._line)
             if not stack:
                 return found
-            stack[-1].add(found)
+            stack[-1].add_value(found)
             self._read_separator(stack)
 
     def _open_container(self, sign: str, stack: list["_OpenContainer"]) -> "_OpenContainer":
@@ -146,7 +146,7 @@ class _JsonReader:
     def _read_member_name(self, sign: str, opened: "_OpenContainer") -> None:
         if not sign.startswith('"') or self._read_token() != ":":
             raise self._build_error()
-        opened.begin(self._decode_token(sign))
+        opened.set_next_name(self._decode_token(sign))
         opened.is_value_kept = self._wanted(opened.name)
 
     def _read_scalar(self, sign: str, stack: list["_OpenContainer"]) -> Any:
@@ -168,7 +168,7 @@ class _JsonReader:
         before, line = self._at, self._line
         sign = self._read_token()
         if sign == ",":
-            stack[-1].go_on()
+            stack[-1].expect_next_value()
         elif sign in "}]":
             self._at, self._line = before, line
             stack[-1].is_full = True
@@ -196,13 +196,13 @@ class _OpenContainer:
         is_own = (sign == "}") == self.is_object
         return is_own and not self._is_behind_comma and (self.is_full or not self._is_begun)
 
-    def begin(self, name: str) -> None:
+    def set_next_name(self, name: str) -> None:
         """Store the name of the next value."""
         self.name = name
         self.expects_name = False
         self._is_begun = True
 
-    def add(self, found: JsonValue) -> None:
+    def add_value(self, found: JsonValue) -> None:
         """Add a value to the container."""
         self._is_behind_comma = False
         self._is_begun = True
@@ -213,7 +213,7 @@ class _OpenContainer:
         else:
             self.container.append(found)
 
-    def go_on(self) -> None:
+    def expect_next_value(self) -> None:
         """Expect another value after a comma."""
         self._is_behind_comma = True
         self.expects_name = self.is_object
@@ -224,7 +224,7 @@ def read_json(text: str, wanted: NameFilter = lambda _: True) -> JsonValue:
 
     Raise UnreadableContentError if the text is not valid JSON.
     """
-    return _JsonReader(text, wanted).value()
+    return _JsonReader(text, wanted).parse_document()
 
 
 def check_json(text: str) -> Iterator[DetectedChange]:
@@ -271,19 +271,21 @@ def _check_flat_body(document: JsonValue) -> Iterator[DetectedChange]:
 
 def _check_request_object(given: JsonValue) -> Iterator[DetectedChange]:
     """Yield the changes that affect an object with a method and a URL."""
-    url = next((found for name in _URL_MEMBERS if (found := _find_url(given.get(name)))), None)
+    url = next(
+        (found for name in _URL_MEMBERS if (found := _find_url(given.get_member(name)))), None
+    )
     method = given.get_text_member("method").upper()
     if url is None or method not in HTTP_METHODS:
         return
     check_time_limit()
-    body = next((found for name in _BODY_MEMBERS if (found := given.get(name))), None)
+    body = next((found for name in _BODY_MEMBERS if (found := given.get_member(name))), None)
     request = Request(
         method=method,
         url=url.text,
         line=url.line,
         body=_format_body(body),
         has_body=body is not None,
-        headers=_list_header_names(given.get("headers") or given.get("header")),
+        headers=_list_header_names(given.get_member("headers") or given.get_member("header")),
     )
     yield from find_request_changes(request)
     if request.body and "/graphql" in request.url:
@@ -293,7 +295,7 @@ def _check_request_object(given: JsonValue) -> Iterator[DetectedChange]:
 
 def _find_url(given: JsonValue | None) -> JsonValue | None:
     """Return a URL, or the member `raw` of an object, in which Postman stores URLs."""
-    found = given.get("raw") if given and isinstance(given.value, dict) else given
+    found = given.get_member("raw") if given and isinstance(given.value, dict) else given
     return found if found and found.text else None
 
 
@@ -328,8 +330,8 @@ def check_har(text: str) -> Iterator[DetectedChange]:
 
     Raise UnreadableContentError if the text is not a HAR file.
     """
-    log = read_json(text, wanted=lambda name: name not in _SKIPPED_MEMBERS).get("log")
-    entries = log.get("entries") if log else None
+    log = read_json(text, wanted=lambda name: name not in _SKIPPED_MEMBERS).get_member("log")
+    entries = log.get_member("entries") if log else None
     if entries is None or not isinstance(entries.value, list):
         raise UnreadableContentError("The content is not a HAR file: it has no log.entries")
     own_hosts = {
@@ -344,11 +346,11 @@ def check_har(text: str) -> Iterator[DetectedChange]:
             continue
         yield from find_request_changes(request)
         yield from _check_graphql_body(request)
-        yield from rates.count(request, "", _parse_har_time(entry))
+        yield from rates.count_request(request, "", _parse_har_time(entry))
 
 
 def _get_har_url(entry: JsonValue) -> str:
-    request = entry.get("request")
+    request = entry.get_member("request")
     return request.get_text_member("url") if request else ""
 
 
@@ -364,18 +366,20 @@ def _get_host(url: str) -> str:
 
 
 def _parse_har_request(entry: JsonValue, own_hosts: set[str]) -> Request | None:
-    found = entry.get("request")
-    url = found.get("url") if found else None
+    found = entry.get_member("request")
+    url = found.get_member("url") if found else None
     if found is None or url is None or not url.text:
         return None
-    sent = found.get("postData")
+    sent = found.get_member("postData")
     return Request(
         method=found.get_text_member("method").upper() or "GET",
         url=url.text,
         line=url.line,
         body=sent.get_text_member("text") if sent else "",
         form=_parse_form(sent),
-        headers=frozenset(each["name"].lower() for each in _parse_pairs(found.get("headers"))),
+        headers=frozenset(
+            each["name"].lower() for each in _parse_pairs(found.get_member("headers"))
+        ),
         is_own_host=_get_host(url.text) in own_hosts,
     )
 
@@ -383,7 +387,7 @@ def _parse_har_request(entry: JsonValue, own_hosts: set[str]) -> Request | None:
 def _parse_form(sent: JsonValue | None) -> dict[str, str]:
     if sent is None:
         return {}
-    return {each["name"]: each["value"] for each in _parse_pairs(sent.get("params"))}
+    return {each["name"]: each["value"] for each in _parse_pairs(sent.get_member("params"))}
 
 
 def _parse_pairs(listed: JsonValue | None) -> Iterator[dict[str, str]]:

@@ -61,7 +61,7 @@ class _PathNode:
 def _build_path_tree() -> _PathNode:
     root = _PathNode()
     for change in SCHEDULE:
-        for call in change.calls:
+        for call in change.call_patterns:
             # Paths that end with a wildcard are web pages (`is_legacy_page`).
             if not call.path.endswith("*"):
                 _find_or_add_leaf(root, split_path(call.path)).concerns.append(
@@ -178,9 +178,9 @@ class KnownParameters:
             self.is_open = True
             return
         for name, value in pairs:
-            self.add(name, value)
+            self.add_parameter(name, value)
 
-    def add(self, name: str, value: str | None) -> None:
+    def add_parameter(self, name: str, value: str | None) -> None:
         """Add a parameter; `name[]` stands for an item of the list `name`."""
         if len(self.values) < _MAX_PARAMETERS:
             is_known = value is not None and not value.startswith(_VARIABLE_PREFIXES)
@@ -190,9 +190,9 @@ class KnownParameters:
         """Add the members of a JSON object."""
         for name, value in given.items():
             if value is not None:
-                self.add(name, value if isinstance(value, str) else str(value))
+                self.add_parameter(name, value if isinstance(value, str) else str(value))
         for name in list_nested_names(given):
-            self.add(name, None)
+            self.add_parameter(name, None)
 
 
 @singledispatch
@@ -206,19 +206,19 @@ def _get_known_texts(known: KnownParameters) -> dict[str, str]:
 
 
 @is_condition_met.register
-def _(condition: ParameterGiven, known: KnownParameters) -> bool:
-    return not known.values.keys().isdisjoint(condition.names)
+def _is_given(condition: ParameterGiven, known: KnownParameters) -> bool:
+    return not known.values.keys().isdisjoint(condition.parameter_names)
 
 
 @is_condition_met.register
-def _(condition: ParameterMissing, known: KnownParameters) -> bool:
+def _is_missing(condition: ParameterMissing, known: KnownParameters) -> bool:
     if known.is_open or known.values.get(condition.name, "") is None:
         return False
     return condition(_get_known_texts(known))
 
 
 @is_condition_met.register
-def _(condition: NumberAboveOne, known: KnownParameters) -> bool:
+def _is_number_above_one(condition: NumberAboveOne, known: KnownParameters) -> bool:
     """Return whether a number is above 1, or is known only at run time."""
     if condition.name not in known.values:
         return False
@@ -227,12 +227,12 @@ def _(condition: NumberAboveOne, known: KnownParameters) -> bool:
 
 @is_condition_met.register(TextLonger)
 @is_condition_met.register(TextShorter)
-def _(condition: Condition, known: KnownParameters) -> bool:
+def _is_length_met(condition: Condition, known: KnownParameters) -> bool:
     return condition(_get_known_texts(known))
 
 
 @is_condition_met.register
-def _(condition: FilterSortMismatch, known: KnownParameters) -> bool:
+def _is_sort_mismatch(condition: FilterSortMismatch, known: KnownParameters) -> bool:
     order = known.values.get(condition.sort, "")
     is_filtered = not known.values.keys().isdisjoint(condition.filters)
     if order is None or (known.is_open and is_filtered != (order == condition.by)):
@@ -302,7 +302,7 @@ class Request:
     is_own_host: bool = True
 
     @property
-    def parts(self) -> SplitResult:
+    def url_parts(self) -> SplitResult:
         """The parts of the URL, which are empty if the URL is malformed."""
         try:
             return urlsplit(resolve_base_url(self.url))
@@ -312,7 +312,7 @@ class Request:
 
 def find_request_changes(request: Request) -> Iterator[DetectedChange]:
     """Yield the changes that affect a request."""
-    parts = request.parts
+    parts = request.url_parts
     path = parts.path
     if classify_host(parts) is HostRelation.OTHER:
         return
@@ -342,7 +342,7 @@ def find_known_parameters(request: Request, query: str) -> KnownParameters:
     known = KnownParameters()
     known.add_query(query)
     for name, value in request.form.items():
-        known.add(name, value)
+        known.add_parameter(name, value)
     if request.body:
         add_body_parameters(known, request.body)
     is_complete = request.has_body or request.method in _READ_METHODS
@@ -436,7 +436,7 @@ def _index_fixed_paths() -> Mapping[str, tuple[Change, ...]]:
     """Return the changes by path, for paths outside the API without variables."""
     found: dict[str, tuple[Change, ...]] = {}
     for change in SCHEDULE:
-        for call in change.calls:
+        for call in change.call_patterns:
             if not call.path.startswith("/api/") and not {":", "*"} & {*call.path}:
                 found[call.path] = (*found.get(call.path, ()), change)
     return found

@@ -322,7 +322,7 @@ def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
     for found in iterate_within_limit(_PART_PATTERN.finditer(text)):
         kind = found.lastgroup or "plain"
         if kind in {"single", "double", "plain"}:
-            command.add(
+            command.add_part(
                 _remove_shell_quotes(kind, found[0] if found[kind] is None else found[kind]), line
             )
         else:
@@ -347,7 +347,7 @@ class _CommandBuilder:
         self._parts: list[str] = []
         self._line = 1
 
-    def add(self, part: str, line: int) -> None:
+    def add_part(self, part: str, line: int) -> None:
         """Add a part of a word."""
         self._line = self._line if self._parts else line
         self._parts.append(part)
@@ -432,7 +432,7 @@ def find_fields_read_by_filter(
     changing = {
         field.rpartition(".")[2]: concern.change
         for request in sent
-        for concern in find_path_matches(find_api_path(request.parts.path) or "")
+        for concern in find_path_matches(find_api_path(request.url_parts.path) or "")
         if not concern.call.methods or request.method in concern.call.methods
         for field in concern.call.fields
     }

@@ -235,7 +235,9 @@ def check_terraform(text: str) -> Iterator[DetectedChange]:
 
 
 def _check_tokens(lexed: Sequence[Token], text: str) -> Iterator[DetectedChange]:
-    yield from _SourceReader(SourceProgram(lexed), is_client=is_service_client(text)).read()
+    yield from _SourceReader(
+        SourceProgram(lexed), is_client=is_service_client(text)
+    ).iterate_changes()
 
 
 class _SourceReader:
@@ -247,7 +249,7 @@ class _SourceReader:
         self._arguments = ArgumentReader(program)
         self._bindings = VariableBindings(program)
 
-    def read(self) -> Iterator[DetectedChange]:
+    def iterate_changes(self) -> Iterator[DetectedChange]:
         """Yield the changes that affect the program."""
         consumed = -1
         for at, token in enumerate(iterate_within_limit(self._program.tokens)):
@@ -263,12 +265,12 @@ class _SourceReader:
     def _check_name(self, at: int, token: Token) -> Iterator[DetectedChange]:
         yield from self._check_distinctive_name(token)
         if "TLS" in token.text:
-            before = self._program.text(at - 2) + self._program.text(at - 3)
+            before = self._program.get_text(at - 2) + self._program.get_text(at - 3)
             yield from find_names_in_text(f"{before} {token.text}", token.line, only="tls-versions")
         if token.text in _LOOP_KEYWORDS:
-            yield from self._bindings.loop(at)
+            yield from self._bindings.record_loop_variable(at)
         elif token.text in _DECLARATION_KEYWORDS:
-            self._bindings.declare(at)
+            self._bindings.discard_redeclared_value(at)
         if self._bindings.has_fields:
             yield from self._bindings.find_accessed_fields(at)
 
@@ -280,23 +282,23 @@ class _SourceReader:
 
     def _check_sign(self, at: int, token: Token) -> Iterator[DetectedChange]:
         if token.text in _ASSIGNMENT_SIGNS:
-            is_keyword = self._program.text(self._program.around[at]) == "("
-            if self._program.kind(at - 1) == NAME and not is_keyword:
-                self._arguments.note(at)
-                self._bindings.assign(at)
+            is_keyword = self._program.get_text(self._program.around[at]) == "("
+            if self._program.get_token_kind(at - 1) == NAME and not is_keyword:
+                self._arguments.record_assigned_object(at)
+                self._bindings.record_assigned_value(at)
         elif token.text == "(":
             call = self._program.get_call_at(at)
             if call.chain:
                 yield from self._check_call(call, token.line)
 
     def _check_call(self, call: ProgramCall, line: int) -> Iterator[DetectedChange]:
-        self._bindings.callback(call)
-        chain = self._bindings.expanded(call.chain)
+        self._bindings.record_callback_parameter(call)
+        chain = self._bindings.expand_chain(call.chain)
         sent = find_client_request(chain) if self._is_client else None
         if sent is not None:
             method, path = sent
             known = KnownParameters()
-            self._arguments.add(known, call.opening, call.closing)
+            self._arguments.add_arguments(known, call.opening, call.closing)
             yield from self._check_matches(find_path_matches(path), method, known, line)
             yield from self._bind_result_fields(find_path_matches(path), method, call)
         for text in self._bindings.find_argument_texts(call):
@@ -347,16 +349,18 @@ class _SourceReader:
 
     def _is_response_value(self, at: int) -> bool:
         """Return whether a string is the value of a key that only API responses have."""
-        is_keyed = at > 1 and self._program.text(at - 1) in _KEY_SIGNS
+        is_keyed = at > 1 and self._program.get_text(at - 1) in _KEY_SIGNS
         return is_keyed and to_snake_case(self._program.tokens[at - 2].text) == "web_url"
 
     def _is_docstring(self, at: int, token: Token) -> bool:
         """Return whether a multi-line string is a statement of its own."""
         if "\n" not in token.text or self._program.around[at] >= 0:
             return False
-        return self._program.text(at - 1) in {"", ":", ")"} and not _GRAPHQL_DOCUMENT_PATTERN.match(
-            token.text
-        )
+        return self._program.get_text(at - 1) in {
+            "",
+            ":",
+            ")",
+        } and not _GRAPHQL_DOCUMENT_PATTERN.match(token.text)
 
     def _mentions_graphql(self, calls: Sequence[ProgramCall]) -> bool:
         within = (
@@ -396,7 +400,7 @@ class _SourceReader:
             if not _is_send_call(call):
                 continue
             verb = _find_http_method(call.chain)
-            self._arguments.add(known, call.opening, call.closing)
+            self._arguments.add_arguments(known, call.opening, call.closing)
             segments = join_segments(self._program, call)
             # Arguments before the segments may contain the parameters of the call.
             has_earlier_arguments = segments is not None and segments.first > call.opening + 1
@@ -435,7 +439,7 @@ class _SourceReader:
             if method is None or not concern.call.methods or method in concern.call.methods
             for each in concern.call.fields
         }
-        yield from self._bindings.bind(call, fields)
+        yield from self._bindings.record_call_result(call, fields)
 
 
 def _is_send_call(call: ProgramCall) -> bool:

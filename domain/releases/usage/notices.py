@@ -100,10 +100,10 @@ class _RecipientLookup:
         administrators. Anonymous consumers have no recipients.
         """
         if consumer not in self._known:
-            self._known[consumer] = self._look_up(consumer)
+            self._known[consumer] = self._find_recipients(consumer)
         return self._known[consumer]
 
-    def _look_up(self, consumer: ConsumerView) -> Sequence[Maintainer]:
+    def _find_recipients(self, consumer: ConsumerView) -> Sequence[Maintainer]:
         if consumer.kind is ConsumerKind.RESOURCE_TOKEN:
             _, people = find_maintainers(
                 consumer.group_id,

@@ -11,7 +11,7 @@ from time import sleep
 import pytest
 from flask import Flask
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
 from tests.support.database.webhooks import Webhooks
@@ -140,7 +140,7 @@ def deliver_the_rest(shop: Webhooks) -> None:
     later = timedelta(minutes=1)
     with AlertChanges(shop.settings) as changes:
         changes.run_due()
-    with WebhookDeliveries(shop.settings, clock=lambda: system_clock() + later) as next_worker:
+    with WebhookDeliveries(shop.settings, clock=lambda: read_system_clock() + later) as next_worker:
         next_worker.run_due()
 
 

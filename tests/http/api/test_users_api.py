@@ -10,7 +10,7 @@ import requests
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.people import (
     Person,
@@ -270,7 +270,7 @@ def test_an_administrator_changes_only_the_given_fields(gatebell: LiveGatebell) 
 def test_a_password_that_cannot_be_changed_is_rejected(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     path = f"/{id_of(gatebell, person)}"
-    refused = call(gatebell, "PUT", path, name="Somebody Else", password=random_password())
+    refused = call(gatebell, "PUT", path, name="Somebody Else", password=generate_random_password())
     assert refused.status_code == 400
     assert "`password` cannot be changed." in refused.text
     assert call(gatebell, "GET", path).json()["name"] != "Somebody Else"

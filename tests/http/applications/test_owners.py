@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import ApplicationSecret
 from tests.support.accounts.administration import at_work
 from tests.support.accounts.api_caller import api_caller
@@ -153,7 +153,7 @@ def emails_to(gatebell: LiveGatebell, person: Person) -> list[str]:
 
 
 def queue(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> None:
-    queue_secret_mail(settings_of(gatebell), clock=lambda: system_clock() + later)
+    queue_secret_mail(settings_of(gatebell), clock=lambda: read_system_clock() + later)
 
 
 def test_the_owner_gets_one_email_before_a_secret_in_use_expires(

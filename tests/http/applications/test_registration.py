@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Application, AuditEvent, User
 from tests.support.oauth.machines import new_key, public_part
@@ -61,7 +61,7 @@ def test_the_response_contains_all_registered_metadata(visitor: FlaskClient) -> 
     assert len(body.pop("client_id")) == 64
     assert body.pop("client_secret").startswith("gbs-")
     assert body.pop("registration_access_token").startswith("gbg-")
-    assert abs(body.pop("client_id_issued_at") - system_clock().timestamp()) < 60
+    assert abs(body.pop("client_id_issued_at") - read_system_clock().timestamp()) < 60
     assert body.pop("registration_client_uri").startswith("http://localhost/oauth/register/")
     assert body == {
         "client_secret_expires_at": 0,

@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.core.errors import NotFoundError
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from tests.support.sign_in.password_rules import RULES
 from web.admin.settings import store_setting_text
@@ -63,7 +63,9 @@ def token_of(client: FlaskClient, name: str, *, scopes: str = "api") -> str:
 def _user_id(name: str) -> int:
     with suppress(NotFoundError):
         return get_user(name, session=db.session()).id
-    new = NewUser(username=name, email=f"{name}@a.example", name=name, password=random_password())
+    new = NewUser(
+        username=name, email=f"{name}@a.example", name=name, password=generate_random_password()
+    )
     return create_user(new, session=db.session(), now=now(), rules=RULES).id
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from tests.support.accounts.people import Person, unique
 from tests.support.mail.email_links import messages_to
 from tests.support.service.live import SECRET_KEY, LiveGatebell
@@ -20,7 +20,9 @@ def newcomer(name: str = "dora", domain: str = "people.example") -> Person:
     """Return a person without an account."""
     username = unique(name)
     return Person(
-        username=username, email=f"{username}@{domain}", password=f"{random_password()} and more"
+        username=username,
+        email=f"{username}@{domain}",
+        password=f"{generate_random_password()} and more",
     )
 
 

@@ -62,7 +62,7 @@ class Streams:
 
     def create(self, url: str) -> DestinationWithSecret[AuditStream]:
         with self.session() as session:
-            return AUDIT_STREAM_KIND.create(
+            return AUDIT_STREAM_KIND.create_destination(
                 DestinationDetails(url=url),
                 session=session,
                 keyring=self.keyring,
@@ -71,7 +71,7 @@ class Streams:
 
     def state(self, stream: AuditStream) -> AuditStream:
         with self.session() as session:
-            return AUDIT_STREAM_KIND.get(
+            return AUDIT_STREAM_KIND.get_destination(
                 stream.id, session=session, keyring=self.keyring, now=self.now
             )
 

@@ -84,7 +84,7 @@ class Webhooks:
             conditions=parse_conditions(conditions) if conditions else AlertConditions(),
         )
         with self.session() as session:
-            return WEBHOOK_KIND.create(
+            return WEBHOOK_KIND.create_destination(
                 details,
                 owner=project_id or self.project_id,
                 session=session,
@@ -132,7 +132,7 @@ class Webhooks:
     def state(self, endpoint: Webhook) -> Webhook:
         with self.session() as session:
             project_id = session.get_one(WebhookEndpoint, endpoint.id).project_id
-            return WEBHOOK_KIND.get(
+            return WEBHOOK_KIND.get_destination(
                 endpoint.id, owner=project_id, session=session, keyring=self.keyring, now=self.now
             )
 

@@ -117,7 +117,7 @@ class RecordedService:
 
     def grant(self, application_id: int, person: UserView) -> Caller:
         """Issue an access token of a user to an application."""
-        made = self.keyring.issue(CredentialType.ACCESS_TOKEN)
+        made = self.keyring.issue_credential(CredentialType.ACCESS_TOKEN)
         with self.session() as session:
             session.add(
                 AccessToken(

@@ -18,7 +18,7 @@ from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from domain.alerts.listing.watched_projects import build_member_projects_query
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import EventActor
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.incidents.listing import list_open_incidents_of_user
 from domain.projects.views import Viewer
 from models import User
@@ -60,7 +60,7 @@ def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
             session.execute(fill, {"project_id": project_id})
         session.commit()
         me = session.scalars(select(User.id).where(User.username == "alice")).one()
-        viewer = Viewer(user_id=me, today=system_clock().date())
+        viewer = Viewer(user_id=me, today=read_system_clock().date())
         projects = build_member_projects_query(
             viewer, session=session, ability=Ability.ADMIN_ALERTS
         )
@@ -83,7 +83,7 @@ def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
 
 def check_batch(by: EventActor) -> None:
     """Change the open alerts of all projects in slices, and undo the change."""
-    session, now = db.session(), system_clock()
+    session, now = db.session(), read_system_clock()
     order = BatchRequest(status="ignored", by=by, project_id=None, list_query="")
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES, service="service-3")
     with plans("alerts") as found:

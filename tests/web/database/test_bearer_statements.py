@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
 from domain.accounts.users import NewUser, create_user
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import PersonalAccessToken
 from tests.support.database.sql_statements import SentStatement, postgres_statements, statements_of
@@ -23,7 +23,7 @@ from web.services import now, services
 def token(app: Flask) -> str:
     """Create a user's token that was not used yet."""
     with app.app_context():
-        password = random_password()
+        password = generate_random_password()
         new = NewUser(username="alice", email="alice@a.example", name="Alice", password=password)
         user = create_user(new, session=db.session(), now=now(), rules=RULES)
         made = create_personal_token(

@@ -137,7 +137,7 @@ def compare(state: State) -> dict[str, Any]:
             ("device_code", DeviceAuthorization.device_code_digest),
         ):
             if name in response.body:
-                digest = KEYRING.digest(str(response.body[name]))
+                digest = KEYRING.compute_digest(str(response.body[name]))
                 assert db.session.scalar(select(column).where(column == digest)) == digest
     return one
 

@@ -39,7 +39,7 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
     with engine.connect(), pytest.raises(PoolTimeoutError):
         engine.connect()
     kept = AutocommitPool(open_autocommit_engine(small), size=1, patience=0.1)
-    kept.transact(lambda: _fail_to_take(kept))
+    kept.run_transaction(lambda: _fail_to_take(kept))
     kept.close()
     engine.dispose()
     taken, timed_out = (events(client, name) for name in ("last_connection_taken", "timed_out"))
@@ -48,7 +48,7 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
 
 def _fail_to_take(kept: AutocommitPool) -> None:
     with ThreadPoolExecutor(1) as another, pytest.raises(PoolTimeoutError):
-        another.submit(kept.transact, lambda: None).result()
+        another.submit(kept.run_transaction, lambda: None).result()
 
 
 def test_metrics_show_queued_mail_and_pruning(client: FlaskClient) -> None:

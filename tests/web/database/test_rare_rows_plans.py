@@ -18,7 +18,7 @@ from domain.alerts.handling.occurrences import find_single_affected_alerts
 from domain.alerts.listing.filters import NO_ASSIGNEE, AlertFilter
 from domain.alerts.listing.queries import export_alerts_as_json, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.database.paging import KeysetRange
 from domain.oauth.applications.people import fetch_application_user_page
 from domain.oauth.applications.refusals import ApplicationViewer
@@ -106,7 +106,7 @@ def _people() -> int:
         KeysetRange(size=_SHOWN),
         viewer=ApplicationViewer(user_id=0, sees_everybody=True),
         session=db.session(),
-        now=system_clock(),
+        now=read_system_clock(),
     )
     return len(found.items)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from flask import Flask
 from sqlalchemy import select
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import AccessToken, PersonalAccessToken, User
 from web.database.schema import get_newest_known_revision, migrate_to
 from web.extensions import db
@@ -17,7 +17,7 @@ _BEFORE = "0062"
 
 def add_tokens(name: str, number: int, *, is_admin: bool) -> None:
     """Store an account with a live token of each kind, and with one revoked token."""
-    now = system_clock()
+    now = read_system_clock()
     user = User(
         username=name,
         email=f"{name}@people.example",

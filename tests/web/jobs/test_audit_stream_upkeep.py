@@ -82,7 +82,7 @@ def test_old_entries_are_pruned_and_administrators_are_notified(streams: Streams
     streams.wait(days=20)
     streams.write()
     with streams.session() as session:
-        AUDIT_STREAM_KIND.remove(removed.id, session=session)
+        AUDIT_STREAM_KIND.delete_destination(removed.id, session=session)
     assert prune_database(streams.settings)["audit_stream_entries"] == 5
     assert prune_database(streams.settings)["audit_stream_entries"] == 0
     state = streams.state(stream)

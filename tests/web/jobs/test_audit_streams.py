@@ -306,13 +306,13 @@ def test_both_secrets_sign_until_the_old_one_expires(streams: Streams, receiver:
 def test_a_resumed_destination_gets_its_backlog(streams: Streams, receiver: Receiver) -> None:
     stream = streams.create(receiver.url).destination
     with streams.session() as session:
-        AUDIT_STREAM_KIND.pause(stream.id, session=session, now=streams.now)
+        AUDIT_STREAM_KIND.pause_destination(stream.id, session=session, now=streams.now)
     written = streams.write(2)
     assert streams.deliver() == 0
     state = streams.state(stream)
     assert (state.state, state.backlog) == (DestinationState.PAUSED, 2)
     with streams.session() as session:
-        AUDIT_STREAM_KIND.resume(stream.id, session=session)
+        AUDIT_STREAM_KIND.resume_destination(stream.id, session=session)
     streams.deliver()
     assert receiver.subjects == written
 
@@ -323,7 +323,7 @@ def test_a_new_url_gets_the_backlog(streams: Streams, receiver: Receiver) -> Non
     streams.deliver()
     assert streams.state(stream).last_error == "the connection was refused"
     with streams.session() as session:
-        AUDIT_STREAM_KIND.change(
+        AUDIT_STREAM_KIND.change_destination(
             stream.id,
             DestinationDetails(url=receiver.url),
             session=session,
@@ -342,7 +342,7 @@ def test_the_backlog_of_a_removed_destination_is_deleted(
     written = streams.write(3)
     streams.deliver()
     with streams.session() as session:
-        AUDIT_STREAM_KIND.remove(removed.id, session=session)
+        AUDIT_STREAM_KIND.delete_destination(removed.id, session=session)
     newer = streams.create(receiver.url.replace("/events", "/newer")).destination
     # The id is not reused, so the new destination gets no events of the removed one.
     assert newer.id > removed.id

@@ -9,7 +9,7 @@ from flask import Flask
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.git.storage import get_repository_path
 from domain.housekeeping.deletion import remove_deleted_namespaces
 from domain.projects.deletion import delete_project
@@ -37,7 +37,7 @@ from web.jobs.retention import remove_deleted_data
 from web.services import settings
 
 ALERTS, OTHERS = 350, 20
-NOW = system_clock()
+NOW = read_system_clock()
 
 
 class KilledError(Exception):

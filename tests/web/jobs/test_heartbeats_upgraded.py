@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import update
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import Heartbeat
 from tests.support.service.live import close_app
 from tests.web.jobs.test_heartbeats import MISSED, SECOND, Night, resolve
@@ -37,7 +37,7 @@ def test_a_heartbeat_that_was_down_before_the_upgrade_opens_an_alert_again(night
     assert night.alerts() == [f"{MISSED}: resolved"]
     migrate_to(night.settings, "0067")
     migrate_to(night.settings, get_newest_known_revision())
-    upgraded_at = system_clock()
+    upgraded_at = read_system_clock()
     night.now = upgraded_at + 350 * SECOND
     night.work()
     assert night.alerts() == [f"{MISSED}: resolved"]

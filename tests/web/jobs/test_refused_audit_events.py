@@ -54,7 +54,7 @@ def test_a_permanently_rejected_event_delays_later_ones_only_for_minutes(
 
     receiver.answer = lambda _request: (204, {})
     with streams.session() as session:
-        AUDIT_STREAM_KIND.resume(stream.id, session=session)
+        AUDIT_STREAM_KIND.resume_destination(stream.id, session=session)
     state = deliver_for(streams, stream, timedelta(seconds=5))
     assert receiver.subjects[-1] == poison
     assert (state.set_aside, streams.waiting()) == (0, 0)

@@ -75,7 +75,7 @@ def test_secrets_are_encrypted_again_under_a_new_key(webhooks: Webhooks) -> None
         done = reencrypt_all_columns(both, session=session)
     assert (done["webhook_secrets"], done["previous_webhook_secrets"]) == (1, 0)
     with webhooks.session() as session:
-        secrets = WEBHOOK_KIND.secrets(
+        secrets = WEBHOOK_KIND.list_secrets(
             made.destination.id,
             session=session,
             keyring=Keyring(NEW_KEY),
@@ -101,7 +101,7 @@ def test_the_webhooks_of_a_deleted_project_and_their_log_are_deleted(
     prune_database(webhooks.settings)
     with webhooks.session() as session:
         assert session.scalar(select(func.count(WebhookDelivery.id))) == 0
-        found = WEBHOOK_KIND.get(
+        found = WEBHOOK_KIND.get_destination(
             kept.id, owner=other, session=session, keyring=webhooks.keyring, now=webhooks.now
         )
         assert found == kept

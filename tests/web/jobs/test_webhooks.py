@@ -105,16 +105,18 @@ def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webho
     alerts = webhooks.add(DOWN).destination
     assert webhooks.is_followed()
     with webhooks.session() as session:
-        WEBHOOK_KIND.pause(alerts.id, owner=webhooks.project_id, session=session, now=webhooks.now)
+        WEBHOOK_KIND.pause_destination(
+            alerts.id, owner=webhooks.project_id, session=session, now=webhooks.now
+        )
     assert not webhooks.is_followed()
     webhooks.send("Unheard")
     with webhooks.session() as session:
-        WEBHOOK_KIND.resume(alerts.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.resume_destination(alerts.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.queue() == 0
     with webhooks.session() as session:
         for each in (alerts, incidents):
-            WEBHOOK_KIND.remove(each.id, owner=webhooks.project_id, session=session)
+            WEBHOOK_KIND.delete_destination(each.id, owner=webhooks.project_id, session=session)
     assert not webhooks.is_followed()
 
 
@@ -216,7 +218,7 @@ def test_an_endpoint_that_fails_for_days_is_paused_and_maintainers_are_notified(
     # Alerts are not followed any more; a resumed webhook gets only later events.
     assert not webhooks.is_followed()
     with webhooks.session() as session:
-        WEBHOOK_KIND.resume(endpoint.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.resume_destination(endpoint.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.state(endpoint).state is DestinationState.ACTIVE
 
@@ -249,7 +251,7 @@ def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Rece
     first, second = receiver.received
     assert (first.message_id, first.body) == (second.message_id, second.body)
     with webhooks.session() as session:
-        WEBHOOK_KIND.pause(
+        WEBHOOK_KIND.pause_destination(
             endpoint.id, owner=webhooks.project_id, session=session, now=webhooks.now
         )
         with pytest.raises(ConflictError, match="paused"):
@@ -282,7 +284,7 @@ def test_the_backlog_of_a_removed_webhook_is_deleted(
     webhooks.send("Disk full")
     webhooks.queue()
     with webhooks.session() as session:
-        WEBHOOK_KIND.remove(endpoint.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.delete_destination(endpoint.id, owner=webhooks.project_id, session=session)
     newer = webhooks.add(receiver.url).destination
     # The id is not reused.
     assert newer.id > endpoint.id

@@ -16,7 +16,7 @@ from tests.support.service.receiver import Received, Receiver, running_receiver
 from tests.support.service.tls_server import lax_context, running_server, running_tls_server
 from web.outgoing.client import OutgoingClient, OutgoingResponse
 
-LOOPBACK = AddressPolicy.of("127.0.0.0/8")
+LOOPBACK = AddressPolicy.from_networks("127.0.0.0/8")
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def client_through(url: str, *, networks: str = "", trusted: Path | None = None) -> OutgoingClient:
-    policy = AddressPolicy.of(networks)
+    policy = AddressPolicy.from_networks(networks)
     return OutgoingClient(policy, trusted_ca_file=trusted, proxy=Proxy.parse(url))
 
 

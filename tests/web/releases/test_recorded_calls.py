@@ -169,8 +169,8 @@ def test_memory_for_ten_thousand_shapes_is_bounded() -> None:
     counter = CallCounter()
     for consumer in (Consumer(user, None, None) for user in range(60)):
         for shape in shapes(10_000 // 60 + 1):
-            counter.count(consumer, shape, address=None, now=NOON)
-    calls, dropped = counter.take()
+            counter.count_call(consumer, shape, address=None, now=NOON)
+    calls, dropped = counter.take_counts()
 
     assert len(calls) == MAX_COUNTS
     assert sum(each.count.calls for each in calls) + dropped == 60 * (10_000 // 60 + 1)
@@ -196,7 +196,9 @@ def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService)
 
 def test_added_counts_keep_the_first_and_last_time() -> None:
     count = CallTotals(2, NOON, NOON, "192.0.2.1")
-    count.add(CallTotals(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2"))
+    count.add_calls(
+        CallTotals(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2")
+    )
 
     assert (count.calls, count.first_at) == (5, NOON - timedelta(hours=1))
     assert (count.last_at, count.last_address) == (NOON, "192.0.2.1")

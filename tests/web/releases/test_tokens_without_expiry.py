@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("G4")]
 
 PAGE = "/-/user_settings/access_tokens"
 A_YEAR = timedelta(days=365)
-WITH_END = TokenLifetimes.of(A_YEAR, may_never_end=False)
+WITH_END = TokenLifetimes.from_max_lifetime(A_YEAR, may_never_end=False)
 
 
 def endless_token(service: RecordedService, person: UserView, name: str = "nightly") -> Caller:
@@ -105,7 +105,7 @@ def test_the_worker_sets_an_expiry_in_a_year_once_and_in_slices(
     tokens = [endless_token(service, alice, f"nightly {n}") for n in range(5)]
     commits = []
     with service.session() as session:
-        before = TokenLifetimes.of(A_YEAR, may_never_end=True)
+        before = TokenLifetimes.from_max_lifetime(A_YEAR, may_never_end=True)
         options: dict[str, Any] = {"session": session, "now": service.now}
         assert assign_expiry_to_tokens(before, **options, between=lambda: commits.append(1)) == 0
         assert assign_expiry_to_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 5
@@ -186,9 +186,9 @@ def test_a_message_is_sent_before_the_new_expiry(service: RecordedService) -> No
 
 def test_lifetimes_depend_on_the_release_and_the_maximum() -> None:
     ends = {
-        (days, may): TokenLifetimes.of(timedelta(days=days), may_never_end=may).compute_expiry(
-            None, now=NOON
-        )
+        (days, may): TokenLifetimes.from_max_lifetime(
+            timedelta(days=days), may_never_end=may
+        ).compute_expiry(None, now=NOON)
         for days in (30, 365, 3650)
         for may in (True, False)
     }

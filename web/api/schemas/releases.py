@@ -163,7 +163,7 @@ class ReleaseCheck(Resource):
             kind=report.kind,
             release=str(release),
             findings=[ReleaseFinding.of(each) for each in report.findings],
-            is_cut=report.is_cut,
+            is_cut=report.is_truncated,
         )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, inspect, select, table, text
 from sqlalchemy.orm import Session
 
 from domain.audit.seals import get_or_create_audit_key, verify_seals
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.secret_keys import find_missing_fingerprints
@@ -219,7 +219,7 @@ def _verify_audit_log(connection: Connection, keyring: Keyring) -> tuple[str | N
         return None, []
     with Session(connection) as session:
         try:
-            key = get_or_create_audit_key(session=session, keyring=keyring, now=system_clock())
+            key = get_or_create_audit_key(session=session, keyring=keyring, now=read_system_clock())
         except UndecipherableError:
             return None, ["The key of the audit log cannot be decrypted with SECRET_KEY."]
         found = verify_seals(session=session, key=key)

@@ -255,7 +255,7 @@ def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
         return
     if not is_wanted:
         yield f"The backup does not contain the Git repositories ({len(kept)})."
-    elif problem := own.problem():
+    elif problem := own.find_problem():
         yield (
             f"The backup does not contain the Git repositories ({len(kept)}), because Git is "
             f"{problem}."
@@ -394,7 +394,7 @@ def _restore_repositories(directory: Path) -> dict[str, Any]:
     if not source.is_dir():
         return {}
     own = git()
-    if problem := own.problem():
+    if problem := own.find_problem():
         return {"repositories": f"not restored: Git is {problem}"}
     with Session(db.engine) as session:
         kept = maintenance.list_repositories(own.root, session=session)

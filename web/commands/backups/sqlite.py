@@ -9,7 +9,7 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
 from web.commands.backups.manifest import DatabaseContents, delete_hosts, find_content_faults
@@ -109,7 +109,7 @@ def _move_database_aside(place: Path) -> Path | None:
     """Rename the current database and its companion files, and return the new path."""
     if not place.exists():
         return None
-    former = place.with_name(f"{place.name}.before-restore-{system_clock():%Y%m%dT%H%M%SZ}")
+    former = place.with_name(f"{place.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}")
     for suffix in ("", *COMPANION_SUFFIXES):
         each = Path(f"{place}{suffix}")
         if each.exists():

@@ -333,7 +333,7 @@ def check_mail(settings: Settings) -> Iterator[CheckResult]:
     server = build_mail_server(settings.mail_url, settings.trusted_ca_file)
     try:
         with Mailer(server, build_sender(settings)) as mailer:
-            mailer.check()
+            mailer.check_connection()
     except MailError as error:
         yield failed(f"{server.host}:{server.port} cannot be used: {error}.")
     else:
@@ -369,7 +369,7 @@ def check_separate_rate_limits(settings: Settings) -> Iterator[CheckResult]:
     if not settings.counts_on_host:
         return
     present = list_running_hosts(session=db.session(), now=now())
-    places = [each.place for each in present if each.program == "web"]
+    places = [each.address for each in present if each.process_kind == "web"]
     if len(places) > 1:
         yield warning(
             f"{', '.join(places)} count rate limits separately, so clients can send {len(places)} "

@@ -110,7 +110,7 @@ def _check_last_backup() -> Iterator[CheckResult]:
 def check_git(settings: Settings) -> Iterator[CheckResult]:
     """Check for a Git version that can serve repositories."""
     del settings
-    problem = git().problem()
+    problem = git().find_problem()
     if problem:
         yield warning(f"Git is {problem}, so this host cannot serve repositories.")
     else:

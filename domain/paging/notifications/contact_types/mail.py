@@ -30,7 +30,7 @@ class EmailContactType(ContactType):
         """Return whether a text is not a URL."""
         return "://" not in text
 
-    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Validate and return an email address.
 
         Raise InvalidError if the text is not an email address.
@@ -38,7 +38,9 @@ class EmailContactType(ContactType):
         del read_url
         return parse_email_address(text)
 
-    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
+    def send_message(
+        self, delivery: ContactMessage, means: ContactTransports
+    ) -> SendProblem | None:
         """Send an email."""
         return means.send_mail(
             ClaimedEmail(

@@ -479,9 +479,9 @@ def test_a_response_after_ten_minutes_is_rejected(
         is_again=False,
         sign_in_id=None,
     )
-    client = OutgoingClient(AddressPolicy.of("127.0.0.0/8"))
+    client = OutgoingClient(AddressPolicy.from_networks("127.0.0.0/8"))
     response = {
-        "state": ProviderSignInSecrets.of(number, keyring).state,
+        "state": ProviderSignInSecrets.from_number(number, keyring).state,
         "iss": provider.url,
         "code": "x",
     }

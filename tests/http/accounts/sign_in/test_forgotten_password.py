@@ -9,7 +9,7 @@ import requests
 
 from domain.accounts.lifecycle.password_reset import RESET_LINK_LIFETIME, RESET_LINK_PURPOSE
 from domain.audit.events import EventKind
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from models import User
 from tests.http.accounts.settings.test_copied_cookies import change_password
 from tests.support.accounts.administration import id_of, press
@@ -81,7 +81,7 @@ def is_rejected(service: LiveGatebell, link: str) -> bool:
 
 @pytest.mark.long
 def test_a_link_sets_a_new_password_that_replaces_the_old_one(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     elsewhere = open_browser(mailing, person)
     door = mailing.http()
     page = door.get(f"{mailing.url}{SIGN_IN}?next=/-/user_settings/profile")
@@ -181,12 +181,12 @@ def test_changes_of_the_account_end_the_link(mailing: LiveGatebell, change: str)
         mailing.cli("users", "lock", person.username)
     else:
         other = link_for(mailing, person)
-        assert choose(mailing, other, random_password()).status_code == 302
+        assert choose(mailing, other, generate_random_password()).status_code == 302
     assert is_rejected(mailing, link)
 
 
 def test_the_link_of_a_locked_account_works_again_after_the_unlock(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     link = link_for(mailing, person)
     set_state(mailing, person, "locked")
     assert is_rejected(mailing, link)
@@ -216,10 +216,12 @@ def test_the_page_offers_to_revoke_tokens(mailing: LiveGatebell) -> None:
     kept, ended = make_token(mailing, person), make_user(mailing)
     page = mailing.http().get(link_for(mailing, ended))
     assert "revoke_tokens" not in page.text, "there is none"
-    assert choose(mailing, link_for(mailing, person), random_password()).status_code == 302
+    assert choose(mailing, link_for(mailing, person), generate_random_password()).status_code == 302
     asked = partial(requests.get, f"{mailing.url}/api/v4/user", timeout=10)
     assert asked(headers={"PRIVATE-TOKEN": kept.clear}).status_code == 200
-    answer = choose(mailing, link_for(mailing, person), random_password(), revoke_tokens="y")
+    answer = choose(
+        mailing, link_for(mailing, person), generate_random_password(), revoke_tokens="y"
+    )
     assert answer.status_code == 302
     assert asked(headers={"PRIVATE-TOKEN": kept.clear}).status_code == 401
     last = events_about(mailing, person, EventKind.PASSWORD_CHANGED)[0]
@@ -230,7 +232,7 @@ def test_the_page_offers_to_revoke_tokens(mailing: LiveGatebell) -> None:
 def test_a_password_reset_cancels_a_requested_address_change(mailing: LiveGatebell) -> None:
     person, wished = make_user(mailing), new_address()
     wish(mailing, person, wished)
-    assert choose(mailing, link_for(mailing, person), random_password()).status_code == 302
+    assert choose(mailing, link_for(mailing, person), generate_random_password()).status_code == 302
     assert script_of(mailing, person).send("GET", "/user").json()["email"] == person.email
     assert "has to be confirmed" not in mailing.http().get(mailing.url + SIGN_IN).text
 
@@ -252,12 +254,12 @@ def test_a_rejected_password_does_not_use_up_the_link(
     answer = choose(mailing, link, new, repeat_password=again)
     assert answer.status_code == 422
     assert why in words(answer)
-    assert choose(mailing, link, random_password()).status_code == 302
+    assert choose(mailing, link, generate_random_password()).status_code == 302
 
 
 @pytest.mark.long
 def test_a_password_reset_keeps_the_second_factor(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     give_app(mailing, person)
     assert choose(mailing, link_for(mailing, person), new).status_code == 302
     answer = try_to_sign_in(mailing, person.username, new)
@@ -266,7 +268,7 @@ def test_a_password_reset_keeps_the_second_factor(mailing: LiveGatebell) -> None
 
 @pytest.mark.long
 def test_a_user_with_too_many_guesses_can_sign_in_after_a_reset(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     while try_to_sign_in(mailing, person.username, "a wrong one").status_code != 429:
         pass
     assert choose(mailing, link_for(mailing, person), new).status_code == 302
@@ -277,7 +279,7 @@ def test_a_user_with_too_many_guesses_can_sign_in_after_a_reset(mailing: LiveGat
 def test_only_one_of_parallel_uses_of_a_link_sets_the_password(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)
-    new = [random_password() for _ in range(4)]
+    new = [generate_random_password() for _ in range(4)]
     browsers = [mailing.http() for _ in new]
     pages = [browser.get(link) for browser in browsers]
     together(
@@ -338,7 +340,7 @@ def test_a_user_without_a_password_can_set_one_with_the_link(
 ) -> None:
     slug = add_provider(mailing, provider.url, "--creates-accounts")
     assert_signed_in(sign_in_through(mailing, provider, slug))
-    new = random_password()
+    new = generate_random_password()
     name, email = provider.person["preferred_username"], provider.person["email"]
     person = Person(username=name, email=email, password=new)
     link = link_for(mailing, person)

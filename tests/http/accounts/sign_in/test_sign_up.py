@@ -13,7 +13,7 @@ from sqlalchemy import delete
 from domain.accounts.lifecycle.sign_up import SIGN_UP_LINK_PURPOSE
 from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME
 from domain.audit.events import EventKind
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from models import AuditEvent, Mail, User
 from tests.conftest import KINDS
 from tests.support.accounts.administration import at_work, id_of, last_event, press, root
@@ -196,7 +196,9 @@ def test_only_one_of_parallel_sign_ups_creates_an_account(service: LiveGatebell)
     email = newcomer().email
     links = [sign_up_link(service, email) for _ in range(2)] * 2
     people = [
-        Person(username=unique("dora"), email=email, password=f"{random_password()} and more")
+        Person(
+            username=unique("dora"), email=email, password=f"{generate_random_password()} and more"
+        )
         for _ in links
     ]
     browsers = [service.http() for _ in links]

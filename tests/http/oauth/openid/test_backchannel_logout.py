@@ -15,7 +15,7 @@ import pytest
 import requests
 from sqlalchemy import select, update
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import Application, BackchannelSession
 from tests.support.accounts.administration import id_of, press
 from tests.support.accounts.people import (
@@ -52,7 +52,7 @@ def send_logout_tokens(gatebell: LiveGatebell, *, later: timedelta = timedelta(0
     settings = replace(
         settings_of(gatebell), base_url=gatebell.url, outgoing_private_addresses="127.0.0.0/8"
     )
-    with BackchannelLogout(settings, clock=lambda: system_clock() + later) as job:
+    with BackchannelLogout(settings, clock=lambda: read_system_clock() + later) as job:
         return job.run_due()
 
 
