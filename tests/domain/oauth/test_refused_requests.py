@@ -46,7 +46,7 @@ def application(session: Session) -> None:
 
 def refuse(session: Session, *, now: datetime = NOON, **source: str) -> None:
     context = SimpleNamespace(
-        run=session.execute,
+        run_write=session.execute,
         now=now,
         source=RequestSource(address=None, user_agent=source.get("user_agent")),
     )
