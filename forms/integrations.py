@@ -26,6 +26,7 @@ from wtforms.widgets import HiddenInput
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
 from domain.alerts.integrations.integrations import MAX_API_URL_LENGTH
+from domain.alerts.integrations.recognized_samples import MessageTexts
 from domain.alerts.integrations.samples import ConditionChoice, MappingChoices, RuleChoices
 from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESOLVE_AFTER_MINUTES
 from domain.alerts.reading.incoming import Severity
@@ -82,8 +83,24 @@ class NewIntegrationForm(IntegrationForm):
         choices=[(each.name, each.label) for each in INTEGRATION_TYPES],
         default=FORMATS[0].name,
     )
-    #: Sample payload from the sender, for which a mapping is proposed.
+    #: Messages of the sender, for which the mapping is proposed.
     sample = HiddenField(id="sample-json")
+    repeat = HiddenField(id="repeat-json")
+    recovery = HiddenField(id="recovery-json")
+
+    @property
+    def messages(self) -> MessageTexts:
+        """The pasted messages."""
+        return MessageTexts(
+            sample=self.sample.data or "",
+            repeat=self.repeat.data or "",
+            recovery=self.recovery.data or "",
+        )
+
+    @messages.setter
+    def messages(self, texts: MessageTexts) -> None:
+        self.sample.data, self.repeat.data = texts.sample, texts.repeat
+        self.recovery.data = texts.recovery
 
     @property
     def type_help(self) -> str:
@@ -109,11 +126,22 @@ class NewIntegrationForm(IntegrationForm):
 
 
 class SampleForm(Form):
-    """The form for a sample payload, from which the sending tool is recognized."""
+    """The form for messages of an alert whose sending tool is to be recognized."""
 
     sample = TextAreaField(
-        "Payload from your monitoring tool", validators=[InputRequired("Paste a payload.")]
+        "Message about a problem", validators=[InputRequired("Paste a message.")]
     )
+    recovery = TextAreaField("Message about its recovery")
+    repeat = TextAreaField("Another message about the same problem")
+
+    @property
+    def messages(self) -> MessageTexts:
+        """The pasted messages."""
+        return MessageTexts(
+            sample=self.sample.data or "",
+            repeat=self.repeat.data or "",
+            recovery=self.recovery.data or "",
+        )
 
 
 class EndKeyForm(Form):

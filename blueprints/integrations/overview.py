@@ -3,13 +3,14 @@
 The settings, keys, test alerts and deliveries of integrations have separate blueprints.
 """
 
+from dataclasses import replace
+
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations import actions
+from domain.alerts.integrations import actions, recognized_samples
 from domain.alerts.integrations import integrations as domain
-from domain.alerts.integrations import mapping_preview as domain_recognition
 from domain.alerts.integrations.mapping_actions import create_recognized_integration
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.core.errors import InvalidError
@@ -41,7 +42,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     form = NewIntegrationForm(type=request.args.get("type", FORMATS[0].name), active=True)
     created = form.run_if_valid(
         lambda: create_recognized_integration(
-            unit_of_work(), project, form.read(NewIntegration), form.sample.data or ""
+            unit_of_work(), project, form.read(NewIntegration), form.messages
         )
     )
     if created is None:
@@ -53,21 +54,21 @@ def new(project: ProjectView) -> ResponseReturnValue:
 @integrations.post("/new/recognize")
 @permission_required("alert_recognition.recognize").but(writes=False)
 def recognize(project: ProjectView) -> ResponseReturnValue:
-    """Recognize the tool that sent a payload, and propose a type, mapping and severities."""
+    """Recognize the tool that sent messages, and propose a type, mapping and severities."""
     pasted = SampleForm()
     form = NewIntegrationForm(formdata=None, active=True)
     if not pasted.validate_on_submit():
         return _render_new_page(form, project, pasted)
     try:
-        found = domain_recognition.recognize_sample(
-            pasted.sample.data or "", now=now(), reading=parser_settings()
+        found = recognized_samples.recognize_messages(
+            pasted.messages, now=now(), reading=parser_settings()
         )
     except InvalidError as error:
         pasted.add_error(error.field, str(error))
         return _render_new_page(form, project, pasted)
     proposed = found.proposal.format
     form.type.data, form.name.data = proposed.name, found.proposal.tool or ""
-    form.sample.data = found.sample.text
+    form.messages = replace(pasted.messages, sample=found.sample.text)
     form.api_url.data = proposed.api_url.default if proposed.api_url else None
     return _render_new_page(form, project, pasted, found)
 
@@ -98,7 +99,7 @@ def _render_new_page(
     form: NewIntegrationForm,
     project: ProjectView,
     pasted: SampleForm | None = None,
-    recognition: domain_recognition.Recognition | None = None,
+    recognition: recognized_samples.Recognition | None = None,
 ) -> ResponseReturnValue:
     pasted = pasted or SampleForm(formdata=None)
     page = render_template(

@@ -94,9 +94,9 @@ def test_a_maintainer_connects_a_project_with_the_keyboard(
 
     page.goto(f"{gatebell.url}/{path}/-/settings/integrations")
     press(page, page.get_by_role("link", name="Add the first integration"))
-    expect(page.get_by_label("Payload from your monitoring tool")).to_be_focused()
+    expect(page.get_by_label("Message about a problem")).to_be_focused()
     page.keyboard.insert_text('{"title": "Disk full", "severity": "high"}')
-    press(page, page.get_by_role("button", name="Recognize payload"))
+    press(page, page.get_by_role("button", name="Recognize messages"))
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
     press(page, page.get_by_label("Name"), "Control+a")
     page.keyboard.type("Nagios")

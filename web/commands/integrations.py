@@ -8,9 +8,9 @@ import orjson
 
 from domain.alerts.integrations import actions, delivery_actions
 from domain.alerts.integrations.mapping_actions import build_recognition_resource, change_mapping
-from domain.alerts.integrations.mapping_preview import recognize_sample
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.received_labels import list_labels
+from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
 from domain.alerts.integrations.trial_alerts import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
 from domain.core.database.paging import MAX_ID
@@ -60,19 +60,33 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
 
 @integrations.command("recognize")
 @click.argument("file", type=click.File("rb"))
+@click.option(
+    "--repeat", type=click.File("rb"), help="File with another message about the same problem."
+)
+@click.option("--recovery", type=click.File("rb"), help="File with the message about its recovery.")
 @run_in_transaction
-def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
-    """Detect the tool that sent the payload in FILE, and propose a mapping.
+def recognize_payload_command(
+    *, file: BinaryIO, repeat: BinaryIO | None, recovery: BinaryIO | None
+) -> dict[str, Any]:
+    """Detect the tool that sent the message in FILE, and propose a mapping.
 
     Use - for standard input.
     """
-    body = file.read(_MAX_FILE_BYTES)
-    try:
-        text = body.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidError("`FILE` is not UTF-8.", field="sample") from error
-    found = recognize_sample(text, now=now(), reading=parser_settings())
+    texts = MessageTexts(
+        sample=_read_text(file, "sample"),
+        repeat=_read_text(repeat, "repeat"),
+        recovery=_read_text(recovery, "recovery"),
+    )
+    found = recognize_messages(texts, now=now(), reading=parser_settings())
     return build_recognition_resource(found).model_dump(mode="json")
+
+
+def _read_text(file: BinaryIO | None, field: str) -> str:
+    """Return the text of a file, or an empty text if there is no file."""
+    try:
+        return file.read(_MAX_FILE_BYTES).decode() if file else ""
+    except UnicodeDecodeError as error:
+        raise InvalidError(f"The file of the {field} is not UTF-8.", field=field) from error
 
 
 @integrations.command("map")

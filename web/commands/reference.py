@@ -77,7 +77,8 @@ OUTPUT_DESCRIPTIONS = {
     "identity-providers test": "`works`, `problem`, the endpoints, and the number of `keys`",
     "integrations reset-key": "`id`, `url`, and the new `key`",
     "integrations recognize": (
-        "`tool`, `type`, `mapping`, `rules`, and the `alert` that the payload would open"
+        "`tool`, `type`, `mapping`, `rules`, the `alert` that the message would open, "
+        "`questions`, and how `repeat` and `recovery` would be processed"
     ),
     "deliveries replay": (
         "the new deliveries in `replayed`, and rejected deliveries in `still_refused`"

@@ -14,7 +14,7 @@ from domain.alerts.formats.snippets import Snippet, build_curl_snippet, build_py
 from domain.alerts.reading.body import parse_json, require_object
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBodyError
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
-from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
+from domain.alerts.tools.base import MonitoringTool
 
 #: Prefix of warnings and errors about bodies that have the format of another integration type.
 WRONG_FORMAT_PREFIX = "This looks like"
@@ -41,33 +41,6 @@ class ApiUrl:
     default: str | None = None
     #: Error message for a missing or malformed URL. It is empty if the URL is optional.
     error_message: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MonitoringTool:
-    """A monitoring tool, and the rules for recognizing its bodies."""
-
-    name: str
-    #: Paths that are present in every body from the tool, in dot notation and separated by spaces.
-    marks: str
-    #: A path and the prefix that its value must have, for tools whose keys are not distinctive.
-    beginning: tuple[str, str] | None = None
-    #: Sentence that explains how to configure the tool.
-    hint: str = ""
-
-    def recognizes(self, payload: Mapping[str, object]) -> bool:
-        """Return whether a body comes from this tool."""
-        if not all(has_path(payload, parse_dotted_path(mark)) for mark in self.marks.split()):
-            return False
-        if self.beginning is None:
-            return True
-        path, beginning = self.beginning
-        return str(find_value(payload, parse_dotted_path(path))).startswith(beginning)
-
-    @property
-    def mapping(self) -> FieldMapping:
-        """Mapping for bodies from the tool."""
-        return NO_FIELD_MAPPING
 
 
 class Guide(NamedTuple):

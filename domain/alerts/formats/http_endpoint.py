@@ -18,10 +18,8 @@ from domain.alerts.formats.base import (
     AlertFormat,
     GroupingRule,
     Guide,
-    MonitoringTool,
     ParserSettings,
 )
-from domain.alerts.formats.presets import PRESETS
 from domain.alerts.formats.snippets import Snippet, build_sender_snippets
 from domain.alerts.reading import fingerprint, pagerduty
 from domain.alerts.reading.body import require_object
@@ -48,6 +46,7 @@ from domain.alerts.reading.times import (
     parse_end_time,
     parse_start_time,
 )
+from domain.alerts.tools.registry import HTTP_TOOLS
 
 #: Keys in every Alertmanager webhook. Other payloads rarely contain all of these keys.
 _WEBHOOK_KEYS = frozenset({"alerts", "groupKey", "receiver"})
@@ -235,14 +234,7 @@ class HttpEndpoint(AlertFormat):
     accepts_sns = True
     accepts_events = True
     body = GenericAlert | list[GenericAlert]
-    tools = (
-        MonitoringTool(
-            name="PagerDuty Events API",
-            marks="routing_key event_action",
-            hint="Events are read without a mapping.",
-        ),
-        *PRESETS,
-    )
+    tools = HTTP_TOOLS
     guides = (
         Guide("uptime-kuma", "Uptime Kuma"),
         Guide("zabbix", "Zabbix"),

@@ -21,7 +21,6 @@ from domain.alerts.formats.base import (
     ApiUrl,
     GroupingRule,
     Guide,
-    MonitoringTool,
     ParserSettings,
 )
 from domain.alerts.formats.snippets import Snippet
@@ -53,6 +52,7 @@ from domain.alerts.reading.times import (
     parse_end_time,
     parse_start_time,
 )
+from domain.alerts.tools.registry import PROMETHEUS_TOOLS
 
 REQUIRED_ATTRIBUTES = (
     "alerts",
@@ -366,23 +366,7 @@ class Prometheus(AlertFormat):
     has_labels = True
     #: Alertmanager retries after a 503 response, but not after a 429 response.
     retry_status = HTTPStatus.SERVICE_UNAVAILABLE
-    tools = (
-        MonitoringTool(
-            name="Grafana",
-            marks="alerts groupKey receiver orgId",
-            hint="Add a contact point of the type Webhook.",
-        ),
-        MonitoringTool(
-            name="Prometheus Alertmanager",
-            marks="alerts groupKey receiver",
-            hint="Add a receiver with webhook_configs.",
-        ),
-        MonitoringTool(
-            name="Prometheus or vmalert",
-            marks="labels.alertname startsAt endsAt",
-            hint="Enter the URL without .json as an Alertmanager; /api/v2/alerts is appended.",
-        ),
-    )
+    tools = PROMETHEUS_TOOLS
     guides = (
         Guide("alertmanager", "Alertmanager"),
         Guide("grafana", "Grafana"),

@@ -15,11 +15,9 @@ from domain.alerts.integrations.integrations import (
     get_receiving_integration,
 )
 from domain.alerts.integrations.mapping_preview import (
-    Recognition,
     explain_missing_resolution,
     preview_deliveries,
     preview_sample,
-    recognize_sample,
 )
 from domain.alerts.integrations.mapping_types import (
     AlertMapping,
@@ -27,6 +25,11 @@ from domain.alerts.integrations.mapping_types import (
     AlertMappingPreview,
     AlertRecognition,
     RecognitionBody,
+)
+from domain.alerts.integrations.recognized_samples import (
+    MessageTexts,
+    Recognition,
+    recognize_messages,
 )
 from domain.alerts.integrations.samples import (
     MappingDraft,
@@ -146,10 +149,16 @@ def add_severity_word(
 def recognize_payload(
     work: UnitOfWork, project: ProjectView, body: RecognitionBody
 ) -> AlertRecognition:
-    """Recognize the tool that sent a payload, and propose a type, a mapping and severities."""
+    """Recognize the tool that sends messages, and propose type, mapping and severities."""
     del project  # The project is only used for the permission check.
     return build_recognition_resource(
-        recognize_sample(body.sample, now=work.now, reading=work.policy(ParserSettings))
+        recognize_messages(
+            MessageTexts(
+                sample=body.sample, repeat=body.repeat or "", recovery=body.recovery or ""
+            ),
+            now=work.now,
+            reading=work.policy(ParserSettings),
+        )
     )
 
 
@@ -166,19 +175,23 @@ def build_recognition_resource(found: Recognition) -> AlertRecognition:
             "mapping": proposal.mapping.paths,
             "rules": proposal.mapping.rules,
             "values": found.sample.values,
+            "findings": [vars(each) for each in proposal.findings],
+            "questions": proposal.questions,
+            "repeat": found.repeat,
+            "recovery": found.recovery,
         }
     )
 
 
 @action("alert_integrations.create")
 def create_recognized_integration(
-    work: UnitOfWork, project: ProjectView, new: NewIntegration, sample: str
+    work: UnitOfWork, project: ProjectView, new: NewIntegration, texts: MessageTexts
 ) -> IntegrationWithKey:
-    """Create an integration with the mapping that is proposed for a sample."""
+    """Create an integration with the mapping that is proposed for the messages of an alert."""
     made = create_integration(work, project, new)
-    if not sample or not get_integration_type(made.type).has_mapping:
+    if not texts.sample or not get_integration_type(made.type).has_mapping:
         return made
-    found = recognize_sample(sample, now=work.now, reading=work.policy(ParserSettings))
+    found = recognize_messages(texts, now=work.now, reading=work.policy(ParserSettings))
     mapping, integration = found.proposal.mapping, get_integration(work, project, made.id)
     if mapping.reads_fields and can_customize_integrations(work):
         _store_mapping(work, integration, mapping, found.sample.text)

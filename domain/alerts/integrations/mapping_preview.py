@@ -1,4 +1,4 @@
-"""Previews a mapping before it is saved, and recognizes the tool that sent a payload."""
+"""Previews a mapping before it is saved."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,10 @@ from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery, ReadAlert
 from domain.alerts.integrations.samples import (
     MappingDraft,
-    Proposal,
-    Sample,
-    parse_sample,
-    propose_mapping,
 )
 from domain.alerts.integrations.trial_alerts import explain_parsed_alert
-from domain.alerts.reading.body import parse_json
 from domain.alerts.reading.incoming import (
     InvalidEventError,
-    MissingAttributesError,
     NoValidItemError,
     ParsedBody,
     UnreadableBodyError,
@@ -30,8 +24,6 @@ from domain.alerts.reading.incoming import (
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import collect_parse_warnings
 from domain.alerts.reading.paths import format_path
-from domain.alerts.reading.text import format_indented_json
-from domain.core.errors import InvalidError
 from models import Delivery
 
 _NO_RESOLUTION = (
@@ -234,69 +226,3 @@ def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int
         number = count if fingerprint is None else numbers.setdefault(fingerprint, count)
         found.append(number)
     return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recognition:
-    """A proposal for a pasted payload, and a preview of the alert that the payload would open."""
-
-    proposal: Proposal
-    sample: Sample
-    preview: SamplePreview
-
-    @property
-    def sources(self) -> tuple[tuple[str, str], ...]:
-        """Label and source of each mapped field."""
-        return list_field_sources(self.proposal.mapping)
-
-
-def list_field_sources(mapping: FieldMapping) -> tuple[tuple[str, str], ...]:
-    """Return the label and the source of each field that a mapping reads from another key."""
-    mapped = {*mapping.paths, *mapping.rules.joins}
-    return tuple((field.label, mapping.sources[field]) for field in AlertField if field in mapped)
-
-
-def recognize_sample(text: str, *, now: datetime, reading: ParserSettings) -> Recognition:
-    """Recognize a payload, or the first object in an array of payloads.
-
-    Raise InvalidError for the field `sample` if the payload is not valid.
-    """
-    sample = parse_sample(_select_first_object(text, reading), nesting_limit=reading.nesting_limit)
-    proposal = propose_mapping(sample.payload)
-    return Recognition(
-        proposal=proposal, sample=sample, preview=_preview_proposal(proposal, sample, now, reading)
-    )
-
-
-def _select_first_object(text: str, reading: ParserSettings) -> str:
-    """Return the first object in a JSON array as JSON text, and any other text unchanged."""
-    try:
-        value = parse_json(
-            text.encode("utf-8", "surrogatepass"), nesting_limit=reading.nesting_limit
-        )
-    except UnreadableBodyError:
-        return text  # parse_sample reports the error.
-    first = value[0] if isinstance(value, list) and value else None
-    return format_indented_json(first) if isinstance(first, dict) else text
-
-
-def _preview_proposal(
-    proposal: Proposal, sample: Sample, now: datetime, reading: ParserSettings
-) -> SamplePreview:
-    mapping, payload = proposal.mapping, sample.payload
-    try:
-        body = proposal.format.build_body_of_sample(payload)
-        parsed = proposal.format.parse(body, now=now, reading=reading, mapping=mapping)
-    except (InvalidEventError, MissingAttributesError, NoValidItemError) as error:
-        raise InvalidError(str(error), field="sample") from error
-    alert = next(iter(parsed.alerts), None)
-    is_mapped = proposal.format.has_mapping and parsed.event is None
-    flag = reading.automatic_fingerprint
-    return SamplePreview(
-        alert=explain_parsed_alert(alert) if alert else None,
-        parse_warnings=tuple(collect_parse_warnings(parsed)),
-        never_resolves=explain_missing_resolution(mapping, payload, automatic_fingerprint=flag)
-        if is_mapped
-        else None,
-        resolves_seldom=explain_rare_resolution(mapping, payload) if is_mapped else None,
-    )

@@ -15,6 +15,7 @@ from domain.alerts.reading.mapping_rules import (
     parse_mapping_rules,
     serialize_mapping_rules,
 )
+from domain.alerts.recognition.fields import Confidence
 from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
 _MAX_PATH_LENGTH = 100
@@ -195,9 +196,41 @@ class AlertMappingPreview(Resource):
 
 
 class RecognitionBody(Body):
-    """Payload from a monitoring tool."""
+    """Messages that a monitoring tool sends for one alert."""
 
-    sample: JsonText = Field(description="One payload, or an array of payloads, at most 64 KiB.")
+    sample: JsonText = Field(
+        description="Message about a problem, or an array of them, at most 64 KiB."
+    )
+    repeat: JsonText | None = Field(
+        default=None, description="Another message about the same problem, at most 64 KiB."
+    )
+    recovery: JsonText | None = Field(
+        default=None, description="Message that the tool sends when the problem is over."
+    )
+
+
+class ReadMessage(Resource):
+    """The effect of a repeat or a recovery on the alert of the sample."""
+
+    alert: ReadAlert | None = Field(
+        description="Alert that is read from it. Null if it is dropped."
+    )
+    joins: bool = Field(description="True if the message belongs to the alert of the sample.")
+    resolves: bool = Field(description="True if the message resolves the alert of the sample.")
+    sentence: str = Field(description="The result as a sentence.")
+
+
+class MappingFinding(Resource):
+    """A part of a guessed mapping, with the reason for it."""
+
+    field: AlertField | None = Field(
+        description="Field of the alert. Null for the rule that resolves alerts."
+    )
+    source: str = Field(description="Path of the value, or the rule as a phrase.")
+    confidence: Annotated[str, describe_choices(*Confidence)] = Field(
+        description="`sure` if the given messages prove it, `unsure` if the user should check it."
+    )
+    reason: str
 
 
 class AlertRecognition(Resource):
@@ -211,7 +244,7 @@ class AlertRecognition(Resource):
     )
     mapping: dict[AlertField, tuple[GivenPath, ...]] = Field(
         description="Mapping to save. If the tool is unknown, the mapping is guessed from the "
-        "names of the keys."
+        "keys and values of the messages."
     )
     rules: _SerializedRules = Field(description="Rules to save with the mapping.")
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
@@ -222,3 +255,11 @@ class AlertRecognition(Resource):
         "Null otherwise."
     )
     parse_warnings: tuple[str, ...]
+    findings: tuple[MappingFinding, ...] = Field(
+        description="Parts of a guessed mapping. Empty if the tool is known."
+    )
+    questions: tuple[str, ...] = Field(
+        description="Facts that are missing in the messages, as sentences. May be empty."
+    )
+    repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
+    recovery: ReadMessage | None = Field(description="Null if no recovery was given.")

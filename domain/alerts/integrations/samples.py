@@ -4,10 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from operator import attrgetter
 
-from domain.alerts.formats.base import AlertFormat, MonitoringTool
-from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.body import parse_body_object
 from domain.alerts.reading.incoming import Severity, UnreadableBodyError
@@ -26,7 +23,6 @@ from domain.alerts.reading.mapping_rules import (
     Operator,
     PayloadCondition,
     ValueJoin,
-    normalize_word,
     validate_payload_condition,
     validate_value_join,
 )
@@ -37,8 +33,9 @@ from domain.alerts.reading.paths import (
     parse_path,
     serialize_path,
 )
-from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, propose_severity
-from domain.alerts.reading.text import format_canonical_json, format_excerpt, is_blank
+from domain.alerts.reading.text import format_canonical_json, format_excerpt
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import propose_mapping
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
 #: Maximum number of fields in the tree of a sample.
@@ -200,146 +197,7 @@ def _parse_conditions(
             yield validate_payload_condition(path, row.operator, words, field="mapping")
 
 
-#: Maximum nesting depth of proposed values. Deeper values are rarely meaningful to users.
-_MAX_GUESS_DEPTH = 3
-
-#: Key names that are likely to contain a field, most likely first. If several keys have the same
-#: name, the least nested key is used.
-_LIKELY_KEYS: Mapping[AlertField, str] = {
-    AlertField.TITLE: "title alert_name alertname summary subject event_name name headline "
-    "rule_name check_name short_message message msg",
-    AlertField.DESCRIPTION: "description details long_description body message msg text reason "
-    "output full_message",
-    AlertField.START_TIME: "start_time started_at startsat fired_at triggered_at opened_at "
-    "created_at timestamp",
-    AlertField.END_TIME: "end_time ended_at endsat resolved_at recovered_at closed_at",
-    AlertField.SERVICE: "service service_name app application component job system",
-    AlertField.MONITORING_TOOL: "monitoring_tool tool",
-    AlertField.HOSTS: "hosts host hostname host_name fqdn instance node server machine device",
-    AlertField.SEVERITY: "severity prio priority level urgency criticality impact",
-    AlertField.FINGERPRINT: "fingerprint dedup_key dedupe_key alert_key incident_key alert_id "
-    "incident_id issue_id check_id monitor_id trigger_id",
-    AlertField.ENVIRONMENT: "platform_environment_name environment env stage",
-    AlertField.RUNBOOK: "runbook runbook_url playbook url link",
-}
-_STATE_KEYS = (
-    *("status", "state", "alert_state", "event_type", "action"),
-    *("type", "current_state", "condition"),
-)
-#: Values of a state that mean that an alert is resolved, and values that mean that an alert is
-#: firing.
-_RESOLVED_WORDS = frozenset(
-    (
-        *("ok", "okay", "up", "resolved", "resolve", "recovered", "recovery", "success"),
-        *("closed", "close", "normal", "cleared", "healthy", "good", "passing"),
-    )
-)
-_FIRING_WORDS = frozenset(
-    (
-        *("firing", "fire", "down", "problem", "failure", "failed", "fail", "error", "critical"),
-        *("warning", "warn", "alert", "alerting", "alarm", "triggered", "trigger", "open"),
-        *("opened", "active", "unhealthy", "bad", "failing", "degraded", "new"),
-    )
-)
-
-#: Known tools. Tools with their own format come before tools that need a mapping.
-_KNOWN_TOOLS: Sequence[tuple[AlertFormat, MonitoringTool]] = tuple(
-    (each, tool) for each in sorted(FORMATS, key=attrgetter("has_mapping")) for tool in each.tools
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """The integration settings that are proposed for a payload."""
-
-    #: Name of the tool that probably sent the payload, or None if the tool is unknown.
-    tool: str | None
-    format: AlertFormat
-    mapping: FieldMapping
-    #: Instruction for configuring the tool.
-    hint: str = ""
-
-
-def propose_mapping(payload: Mapping[str, object]) -> Proposal:
-    """Propose a format and a mapping for a payload."""
-    for body_format, tool in _KNOWN_TOOLS:
-        if tool.recognizes(payload):
-            return Proposal(
-                tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint
-            )
-    return Proposal(tool=None, format=FORMATS[0], mapping=guess_mapping_from_keys(payload))
-
-
-def guess_mapping_from_keys(payload: Mapping[str, object]) -> FieldMapping:
-    """Propose a mapping from the names of a payload's keys.
-
-    Keys with the standard names of fields need no mapping.
-    """
-    candidates = tuple(_list_candidates(payload))
-    paths: dict[AlertField, tuple[PayloadPath, ...]] = {}
-    taken: set[PayloadPath] = set()
-    for field, names in _LIKELY_KEYS.items():
-        found = _find_best_path(names.split(), candidates, taken)
-        if found is not None:
-            taken.add(found)
-            if found != (field.value,):
-                paths[field] = (found,)
-    rules = MappingRules(
-        severity_words=_propose_severity_words(payload, paths.get(AlertField.SEVERITY)),
-        resolved_when=tuple(_propose_resolved_conditions(candidates, payload)),
-    )
-    return FieldMapping(paths, rules) if paths or rules != MappingRules() else NO_FIELD_MAPPING
-
-
-def _list_candidates(payload: Mapping[str, object]) -> Iterator[tuple[PayloadPath, str]]:
-    """Yield paths up to the maximum depth, each with its last key in lower snake case."""
-    for value in list_sample_values(payload):
-        if len(value.path) <= _MAX_GUESS_DEPTH and not isinstance(value.path[-1], int):
-            key = str(value.path[-1]).lower()
-            yield value.path, key.replace("-", "_").replace(" ", "_")
-
-
-def _find_best_path(
-    names: list[str], candidates: tuple[tuple[PayloadPath, str], ...], taken: set[PayloadPath]
-) -> PayloadPath | None:
-    for name in names:
-        found = [path for path, key in candidates if key == name and path not in taken]
-        if found:
-            return min(found, key=len)
-    return None
-
-
-def _propose_severity_words(
-    payload: Mapping[str, object], paths: tuple[PayloadPath, ...] | None
-) -> dict[str, Severity]:
-    """Return the sample's severity word with its probable severity, unless the word is known."""
-    value = find_value(payload, paths[0] if paths else (AlertField.SEVERITY.value,))
-    if is_blank(value) or isinstance(value, list | dict):
-        return {}
-    word = normalize_word(value)
-    return (
-        {}
-        if isinstance(value, str) and word in GENERIC_SEVERITY_WORDS
-        else {word: propose_severity(word)}
-    )
-
-
-def _propose_resolved_conditions(
-    candidates: tuple[tuple[PayloadPath, str], ...], payload: Mapping[str, object]
-) -> Iterator[PayloadCondition]:
-    for name in _STATE_KEYS:
-        for path, key in candidates:
-            word = normalize_word(find_value(payload, path))
-            if key == name and word in _RESOLVED_WORDS | _FIRING_WORDS:
-                words = dict.fromkeys(
-                    ([word] if word in _RESOLVED_WORDS else []) + ["resolved", "ok", "up"]
-                )
-                yield PayloadCondition(path, Operator.IS, tuple(words))
-                return
-
-
-#: Maximum size of a sample in bytes. A sample contains one alert; receivers accept much larger
-#: bodies.
+#: Maximum size of a sample in bytes. It shows one alert; receivers accept much larger bodies.
 MAX_SAMPLE_BYTES = 64 * 1024
 
 
@@ -470,7 +328,7 @@ def build_mapping(
 
     Raise InvalidParametersError, which lists all invalid paths.
     """
-    proposed = propose_mapping(sample.payload).mapping
+    proposed = propose_mapping(Messages(firing=sample.payload)).mapping
     offered = {value.path for value in sample.values}
     offered.update(saved.all_paths, proposed.all_paths)
     problems = [
@@ -558,7 +416,7 @@ def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_li
 
 def build_proposed_draft(sample: Sample, words: Mapping[str, Severity]) -> MappingDraft:
     """Return a draft for a new sample with the proposed mapping and the given severity words."""
-    mapping = propose_mapping(sample.payload).mapping
+    mapping = propose_mapping(Messages(firing=sample.payload)).mapping
     rules = replace(mapping.rules, severity_words={**mapping.rules.severity_words, **words})
     return MappingDraft(
         sample=sample, mapping=FieldMapping(mapping.paths, rules), is_new_sample=True

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from domain.alerts.integrations.samples import propose_mapping
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import propose_mapping
 from tests.support.accounts.people import alice, make_project, signed_in
 from tests.support.alerts.integration_pages import address
 from tests.support.alerts.scripts import script_of
@@ -25,7 +26,7 @@ def samples() -> Iterator[tuple[Path, dict[str, Any]]]:
     for file in sorted((PAYLOADS / "tools").glob("*.json")):
         value = json.loads(file.read_text(encoding="utf-8"))
         payload = value[0] if isinstance(value, list) else value
-        if propose_mapping(payload).mapping.reads_fields:
+        if propose_mapping(Messages(firing=payload)).mapping.reads_fields:
             yield file, payload
 
 

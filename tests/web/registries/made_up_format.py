@@ -8,10 +8,11 @@ from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
 
-from domain.alerts.formats.base import AlertFormat, Guide, MonitoringTool, ParserSettings
+from domain.alerts.formats.base import AlertFormat, Guide, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.reading.incoming import MissingAttributesError, ParsedBody, UnreadableBodyError
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
+from domain.alerts.tools.base import MonitoringTool
 
 _REGISTRY = "domain.alerts.formats.registry"
 _LINE = "ON_CALL_TOOL_LINKS: tuple[OnCallToolLink, ...]"

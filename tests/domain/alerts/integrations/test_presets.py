@@ -11,10 +11,11 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations.mapping_preview import recognize_sample
-from domain.alerts.integrations.samples import propose_mapping
+from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.mapping import parse_mapping
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import propose_mapping
 from tests.support.alerts.senders import PAYLOADS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -105,7 +106,7 @@ def payload_of(name: str, folder: Path = PAYLOADS / "tools") -> dict[str, Any]:
 
 def read(name: str) -> ParsedBody:
     payload = payload_of(name)
-    proposal = propose_mapping(payload)
+    proposal = propose_mapping(Messages(firing=payload))
     # The mapping is loaded as from the database.
     mapping = parse_mapping(json.loads(json.dumps(proposal.mapping.stored)))
     posted = [payload] if name.startswith("prometheus_array") else payload
@@ -121,7 +122,7 @@ def alert_of(name: str) -> IncomingAlert:
 def test_a_tool_is_recognized_and_its_recovery_finds_its_alert(
     name: str, tool: str, title: str, severity: Severity, recovery: str | None
 ) -> None:
-    assert propose_mapping(payload_of(name)).tool == tool
+    assert propose_mapping(Messages(firing=payload_of(name))).tool == tool
     alert = alert_of(name)
     assert (alert.title, alert.severity, alert.ended_at) == (title, severity, None)
     assert alert.parse_warnings == ()
@@ -129,7 +130,9 @@ def test_a_tool_is_recognized_and_its_recovery_finds_its_alert(
         over = alert_of(recovery)
         assert over.ended_at is not None
         assert over.fingerprint == alert.fingerprint
-    found = recognize_sample(json.dumps(payload_of(name)), now=NOW, reading=READING)
+    found = recognize_messages(
+        MessageTexts(sample=json.dumps(payload_of(name))), now=NOW, reading=READING
+    )
     assert found.preview.resolves_seldom is None
     assert (found.preview.never_resolves is None) == (recovery is not None)
 
@@ -144,7 +147,9 @@ def test_every_preset_has_a_body() -> None:
 def test_bodies_without_an_alert_are_dropped_and_counted() -> None:
     parsed = read("nagios_downtime")
     assert (parsed.alerts, parsed.dropped) == ((), 1)
-    preview = recognize_sample(json.dumps(payload_of("nagios_downtime")), now=NOW, reading=READING)
+    preview = recognize_messages(
+        MessageTexts(sample=json.dumps(payload_of("nagios_downtime"))), now=NOW, reading=READING
+    )
     assert preview.preview.alert is None
 
 
@@ -158,7 +163,9 @@ def test_bodies_without_an_alert_are_dropped_and_counted() -> None:
     ],
 )
 def test_bodies_of_real_senders_are_recognized(name: str, tool: str) -> None:
-    found = recognize_sample(json.dumps(payload_of(name, PAYLOADS)), now=NOW, reading=READING)
+    found = recognize_messages(
+        MessageTexts(sample=json.dumps(payload_of(name, PAYLOADS))), now=NOW, reading=READING
+    )
     assert found.proposal.tool == tool
     is_webhook = tool in {"Grafana", "Prometheus Alertmanager"}
     wanted = PROMETHEUS if is_webhook else HTTP
@@ -172,7 +179,7 @@ def test_a_mapping_is_derived_from_the_names_of_the_keys() -> None:
         "node": "db-1",
         "incident_id": 7,
     }
-    found = recognize_sample(json.dumps(sample), now=NOW, reading=READING)
+    found = recognize_messages(MessageTexts(sample=json.dumps(sample)), now=NOW, reading=READING)
     assert found.proposal.tool is None
     alert = found.preview.alert
     assert alert is not None

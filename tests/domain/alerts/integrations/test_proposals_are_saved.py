@@ -7,8 +7,10 @@ import pytest
 
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.mapping_types import AlertMappingBody
-from domain.alerts.integrations.samples import build_mapping, parse_sample, propose_mapping
+from domain.alerts.integrations.samples import build_mapping, parse_sample
 from domain.alerts.reading.mapping_rules import serialize_mapping_rules
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import propose_mapping
 from tests.support.alerts.senders import PAYLOADS
 
 SAMPLES = sorted((PAYLOADS / "tools").glob("*.json"))
@@ -19,7 +21,7 @@ def test_a_proposal_is_a_valid_mapping(file: Path) -> None:
     value = json.loads(file.read_text(encoding="utf-8"))
     text = json.dumps(value[0] if isinstance(value, list) else value)
     sample = parse_sample(text, nesting_limit=100)
-    proposal = propose_mapping(sample.payload)
+    proposal = propose_mapping(Messages(firing=sample.payload))
     returned = {
         "sample": text,
         "mapping": proposal.mapping.paths,

@@ -7,9 +7,10 @@ from typing import Any
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.alerts.integrations.mapping_preview import recognize_sample
-from domain.alerts.integrations.samples import propose_mapping
+from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
 from domain.alerts.reading.incoming import ParsedBody
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import propose_mapping
 from tests.support.alerts.senders import PAYLOADS, item, webhook
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -21,7 +22,7 @@ def tool(name: str) -> Any:
 
 
 def read_like(name: str, payload: dict[str, Any]) -> ParsedBody:
-    mapping = propose_mapping(tool(name)).mapping
+    mapping = propose_mapping(Messages(firing=tool(name))).mapping
     return HTTP.parse(payload, now=NOW, reading=READING, mapping=mapping)
 
 
@@ -51,7 +52,9 @@ def test_messages_of_uptime_kuma_without_a_heartbeat_do_not_stay_open() -> None:
 
 def test_recognition_warns_if_a_format_never_resolves() -> None:
     own = HTTP.build_example_body(now=NOW)
-    found = recognize_sample(own, now=NOW, reading=READING)
+    found = recognize_messages(MessageTexts(sample=own), now=NOW, reading=READING)
     assert found.preview.never_resolves is None
-    foreign = recognize_sample('{"title": "Disk", "foo": 1}', now=NOW, reading=READING)
+    foreign = recognize_messages(
+        MessageTexts(sample='{"title": "Disk", "foo": 1}'), now=NOW, reading=READING
+    )
     assert foreign.preview.never_resolves is not None

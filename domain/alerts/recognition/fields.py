@@ -1,0 +1,217 @@
+"""Finds the value of a payload that fits a field of an alert best, by the kind of the value.
+
+The words of a key are compared with phrases. Phrases for a field are ordered: the first one fits
+best. Each level of nesting and each additional word makes a value less likely.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from domain.alerts.reading.mapping import AlertField
+from domain.alerts.reading.mapping_rules import normalize_word
+from domain.alerts.reading.paths import PayloadPath
+from domain.alerts.reading.severity import is_known_severity_word
+from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.leaves import Leaf
+from domain.alerts.recognition.states import find_state
+
+
+class Confidence(StrEnum):
+    """How certain a proposal is. The user is asked about unsure parts."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldKind:
+    """The phrases of keys that a field is read from, and the values that fit it."""
+
+    #: Phrases at the end of the words of a path, best first.
+    phrases: str
+    #: Word that has to be a whole key at the top, since it is too general elsewhere.
+    exact: str = ""
+    fits: Callable[[Leaf], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundLeaf:
+    """A value for a field, with the reason for it."""
+
+    leaf: Leaf
+    confidence: Confidence
+    reason: str
+
+
+#: Words of people and accounts. Their names, states and identifiers do not describe the alert.
+OWNER_WORDS = parse_word_set(
+    "user contact author owner agent assignee recipient team creator requester account "
+    "organization org tenant customer channel sender webhook integration client "
+    "assigned acknowledged responder actor commit subscription"
+)
+#: Phrases for a title if no other value is one.
+_FALLBACK_TITLES = (
+    "cause|reason|description|event type code|event type|type|display name|target name|name|"
+    "event|context|headline text"
+)
+#: Words of values that describe the state before the message.
+FORMER_WORDS = parse_word_set("previous prev old former last from before original default")
+
+_DEPTH_COST = 3
+_WORD_COST = 2
+_EXACT_COST = 4
+#: Cost up to which a value is a likely one.
+_LIKELY_COST = 14
+
+
+#: Words of keys whose link is the address of the monitored host.
+LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity")
+
+
+def is_text(leaf: Leaf) -> bool:
+    """Return whether a value is a text for people."""
+    is_other = leaf.is_link or leaf.is_uuid or leaf.is_time or leaf.text.isdecimal()
+    return bool(leaf.text) and not is_other
+
+
+def is_name(leaf: Leaf) -> bool:
+    """Return whether a value is a name, or an array of names."""
+    if isinstance(leaf.value, list):
+        return bool(leaf.value) and all(isinstance(each, str) for each in leaf.value)
+    return is_text(leaf) and "\n" not in leaf.text
+
+
+def _is_title(leaf: Leaf) -> bool:
+    named = find_state(leaf.text)
+    return is_text(leaf) and not (named and named.is_plain)
+
+
+def _is_host(leaf: Leaf) -> bool:
+    return is_name(leaf) or (leaf.is_link and bool(set(leaf.own_words) & LINK_OWNERS))
+
+
+def _is_severity(leaf: Leaf) -> bool:
+    return leaf.is_scalar and not leaf.is_time and len(str(leaf.value)) <= 60  # noqa: PLR2004
+
+
+FIELD_KINDS: Mapping[AlertField, FieldKind] = {
+    AlertField.HOSTS: FieldKind(
+        phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
+        "device name|entity name|impacted entity|affected entity|entity|pod name|target|"
+        "resource name|resource|monitor url|monitor address|ip address|address|ip",
+        fits=_is_host,
+    ),
+    AlertField.TITLE: FieldKind(
+        phrases="title|alert title|alert name|summary|subject|headline|rule name|check name|"
+        "monitor name|problem title|problem name|trigger name|condition name|event name|"
+        "incident title|incident name|alarm name|issue title|search name|policy name|test name|"
+        "job name|event title|service description|service desc|short message|message|msg|"
+        "check|alarm|alert|monitor|rule|text",
+        exact="name",
+        fits=_is_title,
+    ),
+    AlertField.DESCRIPTION: FieldKind(
+        phrases="description|long description|details|detail|long message|message|body|output|"
+        "plugin output|reason|summary|msg|text|full message|error message|error|info|note|comment",
+        fits=is_text,
+    ),
+    AlertField.START_TIME: FieldKind(
+        phrases="start time|started at|start at|started|fired at|triggered at|opened at|"
+        "created at|occurred at|start|since|first seen|created|event time|timestamp|time stamp|"
+        "event at|alert time|date time|time|date",
+        fits=lambda leaf: leaf.is_time,
+    ),
+    AlertField.END_TIME: FieldKind(
+        phrases="end time|ended at|end at|resolved at|recovered at|closed at|cleared at|"
+        "resolved time|closed time|end|ended",
+        fits=lambda leaf: not isinstance(leaf.value, bool | list),
+    ),
+    AlertField.SERVICE: FieldKind(
+        phrases="service|service name|app|app name|application|application name|component|"
+        "component name|job|system|project name|project|namespace|cluster|cluster name",
+        fits=is_name,
+    ),
+    AlertField.MONITORING_TOOL: FieldKind(
+        phrases="monitoring tool|tool|monitoring system", fits=is_name
+    ),
+    AlertField.SEVERITY: FieldKind(
+        phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
+        "alert level|log level|alert severity",
+        fits=_is_severity,
+    ),
+    AlertField.ENVIRONMENT: FieldKind(
+        phrases="environment|environment name|env|stage|deployment environment", fits=is_name
+    ),
+    AlertField.RUNBOOK: FieldKind(
+        phrases="runbook|runbook url|run book|playbook|playbook url|documentation url|alert url|"
+        "incident url|issue url|event url|problem url|url|link|html url|alert link|result link|"
+        "permalink|web url",
+        fits=lambda leaf: leaf.is_link,
+    ),
+}
+
+
+def find_field(
+    field: AlertField, leaves: Iterable[Leaf], taken: Collection[PayloadPath] = ()
+) -> FoundLeaf | None:
+    """Return the value that fits a field best, or None."""
+    kind = FIELD_KINDS[field]
+    best = _find_best(kind, leaves, taken)
+    if best is None and field is AlertField.TITLE:
+        fallback = FieldKind(phrases=_FALLBACK_TITLES, fits=kind.fits)
+        best = _find_best(fallback, leaves, taken)
+        return best and replace(best, confidence=Confidence.UNSURE)
+    return best
+
+
+def _find_best(
+    kind: FieldKind, leaves: Iterable[Leaf], taken: Collection[PayloadPath]
+) -> FoundLeaf | None:
+    found = [
+        (cost, position, leaf)
+        for position, leaf in enumerate(leaves)
+        if leaf.path not in taken and kind.fits(leaf)
+        for cost in (compute_cost(leaf, kind.phrases, kind.exact),)
+        if cost is not None
+    ]
+    if not found:
+        return None
+    cost, _, leaf = min(found, key=lambda each: each[:2])
+    key = " ".join(leaf.own_words)
+    if cost <= _LIKELY_COST:
+        return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=f"the key is “{key}”")
+    return FoundLeaf(
+        leaf=leaf, confidence=Confidence.UNSURE, reason=f"the nested key “{key}” fits best"
+    )
+
+
+def compute_cost(leaf: Leaf, phrases: str, exact: str = "") -> float | None:
+    """Return how badly a value fits phrases, or None if it does not fit at all. 0 is best."""
+    if set(leaf.words) & (OWNER_WORDS | FORMER_WORDS):
+        return None
+    costs = []
+    for rank, phrase in enumerate(phrases.split("|")):
+        wanted = tuple(phrase.split())
+        if leaf.words[-len(wanted) :] == wanted:
+            more = max(len(set(leaf.own_words) - set(wanted)), 0)
+            costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more)
+    if len(leaf.path) == 1 and leaf.own_words == (exact,):
+        costs.append(_EXACT_COST)
+    return min(costs, default=None)
+
+
+def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
+    """Return the value for the severity: of a key for severities, or else a state that is one."""
+    found = find_field(AlertField.SEVERITY, leaves)
+    if found:
+        return found
+    for leaf in leaves:
+        if set(leaf.own_words) & FORMER_WORDS:
+            continue
+        is_state = set(leaf.own_words) & {"state", "status", "condition"}
+        if is_state and leaf.text and is_known_severity_word(normalize_word(leaf.value)):
+            reason = f"{leaf.text} is a severity"
+            return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+    return None

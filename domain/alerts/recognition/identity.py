@@ -1,0 +1,228 @@
+"""Proposes the values that identify an alert in all of its messages.
+
+A payload can contain identifiers of four kinds: of the message, which is never an identity; of the
+alert, which is the same until the alert is over; of a rule, which is the same for all hosts; and of
+an object, such as a host. An identifier of a rule is joined with the objects, so that two hosts do
+not share an alert.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
+from domain.alerts.reading.paths import PayloadPath, find_value, format_path
+from domain.alerts.recognition.fields import (
+    FORMER_WORDS,
+    LINK_OWNERS,
+    OWNER_WORDS,
+    Confidence,
+)
+from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.leaves import Leaf
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.resolution import Resolution, propose_resolution
+from domain.alerts.recognition.states import STATE_WORDS, find_state, find_state_in_sentence
+
+_KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias", "aggreg", "aggregation")
+_ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
+_RULE_WORDS = parse_word_set(
+    "rule check monitor trigger policy condition probe test service search job query plugin "
+    "alertname alert alarm sensor item slo subject title workflow pipeline definition"
+)
+_OBJECT_WORDS = parse_word_set(
+    "host hostname instance node server machine device entity resource pod target address ip "
+    "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
+    "namespace object site location asset website domain database queue endpoint cpu project "
+    "repository repo branch ref workspace"
+)
+#: Words of objects that often have a name as well.
+_ADDRESS_WORDS = parse_word_set("url address ip")
+_ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn")
+_PLAIN_ID_WORDS = _ID_WORDS - {"ref", "reference", "arn"}
+_NAME_WORDS = parse_word_set("name title slug label")
+#: Words of things whose identifier is the same in all of their alerts.
+_SCOPE_WORDS = parse_word_set(
+    "configuration config metric installation action group stage environment space source policy "
+    "category notification workflow pipeline page"
+)
+_LINK_WORDS = parse_word_set("url link")
+_MAX_LENGTH = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """The values whose combination identifies an alert."""
+
+    paths: tuple[PayloadPath, ...]
+    confidence: Confidence
+    reason: str
+    #: True if two hosts with the same rule would share an alert.
+    may_merge_hosts: bool = False
+
+
+def propose_identity(messages: Messages) -> Identity | None:
+    """Return the values that identify an alert, or None if none were found."""
+    stable = [leaf for leaf in messages.stable_leaves if _is_identifier(leaf)]
+    for find in (_find_key, _find_alert_id, _find_rule_and_objects):
+        if found := find(stable, messages):
+            return found
+    return None
+
+
+def _is_identifier(leaf: Leaf) -> bool:
+    is_other = leaf.is_time or isinstance(leaf.value, bool | float) or not leaf.is_scalar
+    if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
+        return False
+    words = set(leaf.words)
+    has_id = bool(set(leaf.own_words) & _ID_WORDS)
+    is_other = bool(words & (OWNER_WORDS | FORMER_WORDS))
+    return not is_other and (has_id or not leaf.is_counter)
+
+
+def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
+    for leaf in sorted(stable, key=lambda each: (each.depth, _rank_key(each))):
+        words = set(leaf.own_words)
+        is_key = words & set(_KEY_WORDS) or ("key" in words and words & (_ALERT_WORDS | {"group"}))
+        if is_key:
+            reason = f"{format_path(leaf.path)} is made for grouping"
+            return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
+    return None
+
+
+def _rank_key(leaf: Leaf) -> int:
+    ranks = (rank for rank, word in enumerate(_KEY_WORDS) if word in leaf.own_words)
+    return min(ranks, default=len(_KEY_WORDS))
+
+
+def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
+    """Find an identifier of the alert. The plain key `id` needs a second message as evidence."""
+    found = []
+    state = propose_resolution(messages) if messages.recovery is not None else None
+    for leaf in stable:
+        qualifiers = set(leaf.words) - _ID_WORDS - {"url"}
+        own = set(leaf.own_words)
+        is_link = bool(own & _LINK_WORDS and own & _ALERT_WORDS and messages.has_evidence)
+        is_id = bool(own & _ID_WORDS) or leaf.is_uuid
+        if (
+            not (is_id or is_link)
+            or qualifiers & _RULE_WORDS - _ALERT_WORDS
+            or qualifiers & _OBJECT_WORDS
+        ):
+            continue
+        if set(leaf.words[-2:]) & _ALERT_WORDS:
+            found.append((leaf.depth + 0.5 * is_link, leaf))
+        elif (
+            messages.has_evidence
+            and not qualifiers & _SCOPE_WORDS
+            and (_looks_random(leaf) or _is_beside(leaf, state))
+        ):
+            found.append((leaf.depth + 2, leaf))
+    if not found:
+        return None
+    leaf = min(found, key=lambda each: each[0])[1]
+    reason = f"{format_path(leaf.path)} identifies the alert"
+    if messages.has_evidence:
+        reason += " and is the same in all messages"
+    return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
+
+
+def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:
+    """Return whether a nested identifier belongs to the object whose state resolves the alert."""
+    return bool(state and len(leaf.path) > 1 and leaf.path[:-1] == state.rule.path[:-1])
+
+
+def _looks_random(leaf: Leaf) -> bool:
+    """Return whether an identifier was generated for one alert, unlike a name or a small number."""
+    text = str(leaf.value)
+    has_digits = any(each.isdigit() for each in text)
+    return leaf.is_uuid or (len(text) >= 8 and has_digits and " " not in text)  # noqa: PLR2004
+
+
+def _find_rule_and_objects(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
+    rule = _find_rule(stable, messages)
+    objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    chosen = [leaf.path for leaf in ([rule] if rule else []) + _drop_repeated(objects)]
+    if not chosen:
+        return None
+    names = " and ".join(map(format_path, chosen[: MAX_JOINED_VALUES + 1]))
+    is_complete = bool(rule and objects)
+    evidence = ", which are the same in all messages" if messages.has_evidence else ""
+    # An array may be empty when the problem is over.
+    is_in_array = any(isinstance(key, int) for path in chosen for key in path)
+    # A generated identifier may belong to one run of a job.
+    is_run = bool(rule and _looks_random(rule)) or any(type(each.value) is int for each in objects)
+    is_proven = messages.has_evidence or not (is_in_array or is_run)
+    confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
+    return Identity(
+        paths=tuple(chosen[: MAX_JOINED_VALUES + 1]),
+        confidence=confidence,
+        reason=f"grouped by {names}{evidence}",
+        may_merge_hosts=not objects,
+    )
+
+
+def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
+    """Return the identifier or the name of the rule, or a text without a state or numbers."""
+    found = []
+    for leaf in stable:
+        words, own = set(leaf.words[-2:]), set(leaf.own_words)
+        if _is_object(leaf) or _is_state(leaf) or leaf.is_link or "command" in own:
+            continue
+        is_rule = bool(words & _RULE_WORDS)
+        if is_rule and own & (_ID_WORDS | _NAME_WORDS):
+            found.append((leaf.depth + (0 if own & _ID_WORDS else 0.5), leaf))
+        elif is_rule or (leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))):
+            found.append((leaf.depth + 2, leaf))
+        elif "reason" in own and _is_fixed(leaf):
+            found.append((leaf.depth + 3, leaf))
+        elif leaf.words == ("name",) or (own & {"message", "msg", "text"} and _is_fixed(leaf)):
+            found.append((leaf.depth + 4, leaf))
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _is_state(leaf: Leaf) -> bool:
+    named = find_state(leaf.value)
+    return named is not None and named.is_plain
+
+
+def _is_word(leaf: Leaf) -> bool:
+    """Return whether an identifier is a word that someone chose, such as the name of a rule."""
+    return any(each.isalpha() for each in leaf.text) and not _looks_random(leaf)
+
+
+def _is_fixed(leaf: Leaf) -> bool:
+    """Return whether a text is probably the same in each message: without numbers and states."""
+    return not any(each.isdigit() for each in leaf.text) and not find_state_in_sentence(leaf.text)
+
+
+def _is_object(leaf: Leaf) -> bool:
+    words = leaf.words[-2:]
+    if set(leaf.own_words) & STATE_WORDS.keys():  # Such as `failed_locations`.
+        return False
+    if leaf.is_link and not set(leaf.words) <= LINK_OWNERS | _LINK_WORDS:
+        return False
+    is_id_or_name = bool(set(leaf.own_words) & (_ID_WORDS | _NAME_WORDS | {"url", "address", "ip"}))
+    last_is_object = bool(leaf.own_words) and leaf.own_words[-1] in _OBJECT_WORDS
+    return last_is_object or (is_id_or_name and bool(set(words) & _OBJECT_WORDS))
+
+
+def _drop_repeated(objects: Sequence[Leaf]) -> list[Leaf]:
+    """Return one leaf for each different value and each object, the least nested ones first.
+
+    Addresses are only used if nothing has a name.
+    """
+    named = [leaf for leaf in objects if leaf.own_words[-1] not in _ADDRESS_WORDS]
+    ordered = sorted(named or objects, key=lambda leaf: (leaf.depth, leaf.is_link))
+    values: dict[str, Leaf] = {}
+    for leaf in ordered:
+        values.setdefault(str(leaf.value).casefold(), leaf)
+    found: dict[tuple[object, ...], Leaf] = {}
+    for leaf in values.values():
+        kind = frozenset(leaf.own_words) - _PLAIN_ID_WORDS - _NAME_WORDS
+        found.setdefault((leaf.path[:-1], kind), leaf)
+    return list(found.values())
+
+
+def has_all_values(paths: Sequence[PayloadPath], payload: object) -> bool:
+    """Return whether a payload has a value at each path."""
+    return all(find_value(payload, path) is not None for path in paths)

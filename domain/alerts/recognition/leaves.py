@@ -1,0 +1,132 @@
+"""The values of a payload with their kinds: times, counters, links, identifiers and texts."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from domain.alerts.reading.paths import PayloadPath, parse_inner_object
+from domain.alerts.reading.text import is_blank
+from domain.alerts.reading.times import parse_start_time
+from domain.alerts.recognition.key_words import parse_word_set, split_words
+
+#: Maximum number of values that are examined, and their maximum depth.
+_MAX_LEAVES = 500
+_MAX_DEPTH = 8
+#: Words that only group other values, so they do not tell what a value is.
+_FILLERS = parse_word_set(
+    "metadata data attribute payload detail essential property label tag annotation field body "
+    "content info friendly display human readable context custom common extra"
+)
+_TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
+_MOMENT_WORDS = parse_word_set(
+    "started start fired triggered opened created occurred updated received issued executed "
+    "ended end resolved closed seen stamp timestamp ok"
+)
+_COUNTER_WORDS = parse_word_set(
+    "count counter number num total duration elapsed occurrence attempt retry sequence seq offset "
+    "index size length hit match interval ago age percent percentage ratio watermark version "
+    "revision value metric threshold latency rate uptime downtime"
+)
+_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_LINK = re.compile(r"https?://", re.IGNORECASE)
+_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
+_EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # The years 2000 to 2100 in Unix time.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaf:
+    """A value of a payload that is not an object."""
+
+    path: PayloadPath
+    value: object
+    #: Words of its own key.
+    own_words: tuple[str, ...]
+    #: Words of all keys of its path without fillers.
+    words: tuple[str, ...]
+
+    @property
+    def depth(self) -> int:
+        """Number of keys in the path, without array indexes and words that only group values."""
+        keys = [key for key in self.path if isinstance(key, str)]
+        return sum(bool(set(split_words(key)) - _FILLERS) for key in keys[:-1])
+
+    @property
+    def text(self) -> str:
+        """The value as a text, or an empty text for numbers, arrays and other values."""
+        return self.value.strip() if isinstance(self.value, str) else ""
+
+    @property
+    def is_link(self) -> bool:
+        """True if the value is a URL."""
+        return bool(_LINK.match(self.text))
+
+    @property
+    def is_uuid(self) -> bool:
+        """True if the value is a UUID."""
+        return bool(_UUID.fullmatch(self.text))
+
+    @property
+    def is_counter(self) -> bool:
+        """True if the value is a number that changes with each message, such as a duration."""
+        return bool(set(self.own_words) & _COUNTER_WORDS)
+
+    @property
+    def is_time(self) -> bool:
+        """True if the value is a point in time."""
+        words = set(self.own_words)
+        number = self.value if type(self.value) in (int, float) else None
+        if self.text.isdecimal() and len(self.text) >= 10:  # noqa: PLR2004
+            number = int(self.text[:19])
+        if number is not None:
+            has_time_word = words & (_TIME_WORDS | _MOMENT_WORDS)
+            return bool(has_time_word) and _is_unix_time(float(str(number)))
+        if not self.text:
+            return False
+        if _ISO_TIME.search(self.text) and len(self.text) <= 40:  # noqa: PLR2004
+            return True
+        return bool(words & _TIME_WORDS) and _is_readable_time(self.text)
+
+    @property
+    def is_scalar(self) -> bool:
+        """True if the value is a text, a number or a truth value."""
+        return isinstance(self.value, str | int | float) and not is_blank(self.value)
+
+
+def _is_unix_time(number: float) -> bool:
+    """Return whether a number is a time in seconds, or a thousandth, millionth or less of one."""
+    return any(_EARLIEST <= number / unit <= _LATEST for unit in (1, 1e3, 1e6, 1e9))
+
+
+def _is_readable_time(text: str) -> bool:
+    now = datetime(2000, 1, 1, tzinfo=UTC)
+    return parse_start_time(text, name="", now=now).warning is None
+
+
+def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
+    """Return the values of a payload in order. Of an array of objects, only the first is used."""
+    found: list[Leaf] = []
+    for path, value in _walk((), payload):
+        if len(found) == _MAX_LEAVES:
+            break
+        keys = [key for key in path if isinstance(key, str)]
+        words = [word for key in keys for word in split_words(key) if word not in _FILLERS]
+        own = split_words(keys[-1])
+        found.append(Leaf(path=path, value=value, own_words=own, words=tuple(words) or own))
+    return tuple(found)
+
+
+def _walk(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, object]]:
+    children: Sequence[tuple[str | int, object]] = ()
+    match value:
+        case dict():
+            children = tuple(value.items())
+        case [dict() | list(), *_]:
+            children = ((0, value[0]),)
+        case str() if (inner := parse_inner_object(value)) is not None:
+            children = tuple(inner.items())
+        case _:
+            yield path, value
+    if len(path) < _MAX_DEPTH:
+        for segment, child in children:
+            yield from _walk((*path, segment), child)

@@ -1,0 +1,264 @@
+"""Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.mapping import AlertField, FieldMapping
+from domain.alerts.reading.mapping_rules import (
+    MappingRules,
+    Operator,
+    PayloadCondition,
+    ValueJoin,
+    normalize_word,
+)
+from domain.alerts.reading.paths import PayloadPath, find_value, format_path
+from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, propose_severity
+from domain.alerts.reading.text import is_blank
+from domain.alerts.recognition.fields import (
+    Confidence,
+    FoundLeaf,
+    find_field,
+    propose_severity_leaf,
+)
+from domain.alerts.recognition.identity import Identity, propose_identity
+from domain.alerts.recognition.leaves import Leaf, list_leaves
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.resolution import Resolution, propose_resolution
+from domain.alerts.recognition.states import ALL_CLEAR_WORDS, RECOVERY_WORDS, find_state
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A part of a proposal with its confidence and the reason for it."""
+
+    #: Field of the alert, or None for the rule that resolves alerts.
+    field: AlertField | None
+    source: str
+    confidence: Confidence
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuessedMapping:
+    """A mapping for an unknown tool."""
+
+    mapping: FieldMapping
+    findings: tuple[Finding, ...]
+    #: Questions to the user about facts that are missing in the messages, as sentences.
+    questions: tuple[str, ...]
+
+
+#: Number of fields under their own names from which a message is in the product's format.
+_MIN_OWN_FIELDS = 4
+#: Beginning of the time that some tools send in place of an unknown one.
+_NO_TIME = "0001-01-01"
+#: Fields in the order in which they choose their values.
+_FIELDS = (
+    AlertField.HOSTS,
+    AlertField.TITLE,
+    AlertField.DESCRIPTION,
+    AlertField.START_TIME,
+    AlertField.END_TIME,
+    AlertField.SERVICE,
+    AlertField.MONITORING_TOOL,
+    AlertField.ENVIRONMENT,
+    AlertField.RUNBOOK,
+)
+
+
+def guess_mapping(messages: Messages) -> GuessedMapping:
+    """Propose a mapping for messages by the kinds of their values.
+
+    A value under the field's own name at the top needs no path.
+    """
+    found = dict(_find_fields(messages))
+    identity = propose_identity(messages)
+    resolution = _propose_resolution(messages, found, identity)
+    paths = {
+        field: (each.leaf.path,)
+        for field, each in found.items()
+        if each.leaf.path != (field.value,)
+    }
+    joins = {}
+    if identity is not None:
+        first, *more = identity.paths
+        if first != (AlertField.FINGERPRINT.value,):
+            paths[AlertField.FINGERPRINT] = (first,)
+        if more:
+            joins[AlertField.FINGERPRINT.value] = ValueJoin(tuple(more))
+    severity = found.get(AlertField.SEVERITY)
+    rules = MappingRules(
+        severity_words=_propose_severity_words(messages, severity, resolution),
+        resolved_when=(resolution.rule,) if resolution else (),
+        joins=joins,
+    )
+    mapping = FieldMapping(paths, rules)
+    return GuessedMapping(
+        mapping=mapping,
+        findings=tuple(_list_findings(found, identity, resolution, mapping)),
+        questions=tuple(_list_questions(found, identity, resolution)),
+    )
+
+
+def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
+    taken: set[PayloadPath] = set()
+    severity = propose_severity_leaf(messages.leaves)
+    if severity is not None:
+        yield AlertField.SEVERITY, severity
+        taken.add(severity.leaf.path)
+    end = _find_end_of_recovery(messages)
+    for field in _FIELDS:
+        found = find_field(field, messages.leaves, taken)
+        if field is AlertField.END_TIME:
+            found = end or (found if found and _may_end_later(found.leaf, messages) else None)
+        if found is not None:
+            taken.add(found.leaf.path)
+            yield field, found
+
+
+def _may_end_later(leaf: Leaf, messages: Messages) -> bool:
+    """Return whether an end time is still empty while the problem lasts."""
+    is_empty = not leaf.is_time or leaf.text.startswith(_NO_TIME)
+    return is_empty and messages.recovery is None
+
+
+def _propose_resolution(
+    messages: Messages, found: Mapping[AlertField, FoundLeaf], identity: Identity | None
+) -> Resolution | None:
+    """Return the rule for recoveries, or else the words of severity scales that mean no problem.
+
+    A sentence is only used if other values identify the alert, since each recovery would otherwise
+    resolve all alerts. An end time that only the recovery has is preferred to a sentence.
+    """
+    resolution = propose_resolution(messages)
+    if resolution is not None:
+        is_sentence = resolution.rule.operator is Operator.CONTAINS
+        has_other = identity is None or _has_sure_end(found)
+        return None if is_sentence and has_other else resolution
+    severity = found.get(AlertField.SEVERITY)
+    has_end = AlertField.END_TIME in found or _is_own_format(found)
+    if severity is None or has_end or messages.recovery is not None:
+        return None
+    path = severity.leaf.path
+    return Resolution(
+        rule=PayloadCondition(path, Operator.IS, ALL_CLEAR_WORDS),
+        confidence=Confidence.UNSURE,
+        reason=f"{format_path(path)} may also report that the problem is over",
+    )
+
+
+def _has_sure_end(found: Mapping[AlertField, FoundLeaf]) -> bool:
+    end = found.get(AlertField.END_TIME)
+    return end is not None and end.confidence is Confidence.SURE
+
+
+def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
+    """Return whether a message is in the product's format, whose end time resolves alerts."""
+    own = [field for field, each in found.items() if each.leaf.path == (field.value,)]
+    return len(own) >= _MIN_OWN_FIELDS
+
+
+def _find_end_of_recovery(messages: Messages) -> FoundLeaf | None:
+    """Return the end time that only the recovery has."""
+    if messages.recovery is None:
+        return None
+    given = [
+        leaf
+        for leaf in list_leaves(messages.recovery)
+        if leaf.is_time and is_blank(find_value(messages.firing, leaf.path) or None)
+    ]
+    found = find_field(AlertField.END_TIME, given)
+    return found and FoundLeaf(
+        leaf=found.leaf, confidence=Confidence.SURE, reason="only the recovery has this time"
+    )
+
+
+def _propose_severity_words(
+    messages: Messages, severity: FoundLeaf | None, resolution: Resolution | None
+) -> dict[str, Severity]:
+    """Return the severities of the words in the messages. No recovery is critical."""
+    path: PayloadPath = severity.leaf.path if severity else (AlertField.SEVERITY.value,)
+    words: dict[str, Severity] = {}
+    for payload in (messages.firing, *messages.others):
+        value = find_value(payload, path)
+        if is_blank(value) or isinstance(value, list | dict):
+            continue
+        word = normalize_word(value)
+        if not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
+            is_recovery = payload is messages.recovery and word not in words
+            words[word] = Severity.INFO if is_recovery else _propose_word_severity(word)
+    if words or (resolution and resolution.rule.path == path):
+        words = {**dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
+    return words
+
+
+def _propose_word_severity(word: str) -> Severity:
+    named = find_state(word)
+    is_over = word in RECOVERY_WORDS or (named is not None and named.word in RECOVERY_WORDS)
+    return Severity.INFO if is_over else propose_severity(word)
+
+
+def _list_findings(
+    found: Mapping[AlertField, FoundLeaf],
+    identity: Identity | None,
+    resolution: Resolution | None,
+    mapping: FieldMapping,
+) -> Iterator[Finding]:
+    for field in AlertField:
+        if field in found:
+            each = found[field]
+            yield Finding(
+                field=field,
+                source=format_path(each.leaf.path),
+                confidence=each.confidence,
+                reason=each.reason,
+            )
+        elif field is AlertField.FINGERPRINT and identity is not None:
+            yield Finding(
+                field=field,
+                source=mapping.sources[field],
+                confidence=identity.confidence,
+                reason=identity.reason,
+            )
+    if resolution is not None:
+        yield Finding(
+            field=None,
+            source=resolution.rule.sentence,
+            confidence=resolution.confidence,
+            reason=resolution.reason,
+        )
+
+
+def _list_questions(
+    found: Mapping[AlertField, FoundLeaf],
+    identity: Identity | None,
+    resolution: Resolution | None,
+) -> Iterator[str]:
+    if AlertField.TITLE not in found:
+        yield "No field looks like a title. Choose one."
+    if resolution is None and AlertField.END_TIME not in found:
+        yield (
+            "No value shows whether the alert is over. Paste the message that the tool sends when "
+            "the problem is over. If the tool sends none, users resolve these alerts."
+        )
+    elif resolution is not None and resolution.confidence is Confidence.UNSURE:
+        yield (
+            f"Does “{resolution.rule.sentence}” mean that the alert is over? Paste a recovery to "
+            "check it."
+        )
+    if identity is None:
+        yield (
+            "No value identifies the alert in all of its messages. Choose a fingerprint, or each "
+            "message may open a new alert."
+        )
+    elif identity.may_merge_hosts:
+        yield (
+            "No value names the affected host or object. If the rule watches several, they share "
+            "one alert. Add a value to the fingerprint if the messages have one."
+        )
+    elif identity.confidence is Confidence.UNSURE:
+        yield (
+            f"Are alerts {identity.reason} always different problems? Paste a repeat or a recovery "
+            "to check it."
+        )

@@ -1,0 +1,197 @@
+"""Proposes the rule that recognizes the recovery of an alert."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from domain.alerts.reading.mapping_rules import Operator, PayloadCondition, normalize_word
+from domain.alerts.reading.paths import find_value, format_path
+from domain.alerts.reading.text import convert_to_text
+from domain.alerts.recognition.fields import FORMER_WORDS, OWNER_WORDS, Confidence
+from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.leaves import Leaf, list_leaves
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.states import (
+    SEVERITY_WORDS,
+    STATE_WORDS,
+    NamedState,
+    State,
+    find_state,
+    find_state_in_sentence,
+    list_recovery_values,
+)
+
+#: Words of keys whose value is a state, with their weight.
+_STATE_KEYS = {
+    **dict.fromkeys(("state", "status"), 10),
+    "conclusion": 11,
+    **dict.fromkeys(("transition", "health"), 9),
+    **dict.fromkeys(("action", "event", "notification"), 7),
+    **dict.fromkeys(("condition", "result", "outcome", "phase"), 6),
+    **dict.fromkeys(("type", "kind", "trigger"), 4),
+    "value": 3,
+    **dict.fromkeys(("level", "severity", "priority", "color"), 2),
+}
+#: Lowest weight of keys for states. A severity is only a state if the message also has the
+#: previous one.
+_MIN_WEIGHT = 3
+#: A state that is a problem is preferred: a message can also name parts that work.
+_PROBLEM_BONUS = 20
+#: Severities are states of fewer tools than other words.
+_SEVERITY_COST = 4
+_DEPTH_COST = 1.5
+_MAX_WORDS = 8
+#: Words of keys whose texts only describe a state. A plain state such as `Down` still counts.
+_TEXT_WORDS = parse_word_set("name title description message summary text id")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """A rule that resolves alerts, with the reason for it."""
+
+    rule: PayloadCondition
+    confidence: Confidence
+    reason: str
+
+
+def propose_resolution(messages: Messages) -> Resolution | None:
+    """Return the rule that matches only the recovery, or None if no rule was found."""
+    if messages.recovery is not None:
+        return _find_difference(messages, messages.recovery)
+    found = list(_list_states(messages.leaves))
+    if not found:
+        return None
+    _, leaf, words = max(found, key=lambda each: each[0])
+    is_sure_key = bool({"state", "status", "transition"} & set(leaf.own_words))
+    is_word = isinstance(leaf.value, str)
+    return Resolution(
+        rule=PayloadCondition(leaf.path, Operator.IS, words[:_MAX_WORDS]),
+        confidence=Confidence.LIKELY if is_word and is_sure_key else Confidence.UNSURE,
+        reason=f"{format_path(leaf.path)} is a state",
+    )
+
+
+def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[str, ...]]]:
+    for leaf in leaves:
+        if set(leaf.words) & (FORMER_WORDS | OWNER_WORDS):
+            continue
+        weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
+        words = _list_recovery_words(leaf, weight)
+        if words:
+            named = find_state(leaf.value)
+            if set(leaf.own_words) & _TEXT_WORDS and not (named and named.is_plain):
+                continue
+            is_severity_word = named is not None and named.word in SEVERITY_WORDS
+            is_state_key = weight >= (_STATE_KEYS["phase"] if is_severity_word else _MIN_WEIGHT)
+            if not is_state_key and not _has_former_state(leaf, leaves):
+                continue
+            is_plain = 1 if named and named.is_plain else 0
+            is_problem = _PROBLEM_BONUS if _is_problem(named) else 0
+            weight -= _SEVERITY_COST if is_severity_word else 0
+            yield weight + is_problem + is_plain - _DEPTH_COST * leaf.depth, leaf, words
+
+
+def _has_former_state(leaf: Leaf, leaves: Sequence[Leaf]) -> bool:
+    """Return whether a message also has the previous value of a leaf, such as `previousLevel`."""
+    return any(
+        set(other.own_words) & FORMER_WORDS and set(leaf.own_words) <= set(other.own_words)
+        for other in leaves
+    )
+
+
+def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
+    """Return the values of a leaf that mean that the alert is over."""
+    if isinstance(leaf.value, bool):
+        state = next((STATE_WORDS[w] for w in leaf.own_words if w in STATE_WORDS), None)
+        if state is None:
+            return ()
+        return ("true",) if state is State.RECOVERY else ("false",)
+    if not weight:
+        return ()
+    if isinstance(leaf.value, str):
+        return list_recovery_values(leaf.value)
+    is_switch = type(leaf.value) is int and leaf.value == 1
+    return ("0",) if is_switch and {"state", "status"} & set(leaf.own_words) else ()
+
+
+def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Resolution | None:
+    """Return a rule for the value that shows the recovery and differs from the other messages."""
+    found = []
+    for position, leaf in enumerate(list_leaves(recovery)):
+        if not leaf.is_scalar or leaf.is_time or set(leaf.words) & (FORMER_WORDS | OWNER_WORDS):
+            continue
+        given = [each for each in (messages.firing, messages.repeat) if each is not None]
+        before = [find_value(each, leaf.path) for each in given]
+        if normalize_word(leaf.value) not in map(normalize_word, before) and (
+            scored := _score_difference(leaf, before)
+        ):
+            score, rule = scored
+            found.append((score - _DEPTH_COST * leaf.depth, -position, rule))
+    if not found:
+        return None
+    score, _, rule = max(found, key=lambda each: each[:2])
+    path = format_path(rule.path)
+    return Resolution(
+        rule=rule,
+        confidence=_rate(score),
+        reason=f"only the recovery has {path} {rule.operator.words} “{rule.words[0]}”",
+    )
+
+
+#: Score of a value that names a recovery, of another digit, and of a sentence that names one.
+_NAMED_SCORE, _DIGIT_SCORE, _SENTENCE_SCORE = 20, 14, 12
+#: Longest value that can be a state of its own.
+_MAX_STATE_LENGTH = 20
+
+
+def _score_difference(
+    leaf: Leaf, before: Sequence[object]
+) -> tuple[float, PayloadCondition] | None:
+    """Return how well a value of the recovery shows that the alert is over, with its rule.
+
+    `before` contains the values of the same path in the other messages.
+    """
+    weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
+    named, value = find_state(leaf.value), normalize_word(leaf.value)
+    words: tuple[str, ...] = (value,)
+    if named and named.state is State.RECOVERY:
+        is_opposite = any(_is_problem(find_state(each)) for each in before)
+        score = _NAMED_SCORE + weight + 5 * is_opposite + 2 * named.is_plain
+        problem = next((each for each in before if isinstance(each, str)), "")
+        words += list_recovery_values(problem) if named.is_plain else ()
+    elif isinstance(leaf.value, bool):
+        score = _NAMED_SCORE + weight
+    elif weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
+        score = _DIGIT_SCORE + weight
+    elif word := _find_recovery_in_sentence(leaf, before):
+        return _SENTENCE_SCORE, PayloadCondition(leaf.path, Operator.CONTAINS, (word,))
+    else:
+        is_short = len(value) <= _MAX_STATE_LENGTH and not leaf.is_link
+        score = weight if is_short else 0
+    if not score or "," in value:  # Words of a rule have no commas.
+        return None
+    others = set(map(normalize_word, before))
+    chosen = tuple(word for word in dict.fromkeys(words) if word not in others)[:_MAX_WORDS]
+    return score, PayloadCondition(leaf.path, Operator.IS, chosen)
+
+
+def _find_recovery_in_sentence(leaf: Leaf, before: Sequence[object]) -> str | None:
+    """Return the word of a recovery that only this sentence contains."""
+    named = find_state_in_sentence(leaf.text)
+    if named is None or named.state is not State.RECOVERY:
+        return None
+    return None if any(named.word in normalize_word(each) for each in before) else named.word
+
+
+def _rate(score: float) -> Confidence:
+    if score >= _NAMED_SCORE:
+        return Confidence.SURE
+    return Confidence.LIKELY if score >= _DIGIT_SCORE else Confidence.UNSURE
+
+
+def _is_digit(value: object) -> bool:
+    """Return whether a value is a digit, which some tools use for states."""
+    return len(text := convert_to_text(value)) == 1 and text.isdigit()
+
+
+def _is_problem(named: NamedState | None) -> bool:
+    return named is not None and named.state is State.PROBLEM

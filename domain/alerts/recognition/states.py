@@ -1,0 +1,126 @@
+"""Words of senders for the state of an alert: words of problems and of recoveries.
+
+The words come in groups. The words of a recovery belong to the problem words of the same group, so
+`open` becomes `closed` and `down` becomes `up`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from domain.alerts.recognition.key_words import split_words
+
+_SEVERITIES = "critical crit warning warn major minor emergency fatal"
+#: Severities, which are also the states of some tools.
+SEVERITY_WORDS = frozenset(_SEVERITIES.split())
+#: Problem words and recovery words of each group. The first recovery word is the most common one.
+_GROUPS: tuple[tuple[str, str], ...] = (
+    (
+        "firing fired fire triggered trigger activated",
+        "resolved resolve cleared clear recovered ok",
+    ),
+    ("open opened opening reopened reopen", "closed close resolved"),
+    ("alerting alert alarm alarming", "ok okay normal"),
+    ("down offline unreachable unavailable", "up online reachable available"),
+    ("failing failed fail failure error errored", "passing passed pass success succeeded ok"),
+    ("problem", "recovery recovered ok resolved"),
+    ("active", "inactive resolved ok clear cleared"),
+    ("unhealthy", "healthy"),
+    ("red yellow orange", "green"),
+    ("bad broken", "good fixed"),
+    ("raised raise", "cleared clear lowered"),
+    ("started start began begin", "ended end finished stopped completed"),
+    (_SEVERITIES, "ok okay normal clear cleared"),
+    ("abnormal anomaly anomalous", "normal"),
+    ("degraded outage impaired", "operational"),
+    ("create created new", "close closed resolved resolve"),
+    ("breached breach violated violation violating exceeded", "restored recovered"),
+    ("investigating identified monitoring", "resolved completed"),
+    ("missed late overdue", "recovered ok"),
+)
+#: Words of severity scales that mean that there is no problem.
+ALL_CLEAR_WORDS = ("ok", "okay", "clear", "cleared", "normal", "resolved", "recovered")
+#: Longest text that is a state. Longer texts are sentences.
+_MAX_STATE_LENGTH = 60
+#: Texts that can be a state. Others are sentences.
+_STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
+#: Maximum number of words in a state, such as `incident.triggered`.
+_MAX_STATE_WORDS = 4
+
+
+class State(Enum):
+    """The state of an alert that a word names."""
+
+    PROBLEM = "problem"
+    RECOVERY = "recovery"
+
+
+def _list_words() -> Iterator[tuple[str, State]]:
+    for problem, recovery in _GROUPS:
+        yield from ((word, State.PROBLEM) for word in problem.split())
+        yield from ((word, State.RECOVERY) for word in recovery.split())
+
+
+STATE_WORDS: Mapping[str, State] = dict(_list_words())
+RECOVERY_WORDS = frozenset(word for word, state in STATE_WORDS.items() if state is State.RECOVERY)
+
+
+@dataclass(frozen=True)
+class NamedState:
+    """A text that names a state, and the word in it that does."""
+
+    state: State
+    word: str
+    #: True if the text consists of the word only.
+    is_plain: bool
+
+
+def find_state(value: object) -> NamedState | None:
+    """Return the state that a short text names, or None.
+
+    If a text names several states, such as `UP -> DOWN`, the last one is the current state.
+    """
+    if not isinstance(value, str) or len(value) > _MAX_STATE_LENGTH:
+        return None
+    words = split_words(value)
+    if not 0 < len(words) <= _MAX_STATE_WORDS or not _STATE_TEXT.fullmatch(value.strip()):
+        return None
+    for word in reversed(words):
+        if state := STATE_WORDS.get(word):
+            return NamedState(state, word, is_plain=len(words) == 1)
+    return None
+
+
+def find_state_in_sentence(text: str) -> NamedState | None:
+    """Return the first state that a sentence names in capital letters or at its beginning."""
+    words = re.findall(r"[^\W\d_]+", text)
+    for position, word in enumerate(words):
+        state = STATE_WORDS.get(word.casefold())
+        if state and (position == 0 or (word.isupper() and len(word) > 1)):
+            return NamedState(state, word.casefold(), is_plain=False)
+    return None
+
+
+def list_recovery_values(value: str) -> tuple[str, ...]:
+    """Return the values that a sender probably sends instead of a value when the alert is over.
+
+    For `incident.triggered` these are `incident.resolved` and others. A value that already names a
+    recovery is returned first.
+    """
+    named = find_state(value)
+    if named is None:
+        return ()
+    text = value.strip().casefold()
+    words = [
+        word
+        for problem, recovery in _GROUPS
+        if named.word in problem.split() or named.word in recovery.split()
+        for word in recovery.split()
+    ]
+    if named.is_plain:
+        words += ["resolved", "ok", "closed"]
+    if named.state is State.RECOVERY:
+        words.insert(0, named.word)
+    head, _, tail = text.rpartition(named.word)
+    return tuple(f"{head}{word}{tail}" for word in dict.fromkeys(words))

@@ -1,0 +1,111 @@
+"""Base classes of known monitoring tools.
+
+Keys and values are taken from the documentation of each tool. Paths are written with dots; a number
+is an array index.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from domain.alerts.reading.incoming import Severity
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
+from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
+from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
+from domain.core.labeled_enums import LabeledEnum
+
+CRITICAL, HIGH, MEDIUM, LOW, INFO = (
+    Severity.CRITICAL,
+    Severity.HIGH,
+    Severity.MEDIUM,
+    Severity.LOW,
+    Severity.INFO,
+)
+IS, CONTAINS, IS_MISSING = Operator.IS, Operator.CONTAINS, Operator.IS_MISSING
+
+
+class ToolKind(LabeledEnum):
+    """The subject that a tool monitors. Pages group tools by it."""
+
+    METRICS = "metrics", "Metrics"
+    LOGS = "logs", "Logs"
+    ERRORS = "errors", "Errors"
+    UPTIME = "uptime", "Uptime"
+    NETWORK = "network", "Servers and networks"
+    CLOUD = "cloud", "Cloud providers"
+    KUBERNETES = "kubernetes", "Kubernetes"
+    DELIVERY = "delivery", "CI and deployments"
+    INCIDENTS = "incidents", "Incident tools"
+    OTHER = "other", "Other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitoringTool:
+    """A monitoring tool, and the rules for recognizing its bodies."""
+
+    name: str
+    #: Paths that every body of the tool contains, in dot notation and separated by spaces.
+    marks: str
+    kind: ToolKind = ToolKind.OTHER
+    #: A path and the beginning of its text, for tools that cannot be recognized only by keys.
+    beginning: tuple[str, str] | None = None
+    #: Instruction for configuring the tool, as a sentence.
+    hint: str = ""
+    #: Name of the guide in docs/guides, or an empty text.
+    guide: str = ""
+
+    def recognizes(self, payload: Mapping[str, object]) -> bool:
+        """Return whether a body comes from this tool."""
+        if not all(has_path(payload, parse_dotted_path(mark)) for mark in self.marks.split()):
+            return False
+        if self.beginning is None:
+            return True
+        path, beginning = self.beginning
+        return str(find_value(payload, parse_dotted_path(path))).startswith(beginning)
+
+    @property
+    def mapping(self) -> FieldMapping:
+        """Mapping that is used to read the tool's bodies."""
+        return NO_FIELD_MAPPING
+
+
+#: Path of a rule, its operator, and words separated by commas.
+_PresetRule = tuple[str, Operator, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MappedTool(MonitoringTool):
+    """A tool whose messages are read with a mapping."""
+
+    #: Paths for each field, by its name. Alternative paths are separated by spaces.
+    fields: Mapping[str, str] = field(default_factory=dict)
+    #: Paths of the values that are appended to the title and the fingerprint.
+    joins: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, Severity] = field(default_factory=dict)
+    resolved: tuple[_PresetRule, ...] = ()
+    dropped: tuple[_PresetRule, ...] = ()
+
+    @property
+    def mapping(self) -> FieldMapping:
+        """Mapping that is used to read the tool's bodies."""
+        return FieldMapping(
+            {
+                AlertField(name): tuple(map(parse_dotted_path, paths.split()))
+                for name, paths in self.fields.items()
+            },
+            MappingRules(
+                severity_words=self.words,
+                resolved_when=tuple(_build_conditions(self.resolved)),
+                dropped_when=tuple(_build_conditions(self.dropped)),
+                joins={
+                    name: ValueJoin(tuple(map(parse_dotted_path, paths.split())))
+                    for name, paths in self.joins.items()
+                },
+            ),
+        )
+
+
+def _build_conditions(rules: tuple[_PresetRule, ...]) -> Iterator[PayloadCondition]:
+    for path, operator, words in rules:
+        yield PayloadCondition(
+            parse_dotted_path(path), operator, tuple(word.strip() for word in words.split(","))
+        )

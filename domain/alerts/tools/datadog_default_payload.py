@@ -1,0 +1,12 @@
+"""Datadog (default payload)."""
+
+from domain.alerts.tools.base import MappedTool, ToolKind
+
+TOOL = MappedTool(
+    name="Datadog (default payload)",
+    kind=ToolKind.METRICS,
+    marks="event_type title last_updated org.id",
+    fields={"title": "title", "description": "body"},
+    hint="Add $ALERT_TRANSITION and $AGGREG_KEY to the webhook's payload. Without them, "
+    "recoveries do not resolve alerts.",
+)

@@ -1,0 +1,11 @@
+"""Prometheus, vmalert and other programs that post to the API of Alertmanager."""
+
+from domain.alerts.tools.base import MonitoringTool, ToolKind
+
+TOOL = MonitoringTool(
+    name="Prometheus or vmalert",
+    kind=ToolKind.METRICS,
+    marks="labels.alertname startsAt endsAt",
+    hint="Enter the URL without .json as an Alertmanager. The path /api/v2/alerts is appended.",
+    guide="alertmanager",
+)

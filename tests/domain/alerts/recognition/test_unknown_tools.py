@@ -1,0 +1,126 @@
+"""Proposals for the messages of tools, as if the product did not know them by name."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.formats.registry import FORMATS
+from domain.alerts.reading.incoming import IncomingAlert, Severity
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.proposal import GuessedMapping, guess_mapping
+from tests.support.alerts.senders import PAYLOADS
+
+_READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
+_ENDPOINT = next(each for each in FORMATS if each.has_mapping)
+_NOW = datetime(2026, 11, 29, tzinfo=UTC)
+
+#: Pairs of messages: title and severity of the problem, hosts, and whether the tool sends a
+#: recovery that resolves the alert.
+_PAIRS: Mapping[str, tuple[str, Severity, tuple[str, ...], bool]] = {
+    "checkmk_script": ("CheckMK server1 - UP -> DOWN", Severity.CRITICAL, ("server1",), True),
+    "elastalert_http_post": ("oom", Severity.CRITICAL, ("web-1",), False),
+    "gatus_gitlab": (
+        "alert(gatus): core/website",
+        Severity.CRITICAL,
+        ("https://twin.sh/health",),
+        True,
+    ),
+    "k8s_event_exporter": (
+        "Back-off restarting failed container",
+        Severity.CRITICAL,
+        ("node-3",),
+        False,
+    ),
+    "kapacitor": ("cpu:nil is CRITICAL", Severity.CRITICAL, ("wp",), True),
+    "netdata_alert": (
+        "web-1 needs attention, system.cpu, 10min_cpu_usage = 97.3%",
+        Severity.LOW,
+        (),
+        True,
+    ),
+    "newrelic_workflow": (
+        "zulip_app query result is > 1.0 for 1 minutes on 'Zulip Server Low Storage'",
+        Severity.CRITICAL,
+        ("zulip_app",),
+        True,
+    ),
+    "opsgenie_webhook": ("another alert", Severity.MEDIUM, ("Server",), True),
+    "pagerduty_webhook_v3": ("Test Incident 3", Severity.HIGH, (), True),
+    "sensu_go": ("check-cpu", Severity.CRITICAL, ("server1",), True),
+    "splunk_webhook": ("Mongo errors", Severity.CRITICAL, (), False),
+    "uptimerobot": ("Web Server", Severity.CRITICAL, ("server1.example.com",), True),
+}
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The messages of an alert of one tool."""
+
+    firing: Mapping[str, Any]
+    repeat: Mapping[str, Any] | None
+    recovery: Mapping[str, Any] | None
+
+    def guess(self, *names: str) -> GuessedMapping:
+        """Return the proposal for the first message and the named others."""
+        return guess_mapping(
+            Messages(firing=self.firing, **{name: getattr(self, name) for name in names})
+        )
+
+
+def _load_pair(path: Path) -> _Pair:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return _Pair(*(stored[name] for name in ("firing", "repeat", "recovery")))
+
+
+def _read(payload: Mapping[str, Any], guessed: GuessedMapping) -> IncomingAlert:
+    (alert,) = _ENDPOINT.parse(payload, now=_NOW, reading=_READING, mapping=guessed.mapping).alerts
+    return alert
+
+
+@pytest.mark.parametrize("name", _PAIRS)
+def test_three_messages_are_read_as_one_alert_that_opens_and_resolves(name: str) -> None:
+    pair = _load_pair(PAYLOADS / "pairs" / f"{name}.json")
+    title, severity, hosts, has_recovery = _PAIRS[name]
+    guessed = pair.guess("repeat", "recovery")
+    alert = _read(pair.firing, guessed)
+    assert (alert.title, alert.severity, alert.hosts) == (title, severity, hosts)
+    assert alert.ended_at is None
+    assert pair.repeat is not None
+    repeat = _read(pair.repeat, guessed)
+    assert (repeat.fingerprint, repeat.ended_at) == (alert.fingerprint, None)
+    if not has_recovery:
+        assert any("No value shows whether the alert is over" in q for q in guessed.questions)
+        return
+    assert pair.recovery is not None
+    recovery = _read(pair.recovery, guessed)
+    assert recovery.fingerprint == alert.fingerprint
+    assert recovery.ended_at is not None
+    assert guessed.questions == ()
+
+
+@pytest.mark.parametrize("name", _PAIRS)
+def test_one_message_is_read_correctly_or_a_question_is_asked(name: str) -> None:
+    pair = _load_pair(PAYLOADS / "pairs" / f"{name}.json")
+    guessed = pair.guess()
+    alert = _read(pair.firing, guessed)
+    assert (alert.title, alert.ended_at) == (_PAIRS[name][0], None)
+    assert pair.repeat is not None
+    assert _read(pair.repeat, guessed).fingerprint == alert.fingerprint
+    if pair.recovery is None:
+        return
+    recovery = _read(pair.recovery, guessed)
+    is_right = recovery.fingerprint == alert.fingerprint and recovery.ended_at is not None
+    assert is_right or guessed.questions
+
+
+def test_a_recovery_without_a_common_value_is_explained() -> None:
+    pair = _load_pair(PAYLOADS / "pairs" / "gatus_custom_readme.json")
+    guessed = pair.guess("repeat", "recovery")
+    assert guessed.mapping.rules.resolved_when == ()
+    assert "No value identifies the alert" in " ".join(guessed.questions)
