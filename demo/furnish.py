@@ -17,7 +17,7 @@ _SETUP_LEAD_TIME = timedelta(days=ALERT_DAYS + 4)
 _DAY = timedelta(days=1)
 
 
-def seed_demo(
+def fill_demo_database(
     settings: Settings,
     *,
     telephones: int,
@@ -36,12 +36,12 @@ def seed_demo(
             machine, password=password, telephones=f"127.0.0.1:{telephones}"
         )
         applications = DemoApplications(machine, places, password)
-        applications.register()
+        applications.register_all()
         diary = ActionPlan(machine)
         fortnight = TwoWeeksOfAlerts(machine, places, diary)
-        fortnight.plan(end, days=days)
-        SpecialEvents(fortnight).plan(end)
-        applications.plan(diary, end)
+        fortnight.plan_alerts(end, days=days)
+        SpecialEvents(fortnight).plan_events(end)
+        applications.plan_approvals(diary, end)
         for day in range(ALERT_DAYS, 0, -1):
             moment = end - (day - 1) * _DAY
             diary.run_until(moment)

@@ -31,7 +31,7 @@ class ConditionsForm(Form):
     labels = TextLineField("Labels", limit_length(MAX_MATCHERS_TEXT_LENGTH, "Labels"))
 
     @staticmethod
-    def values_of(conditions: AlertConditions) -> dict[str, object]:
+    def build_field_values(conditions: AlertConditions) -> dict[str, object]:
         """Return the field values for the given conditions."""
         return {
             "severities": list(conditions.severities),
@@ -45,7 +45,7 @@ class ConditionsForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return self.read(body, **self._list_entered_values())
+        return self.build_entered_body(body, **self._list_entered_values())
 
     def _list_entered_values(self) -> dict[str, object]:
         return {
@@ -56,7 +56,7 @@ class ConditionsForm(Form):
         }
 
     @property
-    def names(self) -> dict[str, list[str]]:
+    def environment_and_service_names(self) -> dict[str, list[str]]:
         """Names of environments and services, which are entered as comma-separated lists."""
         environments, services = (
             _split_names(self.environments.data),
@@ -103,7 +103,7 @@ class AlertListQuery:
     project: str | None = None
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def query_parameters(self) -> dict[str, Any]:
         """Query parameters, without default values."""
         given = {
             "status": self.tab if self.tab != _DEFAULT_TAB else None,
@@ -119,9 +119,9 @@ class AlertListQuery:
         return {name: value for name, value in given.items() if value is not None}
 
     @property
-    def filters(self) -> int:
+    def filter_count(self) -> int:
         """Number of active filters, excluding the tab and the search."""
-        return len(self.arguments.keys() - {"status", "search", "sort"})
+        return len(self.query_parameters.keys() - {"status", "search", "sort"})
 
 
 def parse_alert_list_query(given: MultiDict[str, str], *, project_id: int) -> AlertListQuery:

@@ -75,10 +75,10 @@ class Form(FlaskForm):
         try:
             return act()
         except InvalidError as error:
-            self.object(error)
+            self.show_domain_error(error)
             return None
 
-    def object(self, error: InvalidError) -> None:
+    def show_domain_error(self, error: InvalidError) -> None:
         """Show an error from the domain at the fields that it names."""
         if isinstance(error, InvalidParametersError):
             for field, reason in error.problems:
@@ -88,7 +88,7 @@ class Form(FlaskForm):
             for sentence in error.sentences:
                 self.add_error(error.field, sentence)
 
-    def read(self, body: type[SomeBody], **more: Any) -> SomeBody:
+    def build_entered_body(self, body: type[SomeBody], **more: Any) -> SomeBody:
         """Return the entered values as a body of the domain.
 
         Form fields are matched to body fields with the same name; `more` overrides them. An empty

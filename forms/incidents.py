@@ -70,11 +70,11 @@ class IncidentRuleForm(ConditionsForm):
     )
 
     @classmethod
-    def of(cls, rule: IncidentRule) -> "IncidentRuleForm":
+    def from_rule(cls, rule: IncidentRule) -> "IncidentRuleForm":
         """Return the form with the values of a rule, unless the request sends values."""
         called = [each.text for each in rule.responders if each.name]
         rows = [*called, *[""] * min(_EMPTY_RESPONDER_FIELDS, MAX_TARGETS - len(called))]
-        conditions = cls.values_of(parse_conditions(dict(rule)))
+        conditions = cls.build_field_values(parse_conditions(dict(rule)))
         return cls(data={**dict(rule), **conditions, "responders": rows})
 
     def build_body(self, body: type[SomeBody]) -> SomeBody:
@@ -84,7 +84,7 @@ class IncidentRuleForm(ConditionsForm):
         """
         called = dict.fromkeys(each for each in self.responders.data if each)
         responders = [parse_selected_target(each, "responders") for each in called]
-        return self.read(body, **self._list_entered_values(), responders=responders)
+        return self.build_entered_body(body, **self._list_entered_values(), responders=responders)
 
 
 _MAX_NAME_LENGTH = 255
@@ -102,7 +102,7 @@ class IncidentListQuery:
     order: SortOrder
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def query_parameters(self) -> dict[str, Any]:
         """Query parameters, without default values."""
         given = {
             "status": self.tab if self.tab != _DEFAULT_TAB else None,
@@ -114,9 +114,9 @@ class IncidentListQuery:
         return {name: value for name, value in given.items() if value is not None}
 
     @property
-    def filters(self) -> int:
+    def filter_count(self) -> int:
         """Number of active filters, excluding the tab and the search."""
-        return len(self.arguments.keys() - {"status", "search", "sort"})
+        return len(self.query_parameters.keys() - {"status", "search", "sort"})
 
 
 def parse_incident_list_query(given: MultiDict[str, str], *, project_id: int) -> IncidentListQuery:

@@ -79,14 +79,14 @@ class MaintenanceWindowForm(Form):
     services = TextAreaField("Services")
     labels = TextLinesField("Labels")
 
-    def window(self) -> NewWindow:
+    def build_window(self) -> NewWindow:
         """Return the entered window.
 
         Raise InvalidError for invalid values.
         """
         local_start = cast("datetime", self.starts_at.data)
         recurrence = self._build_recurrence(local_start.date())
-        return self.read(
+        return self.build_entered_body(
             NewWindow,
             starts_at=local_start.isoformat(),
             rule=recurrence.rule if recurrence else "",

@@ -70,7 +70,7 @@ class MoveConfirmationForm(Form):
     moves: Sequence[str] = ()
     confirmed_moves = HiddenField()
 
-    def confirms(self, moves: Sequence[str]) -> bool:
+    def confirms_moves(self, moves: Sequence[str]) -> bool:
         """Return whether there are no moves, or the form confirms exactly the given moves."""
         digest = sha256("\n".join(moves).encode()).hexdigest()[:32]
         if not moves or self.confirmed_moves.data == digest:
@@ -111,7 +111,7 @@ class RestrictionForm(PlainForm):
         return is_valid
 
     @property
-    def given(self) -> dict[str, object]:
+    def entered_restriction(self) -> dict[str, object]:
         """The entered restriction, or an empty dictionary if the row is empty."""
         start, end = self.start_time.data or time(), self.end_time.data or time()
         days = {"weekdays": self.weekdays.data} if self.weekdays.data else {}
@@ -169,7 +169,7 @@ class RotationForm(MoveConfirmationForm):
     )
 
     @classmethod
-    def of(cls, rotation: OnCallRotation) -> "RotationForm":
+    def from_rotation(cls, rotation: OnCallRotation) -> "RotationForm":
         """Return the form with the values of an existing rotation."""
         return cls(
             data={
@@ -207,12 +207,12 @@ class RotationForm(MoveConfirmationForm):
             raise ValidationError("Choose at least one handoff day.")
 
     @property
-    def rotation(self) -> NewRotation:
+    def entered_rotation(self) -> NewRotation:
         """The entered rotation.
 
         Raise InvalidParametersError for invalid values.
         """
-        return self.read(
+        return self.build_entered_body(
             NewRotation,
             type=self.kind.data,
             users=self._usernames,
@@ -225,7 +225,7 @@ class RotationForm(MoveConfirmationForm):
 
     @property
     def _times(self) -> list[dict[str, object]]:
-        return [given for entry in self.restrictions if (given := entry.form.given)]
+        return [given for entry in self.restrictions if (given := entry.form.entered_restriction)]
 
 
 class OverrideForm(Form):
@@ -260,7 +260,7 @@ class OverrideForm(Form):
             self.starts_at.data = now.astimezone(self._zone)
 
     @property
-    def override(self) -> NewOverride:
+    def entered_override(self) -> NewOverride:
         """The entered override. Its times are in the schedule's time zone."""
         return NewOverride(
             user=self.user.data,
@@ -311,7 +311,7 @@ class SwapForm(Form):
             self.other_shift.data = next(others, None)
 
     @property
-    def swap(self) -> NewSwap:
+    def entered_swap(self) -> NewSwap:
         """The entered swap."""
         shift, username = self._shifts[self.shift.data]
         other, other_username = self._shifts[self.other_shift.data]
@@ -379,7 +379,7 @@ class CoverForm(Form):
         return is_valid
 
     @property
-    def cover(self) -> NewCover:
+    def entered_cover(self) -> NewCover:
         """The entered cover."""
         schedules: tuple[int, ...] = ()
         if self.what.data in self._turns:

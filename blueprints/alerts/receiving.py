@@ -34,7 +34,7 @@ from web.http.request_bodies import check_declared_length, check_media_type, rea
 from web.http.text_files import build_text_file_response
 from web.metrics import count_alerts
 from web.outgoing.client import OutgoingClient
-from web.services import Services, now, parser_settings, services, settings
+from web.services import Services, get_current_time, get_services, get_settings, parser_settings
 from web.settings.policies import alerts as policies
 from web.settings.reader import Settings
 
@@ -48,7 +48,7 @@ def build_alert_export(wanted: AlertFilter, order: SortOrder, *, path: str, kind
     """
     rows = _EXPORT_FORMATS[kind](wanted, order, session=db.session())
     return build_text_file_response(
-        rows, f"alerts-{path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
+        rows, f"alerts-{path.rpartition('/')[2]}-{get_current_time():%Y-%m-%d}.{kind}"
     )
 
 
@@ -103,8 +103,8 @@ def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
     The URL and the key are checked before the body is read, so that clients without a key cannot
     send large bodies.
     """
-    began, own = perf_counter_ns(), services()
-    moment, current = own.clock(), own.live_settings.current()
+    began, own = perf_counter_ns(), get_services()
+    moment, current = own.clock(), own.live_settings.get_current_settings()
     try:
         receiver = find(connection=own.connections, now=moment)
     except receivers.UnknownReceiverError:
@@ -135,7 +135,7 @@ def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
                 receiver.format.read,
                 body,
                 now=moment,
-                reading=own.live_settings.derived(policies.parser_settings),
+                reading=own.live_settings.get_derived_value(policies.build_parser_settings),
                 mapping=receiver.mapping,
             )
         )
@@ -177,9 +177,9 @@ def parse_and_store(
     )
     g.integration_id = receiver.integration_id
     try:
-        limit_alerts_by_integration.count()
+        limit_alerts_by_integration.count_request()
     except TooManyRequests:
-        rate = settings().alert_rate_limit.replace("/", " requests per ")
+        rate = get_settings().alert_rate_limit.replace("/", " requests per ")
         message = f"This integration accepts {rate}."
         raise _RATE_LIMIT_ERRORS[receiver.format.retry_status](message) from None
     moment = delivery.received_at
@@ -200,12 +200,12 @@ def log_rejection(delivery: InboundDelivery, error: DomainError) -> None:
     """Store a rejected delivery in the delivery log, or add it to the count of an earlier row."""
     count_alerts("refused", 1)
     sampler, connection, status = (
-        services().refusals,
-        services().connections,
+        get_services().refusals,
+        get_services().connections,
         get_error_status(error),
     )
     kind = (delivery.integration_id, status)
-    per_minute = settings().refused_delivery_samples_per_minute
+    per_minute = get_settings().refused_delivery_samples_per_minute
     if sampler.should_store(kind, now=delivery.received_at, per_minute=per_minute):
         row = receivers.store_rejection(delivery, status, error, connection=connection)
         receivers.flush_rejections(sampler.assign_counting_row(kind, row), connection=connection)
@@ -232,7 +232,7 @@ def _process_subscription_request(body: bytes, kind: str) -> ParsedBody:
 
 def _fetch_from_sns(url: OutgoingUrl) -> tuple[int, bytes]:
     try:
-        answer = OutgoingClient.of(settings()).get(url)
+        answer = OutgoingClient.from_settings(get_settings()).fetch_url(url)
     except OutgoingError as error:
         raise sns.UnconfirmedSubscriptionError(f"Could not reach {url.host}: {error}.") from error
     return answer.status, answer.beginning

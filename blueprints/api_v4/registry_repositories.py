@@ -10,7 +10,7 @@ from domain.registry import actions
 from domain.registry.repositories import get_repository, list_tags_after, list_tags_with_offset
 from domain.registry.types import RegistryTagName, TagListQuery
 from domain.releases.schedule import CHANGES_BY_ID
-from web.api.operations import ResourceBlueprint, operation
+from web.api.operations import ResourceBlueprint, declare_operation
 from web.extensions import db
 from web.releases.requested_release import get_requested_release
 from web.services import registry_policy
@@ -23,23 +23,25 @@ _TAG_PATH = f"{_TAGS_PATH}/<tag_name>"
 #: API change that removes numbered pages from tag lists.
 _OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["registry-tags-offset-pagination"]
 
-registry_repositories.bind("GET", _COLLECTION_PATH, actions.list_repositories)
-registry_repositories.bind(
+registry_repositories.bind_action("GET", _COLLECTION_PATH, actions.list_repositories)
+registry_repositories.bind_action(
     "GET", "/groups/<path:reference>/registry/repositories", actions.list_group_repositories
 )
-registry_repositories.bind(
+registry_repositories.bind_action(
     "GET", "/registry/repositories/<int:repository_id>", actions.show_repository
 )
-registry_repositories.bind(
+registry_repositories.bind_action(
     "DELETE", _ITEM_PATH, actions.delete_repository, status=HTTPStatus.ACCEPTED
 )
-registry_repositories.bind("GET", _TAG_PATH, actions.show_tag)
-registry_repositories.bind("DELETE", _TAG_PATH, actions.delete_tag)
-registry_repositories.bind("DELETE", _TAGS_PATH, actions.delete_tags, status=HTTPStatus.ACCEPTED)
+registry_repositories.bind_action("GET", _TAG_PATH, actions.show_tag)
+registry_repositories.bind_action("DELETE", _TAG_PATH, actions.delete_tag)
+registry_repositories.bind_action(
+    "DELETE", _TAGS_PATH, actions.delete_tags, status=HTTPStatus.ACCEPTED
+)
 
 
 @registry_repositories.get(_TAGS_PATH)
-@operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagName)
+@declare_operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagName)
 def tags(
     project: ProjectView, repository_id: int, query: TagListQuery
 ) -> ListPage[RegistryTagName]:

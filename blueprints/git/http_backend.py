@@ -50,7 +50,7 @@ from web.http.extensions import get_client_address
 from web.http.transactions import defer_transaction
 from web.metrics import count_git_transfer
 from web.server.request_body import DeadlineBody
-from web.services import git, now, settings
+from web.services import get_current_time, get_settings, git
 
 _log = logging.getLogger("gatebell.git")
 _MAX_READ_BYTES = 65_536
@@ -86,7 +86,7 @@ def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iter
     """
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody):
-        body.stream(seconds=seconds)
+        body.keep_readable(seconds=seconds)
     raw = _read_raw_body(body)
     return _limit_body_size(_decompress_gzip_pieces(raw) if is_compressed(environ) else raw, limit)
 
@@ -220,9 +220,9 @@ class GitTransfer:
             self._outcome = "bad body"
             raise ConnectionResetError(ECONNRESET, "The body did not arrive.") from error
         finally:
-            self.close()
+            self.stop_and_log()
 
-    def close(self) -> None:
+    def stop_and_log(self) -> None:
         """Stop the child, release its slot, and log the transfer. Further calls have no effect."""
         if not self._end.alive:
             return
@@ -302,7 +302,7 @@ def _end_git_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
             said = child.read_errors()
         return status, said
     finally:
-        slot.release()
+        slot.release_slot()
 
 
 #: Maximum size of a decompressed read request in bytes. Such requests contain only object names.
@@ -330,17 +330,17 @@ def serve_git(wanted: GitAccess, url_path: str) -> Response:
             undone.callback(close_after_unread_body, request.environ, has_ended=False)
         # The body is read first, so that a request occupies no slot while its body has not arrived.
         pieces = _read_body_pieces(wanted) if is_call else iter(())
-        slot = _get_process_slots().take(
+        slot = _get_process_slots().take_slot(
             SlotCaller(address=get_client_address(), user_id=wanted.user_id)
         )
-        undone.callback(slot.release)
+        undone.callback(slot.release_slot)
         child = git().start_process(
             ["http-backend"], _build_environment(wanted, path, url_path), answer=wanted.answer
         )
         undone.callback(child.terminate)
         head, begun = _read_response_head(child)
         transfer = GitTransfer(_build_options(wanted, path, pieces), child, slot, begun=begun)
-        undone.callback(transfer.close)
+        undone.callback(transfer.stop_and_log)
         if is_first_taken:
             transfer.feed_body()
         response = _build_response(transfer, head)
@@ -361,7 +361,7 @@ def _prepare_repository(wanted: GitAccess) -> Path:
 
 def _check_size(wanted: GitAccess) -> None:
     """Raise an error if the declared body is too large, or if there is no disk space for a push."""
-    current, most = settings(), _get_max_body_bytes(wanted)
+    current, most = get_settings(), _get_max_body_bytes(wanted)
     if wanted.service is GitService.RECEIVE_PACK:
         check_free_space(current.repositories_path, least=current.free_space_for_pushes_bytes)
     if (request.content_length or 0) >= most:
@@ -371,7 +371,7 @@ def _check_size(wanted: GitAccess) -> None:
 def _get_max_body_bytes(wanted: GitAccess) -> int:
     """Return the maximum size of a decompressed request body in bytes."""
     if wanted.service is GitService.RECEIVE_PACK:
-        return settings().push_limit_bytes + _MAX_PUSH_BYTES_WITHOUT_PACK
+        return get_settings().push_limit_bytes + _MAX_PUSH_BYTES_WITHOUT_PACK
     return _MAX_READ_REQUEST_BYTES
 
 
@@ -385,7 +385,7 @@ def _is_body_read_first(wanted: GitAccess) -> bool:
 
 
 def _get_process_slots() -> ProcessSlots:
-    current = settings()
+    current = get_settings()
     return ProcessSlots(
         current.instance_path / "git_transfers",
         count=current.git_processes,
@@ -398,7 +398,7 @@ def _build_environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str
     may_push = wanted.service is GitService.RECEIVE_PACK
     configuration = (
         ("http.receivepack", "true" if may_push else "false"),
-        ("receive.maxInputSize", str(settings().push_limit_bytes)),
+        ("receive.maxInputSize", str(get_settings().push_limit_bytes)),
         *(PUSH_CONFIGURATION if may_push else ()),
     )
     is_discovery = request.method != "POST"
@@ -453,7 +453,7 @@ def _build_response(transfer: GitTransfer, head: bytes) -> Response:
 
 def _read_body_pieces(wanted: GitAccess) -> Iterator[bytes]:
     """Return the chunks of the body; a short list of object names is read completely first."""
-    patience, limit = settings().request_timeout_seconds, _get_max_body_bytes(wanted)
+    patience, limit = get_settings().request_timeout_seconds, _get_max_body_bytes(wanted)
     pieces = iterate_body(request.environ, seconds=patience, limit=limit)
     if wanted.service is GitService.UPLOAD_PACK:
         return read_body_ahead(pieces, most=_READ_AHEAD_BYTES)
@@ -469,7 +469,7 @@ def _build_options(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> Gi
         user_id=wanted.user_id,
         pieces=pieces,
         environ=request.environ,
-        seconds=settings().git_transfer_timeout_seconds,
+        seconds=get_settings().git_transfer_timeout_seconds,
         when_done=_build_push_callback(wanted, path) if is_call and is_push else None,
         when_pack_begins=_build_download_callback(wanted) if is_call and not is_push else None,
     )
@@ -479,7 +479,7 @@ def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
     """Return the callback that records a push after Git has accepted the push."""
     settle = partial(mark_repository_pushed, git(), path)
     write = defer_transaction(
-        lambda session: store_push_time(wanted.project.id, session=session, now=now())
+        lambda session: store_push_time(wanted.project.id, session=session, now=get_current_time())
     )
 
     def note() -> None:
@@ -501,7 +501,7 @@ def _build_download_callback(wanted: GitAccess) -> Callable[[], None]:
     The callback runs before the first byte of the pack is sent, so downloads that cannot be
     recorded are not sent.
     """
-    event = build_download_event(wanted.project, release=parse_release(settings().release))
+    event = build_download_event(wanted.project, release=parse_release(get_settings().release))
     store = prepare_event_storage(event)
 
     def record() -> None:

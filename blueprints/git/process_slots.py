@@ -41,7 +41,7 @@ class _SlotOwner(NamedTuple):
     address: bytes
 
     @classmethod
-    def of(cls, caller: SlotCaller) -> "_SlotOwner":
+    def from_caller(cls, caller: SlotCaller) -> "_SlotOwner":
         user = (
             _ANONYMOUS_DIGEST
             if caller.user_id is None
@@ -71,7 +71,7 @@ class ProcessSlot:
         """Initialize the slot with its locked file."""
         self._file = file
 
-    def release(self) -> None:
+    def release_slot(self) -> None:
         """Release the slot. Further calls have no effect."""
         self._file.close()
 
@@ -85,14 +85,14 @@ class ProcessSlots:
         self._count = count
         self._wait_seconds = wait_seconds
 
-    def take(self, caller: SlotCaller) -> ProcessSlot:
+    def take_slot(self, caller: SlotCaller) -> ProcessSlot:
         """Take a slot, and wait for a free slot if necessary.
 
         A user can take at most half of the slots, including anonymous transfers from the same
         address. An address can take at most a quarter without a token, and all anonymous callers
         at most half. Raise RepositoryBusyError if no slot becomes free in time.
         """
-        mark = _SlotOwner.of(caller)
+        mark = _SlotOwner.from_caller(caller)
         deadline = monotonic() + self._wait_seconds
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:

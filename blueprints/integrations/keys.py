@@ -20,9 +20,9 @@ from forms.integrations import EndKeyForm, ResetKeyForm, TestAlertForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 integration_keys = PageBlueprint(
     "integration_keys",
@@ -44,7 +44,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
 @permission_required("alert_integration_keys.credentials")
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show only the setup progress of the integration, for a page that polls the progress."""
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/_setup.html",
         project=project,
@@ -58,7 +58,7 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @permission_required("alert_integration_keys.rotate")
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key; the previous key is accepted for the chosen grace period."""
-    form, unit = ResetKeyForm(), unit_of_work()
+    form, unit = ResetKeyForm(), get_unit_of_work()
     made = form.run_if_valid(
         lambda: actions.rotate_key(
             unit,
@@ -84,7 +84,9 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     """Revoke the previous key before its grace period ends."""
     form = EndKeyForm()
     if form.validate_on_submit():
-        actions.revoke_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
+        actions.revoke_previous_key(
+            get_unit_of_work(), project, integration_id, form.seen.data or ""
+        )
         flash("The previous key no longer works.")
     return _redirect_to_credentials(project, integration_id)
 
@@ -107,8 +109,8 @@ def _redirect_to_credentials(project: ProjectView, integration_id: int) -> Respo
 def _render_credentials_page(
     project: ProjectView, integration_id: int, form: ResetKeyForm
 ) -> ResponseReturnValue:
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
-    shown = actions.show_credentials(unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
+    shown = actions.show_credentials(get_unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/credentials.html",
         project=project,
@@ -117,7 +119,7 @@ def _render_credentials_page(
         reset=form,
         **_find_setup_progress(project, integration_id),
         snippets=integration.format.build_snippets(
-            shown.url, shown.key, base_url=settings().base_url, now=now()
+            shown.url, shown.key, base_url=get_settings().base_url, now=get_current_time()
         ),
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}
@@ -131,17 +133,17 @@ test_alerts = PageBlueprint(
 
 
 @test_alerts.route("/test", methods=["GET", "POST"])
-@permission_required("alert_integrations.test").but(writes=False)
+@permission_required("alert_integrations.test").with_changes(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert, or preview it in a dry run, and explain the result."""
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     form = TestAlertForm(payload=_get_example_payload(integration))
     if not form.validate_on_submit():
         return _render_test_page(project, integration, form)
     is_dry = request.form.get("do") == "dry_run"
     test = TestAlertBody.model_construct(payload=form.payload.data or "", dry_run=is_dry)
     try:
-        result = send_test_alert_or_preview(unit_of_work(), project, integration_id, test)
+        result = send_test_alert_or_preview(get_unit_of_work(), project, integration_id, test)
     except DomainError as error:
         form.add_error(
             "payload", " ".join([str(error), *collect_error_warnings(error)[:_MAX_SHOWN_WARNINGS]])
@@ -153,7 +155,7 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def _get_example_payload(integration: IntegrationView) -> str:
     """Return an example payload, which is the sample of the mapping if there is a mapping."""
     sample = integration.sample if integration.has_mapping else None
-    return sample or integration.format.build_example_body(now=now())
+    return sample or integration.format.build_example_body(now=get_current_time())
 
 
 def _render_test_page(

@@ -32,9 +32,9 @@ from forms.integrations import (
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
-from web.services import now, parser_settings
+from web.services import get_current_time, parser_settings
 
 integration_settings = PageBlueprint(
     "integration_settings",
@@ -59,7 +59,7 @@ class _MappingEditor:
         if self.draft is None:
             return None
         return preview_sample(
-            self.draft, self.integration.format, now=now(), reading=parser_settings()
+            self.draft, self.integration.format, now=get_current_time(), reading=parser_settings()
         )
 
 
@@ -67,12 +67,12 @@ class _MappingEditor:
 @permission_required("alert_integrations.change")
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show all settings, and change the name, the API URL and the activation."""
-    integration = domain.get_integration(unit_of_work(), project, integration_id)
+    integration = domain.get_integration(get_unit_of_work(), project, integration_id)
     form = _build_settings_form(integration, is_posted=True)
     form.use(request.form.get("use", ""))
     if form.run_if_valid(
         lambda: actions.change_integration(
-            unit_of_work(), project, integration_id, form.read(IntegrationChange)
+            get_unit_of_work(), project, integration_id, form.build_entered_body(IntegrationChange)
         )
     ):
         flash("Integration saved.")
@@ -85,7 +85,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Parse a sample, or preview or save a mapping. A new sample has to be mapped first."""
     integration, form = (
-        get_mappable_integration(unit_of_work(), project, integration_id),
+        get_mappable_integration(get_unit_of_work(), project, integration_id),
         MappingForm(),
     )
     draft, action = _parse_posted_draft(form, integration), request.form.get("do")
@@ -97,17 +97,17 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
         return _render_settings_page(
             project, integration, _build_settings_form(integration, is_posted=False), editor
         )
-    mapping_actions.save_mapping_draft(unit_of_work(), project, integration_id, draft)
+    mapping_actions.save_mapping_draft(get_unit_of_work(), project, integration_id, draft)
     flash("Mapping saved. It applies to new deliveries.")
     return _redirect_to_settings(project, integration_id)
 
 
 @integration_settings.post("/mapping/preview")
-@permission_required("alert_mappings.preview").but(writes=False)
+@permission_required("alert_mappings.preview").with_changes(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the page section with the alert that the sample would create."""
     integration, form = (
-        get_mappable_integration(unit_of_work(), project, integration_id),
+        get_mappable_integration(get_unit_of_work(), project, integration_id),
         MappingForm(),
     )
     editor = _MappingEditor(
@@ -121,7 +121,7 @@ def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturn
 @permission_required("alert_mappings.delete")
 def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the sample and the mapping."""
-    mapping_actions.delete_mapping(unit_of_work(), project, integration_id)
+    mapping_actions.delete_mapping(get_unit_of_work(), project, integration_id)
     flash("Mapping removed. New deliveries are read with the default field names.")
     return _redirect_to_settings(project, integration_id)
 
@@ -216,8 +216,8 @@ def _render_settings_page(
         editor=editor,
         words=build_severity_words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
-        may_map=domain.can_customize_integrations(unit_of_work()),
-        received=find_received_labels(unit_of_work(), integration),
+        may_map=domain.can_customize_integrations(get_unit_of_work()),
+        received=find_received_labels(get_unit_of_work(), integration),
     )
     return page, 422 if form.errors or editor.form.errors else 200
 
@@ -235,7 +235,7 @@ def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the table of severity words."""
     with show_errors_on_next_page(InvalidError, ValueError):
         table = SeverityWordsForm().table
-        mapping_actions.save_severity_words(unit_of_work(), project, integration_id, table)
+        mapping_actions.save_severity_words(get_unit_of_work(), project, integration_id, table)
         flash("Severity words saved. They apply to new deliveries.")
     return _redirect_to_severity_words(project, integration_id)
 
@@ -247,7 +247,9 @@ def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     form = SeverityWordForm()
     word, severity = form.word.data or "", form.severity.data
     try:
-        mapping_actions.add_severity_word(unit_of_work(), project, integration_id, word, severity)
+        mapping_actions.add_severity_word(
+            get_unit_of_work(), project, integration_id, word, severity
+        )
     except InvalidError as error:
         flash(str(error), "error")
         return _redirect_to_severity_words(project, integration_id)

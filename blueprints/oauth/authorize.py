@@ -29,7 +29,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.public_urls import current_path
+from web.http.public_urls import get_current_path
 from web.oauth import (
     build_approval,
     build_authorization_url,
@@ -39,11 +39,11 @@ from web.oauth import (
     build_submitted_approval,
     build_url_after_sign_in,
     check_parameters_utf8,
-    needs_recent_sign_in,
     read_query_request,
+    requires_recent_sign_in,
 )
 from web.sealing.forms import consume_consent_form, open_consent_form, seal_consent_form
-from web.services import now
+from web.services import get_current_time
 
 authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_applications=True)
 
@@ -67,7 +67,7 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
 # An application that was already approved receives its code immediately. With prompt=none, it
 # receives a response even if the user has a setup step to complete, because the request may be in a
 # hidden frame.
-@open_to_anyone.but(writes=True, open_before_password_change=True)
+@open_to_anyone.with_changes(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
     """Redirect to the sign-in page, show the consent page, or redirect back with a code."""
     if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
@@ -124,7 +124,7 @@ def decide() -> ResponseReturnValue:
     form = open_consent_form(request.form.get("request", ""))
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=build_authorization_url(form.parameters)))
-    if needs_recent_sign_in():
+    if requires_recent_sign_in():
         begin = build_authorization_url(form.parameters)
         return redirect(url_for("sessions.sign_in", again="yes", next=begin))
     if form.is_expired or form.sign_in_id != get_current_user().sign_in_id:
@@ -188,7 +188,7 @@ def _redirect_to_sign_in(checked: CheckedRequest, *, is_known: bool) -> Response
     """
     if current_user.is_authenticated and not is_known:
         return redirect_to_security_settings()
-    return_url = shorten_address(current_path())
+    return_url = shorten_address(get_current_path())
     if checked.may_require_new_sign_in:
         return_url = build_url_after_sign_in(checked.request)
     again = "yes" if is_known else None
@@ -202,7 +202,9 @@ def _render_consent_page(
     destination = describe_redirect_destination(checked.redirect_uri)
     return render_template(
         "authorize/consent.html",
-        application=get_application_page(checked.application_id, session=db.session(), now=now()),
+        application=get_application_page(
+            checked.application_id, session=db.session(), now=get_current_time()
+        ),
         new_scopes=scope_views(prompt.new, new=prompt.new),
         granted_scopes=scope_views(prompt.granted),
         redirect_host=destination.words,

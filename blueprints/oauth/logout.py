@@ -20,13 +20,13 @@ from web.sealing.forms import (
     seal_logout_form,
     seal_logout_request,
 )
-from web.services import services, settings
+from web.services import get_services, get_settings
 
 logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applications=True)
 
 
 @logout.get("/logout")
-@open_to_anyone.but(writes=True, open_before_password_change=True)  # ID tokens sign out
+@open_to_anyone.with_changes(writes=True, open_before_password_change=True)  # ID tokens sign out
 def ask() -> ResponseReturnValue:
     """Sign the user out, ask for confirmation, or show that no user is signed in."""
     if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
@@ -42,7 +42,7 @@ def ask() -> ResponseReturnValue:
 
 
 @logout.post("/logout")
-@open_to_anyone.but(open_before_password_change=True)
+@open_to_anyone.with_changes(open_before_password_change=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def decide() -> ResponseReturnValue:
     """Apply the user's decision, or redirect an application's POST request to the logout page.
@@ -63,7 +63,7 @@ def decide() -> ResponseReturnValue:
 
 
 def _check_logout_request(asked: ProtocolRequest) -> LogoutRequest:
-    return domain.parse_logout_request(asked, issuer=settings().base_url, session=db.session())
+    return domain.parse_logout_request(asked, issuer=get_settings().base_url, session=db.session())
 
 
 def _redirect_post_to_question() -> ResponseReturnValue:
@@ -80,7 +80,7 @@ def _redirect_to_question(asked: LogoutRequest) -> ResponseReturnValue:
 
 def _perform_logout_step(asked: LogoutRequest) -> ResponseReturnValue:
     step = domain.find_next_logout_step(
-        asked, _find_browser_session(), session=db.session(), keyring=services().keyring
+        asked, _find_browser_session(), session=db.session(), keyring=get_services().keyring
     )
     match step:
         case LogoutStep.SIGN_OUT:

@@ -17,9 +17,9 @@ from forms.account import OwnAccountForm
 from web.access.decorators import open_to_anyone, redirect_to_sign_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
-from web.services import settings, sign_up_policy
+from web.http.work import get_unit_of_work
+from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal_text
+from web.services import get_settings, sign_up_policy
 
 invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations")
 
@@ -28,7 +28,7 @@ invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations"
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
     """Show an invitation, or the form that creates an account to accept the invitation."""
-    invitation = actions.show_pending_invitation(unit_of_work(), *_parse_link(sealed))
+    invitation = actions.show_pending_invitation(get_unit_of_work(), *_parse_link(sealed))
     owner = find_account_by_email(invitation.invite_email, session=db.session())
     if owner is not None and not current_user.is_authenticated:
         return redirect_to_sign_in()
@@ -50,12 +50,14 @@ def accept(sealed: str) -> ResponseReturnValue:
     """Accept an invitation, after creating an account for visitors without an account."""
     if not current_user.is_authenticated:
         return _create_account_and_join(sealed)
-    return _redirect_to_namespace(actions.accept_invitation(unit_of_work(), *_parse_link(sealed)))
+    return _redirect_to_namespace(
+        actions.accept_invitation(get_unit_of_work(), *_parse_link(sealed))
+    )
 
 
 def _create_account_and_join(sealed: str) -> ResponseReturnValue:
     form, opened = OwnAccountForm(), _parse_link(sealed)
-    invitation = actions.show_pending_invitation(unit_of_work(), *opened)
+    invitation = actions.show_pending_invitation(get_unit_of_work(), *opened)
     try:
         made = form.run_if_valid(lambda: _create_account(opened, form))
     except TooManyAttemptsError as error:
@@ -72,7 +74,9 @@ def _create_account_and_join(sealed: str) -> ResponseReturnValue:
 
 
 def _create_account(opened: tuple[int, str], form: OwnAccountForm) -> UserView:
-    return sign_up.create_invited_account(unit_of_work(), *opened, form.read(OwnAccountBody))
+    return sign_up.create_invited_account(
+        get_unit_of_work(), *opened, form.build_entered_body(OwnAccountBody)
+    )
 
 
 def _redirect_to_namespace(invitation: Invitation) -> ResponseReturnValue:
@@ -89,7 +93,7 @@ def _render_account_page(
         email=invitation.invite_email,
         invitation=invitation,
         target=url_for("invitations.accept", sealed=sealed),
-        minimum=settings().password_min_length,
+        minimum=get_settings().password_min_length,
     )
     return page, 422 if form.errors else 200, SECRET_URL_HEADERS
 
@@ -100,7 +104,7 @@ def _parse_link(sealed: str) -> tuple[int, str]:
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
-        number, email = unseal(
+        number, email = unseal_text(
             sealed, purpose=actions.INVITATION_SEAL_PURPOSE, lifetime=INVITATION_LIFETIME
         )
     except BrokenSealError as error:

@@ -44,7 +44,7 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_password
 from domain.core.time_zones import normalize_zone_name
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 LOCKED = "locked"
 #: Owners of machine accounts by kind of account, and how to delete such an account.
@@ -149,7 +149,7 @@ def _validate_username(username: str) -> str:
 
 def _build_name_taken_error(user_id: int, username: str, *, session: Session) -> ConflictError:
     """Return the error for a user name or an email address that another user has."""
-    others = select(User.id).where(User.username_key == fold(username), User.id != user_id)
+    others = select(User.id).where(User.username_key == fold_text(username), User.id != user_id)
     if session.scalar(others) is not None:
         return ConflictError("This user name is taken.", field="username")
     return ConflictError("Another user has this email address.", field="email")

@@ -44,7 +44,7 @@ from domain.core.database.paging import (
 )
 from domain.core.types.base import ListPage
 from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 #: Maximum number of search words; additional words are ignored.
 _MAX_SEARCH_WORDS = 10
@@ -134,7 +134,7 @@ def _build_word_conditions(
 ) -> list[ColumnElement[bool]]:
     return [
         or_(*(column.contains(word, autoescape=True) for column in columns))
-        for word in fold(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
+        for word in fold_text(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
     ]
 
 
@@ -242,7 +242,7 @@ _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 #: Query conditions by field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
-    "username": lambda wanted: User.username_key == fold(wanted),
+    "username": lambda wanted: User.username_key == fold_text(wanted),
     "is_active": lambda wanted: _apply_flag(User.state == ACTIVE, wanted),
     "is_blocked": lambda wanted: _apply_flag(_IS_BLOCKED, wanted),
     "is_human": lambda wanted: _apply_flag(_IS_HUMAN, wanted),

@@ -24,7 +24,7 @@ from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from models import EmailConfirmation, Mail, User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Lifetime of a confirmation link.
 CONFIRMATION_LINK_LIFETIME = timedelta(days=3)
@@ -332,7 +332,7 @@ def _matches_link(
 
 def select_other_account(email: str, user_id: int) -> Select[int]:
     """Return a query for an account other than `user_id` that has this address."""
-    same = or_(User.email_key == fold(email), func.lower(User.email) == email.lower())
+    same = or_(User.email_key == fold_text(email), func.lower(User.email) == email.lower())
     return select(User.id).where(same, User.id != user_id).limit(1)
 
 

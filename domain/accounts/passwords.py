@@ -12,7 +12,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import ARGON2_VERSION
 
 from domain.core import threads
-from models.folding import fold
+from models.folding import fold_text
 
 #: Maximum length of a password in characters, which limits the cost of hashing.
 MAX_PASSWORD_LENGTH = 1000
@@ -138,7 +138,7 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
     password = normalize_password(password)
     if len(password) < minimum:
         raise ValueError(f"A password must have at least {minimum} characters.")
-    if username and fold(username) in fold(password):
+    if username and fold_text(username) in fold_text(password):
         raise ValueError("A password must not contain the user name.")
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
         raise ValueError("A password must have more than three different characters.")

@@ -35,7 +35,7 @@ from domain.core.keyring import Keyring
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import get_column_values
 from models import Group, User
-from models.folding import fold
+from models.folding import fold_text
 
 ACTIVE = "active"
 #: State of an account that its owner created and that no administrator has approved yet.
@@ -173,7 +173,7 @@ def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -
 
     Raise ConflictError for such a name.
     """
-    holder = select(Group.owner_id).where(Group.path_key == fold(username))
+    holder = select(Group.owner_id).where(Group.path_key == fold_text(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
         raise ConflictError(f'A group with the name "{username}" exists.', field="username")
 
@@ -212,7 +212,7 @@ def find_user(login: str, *, session: Session) -> UserView | None:
 
 
 def _find_user_row(login: str, *, session: Session) -> User | None:
-    wanted = fold(login.strip())
+    wanted = fold_text(login.strip())
     if "\x00" in wanted:
         return None  # No user name contains NUL, and PostgreSQL rejects it.
     # An email address contains an @ and a user name does not, so at most one row matches.
@@ -415,7 +415,7 @@ def reset_failed_sign_ins(username: str, *, session: Session, keyring: Keyring) 
 
 
 def _format_limit_subject(login: str) -> str:
-    return f"sign-in account {fold(login.strip())}"
+    return f"sign-in account {fold_text(login.strip())}"
 
 
 def change_password(
@@ -486,7 +486,7 @@ def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
         _PROFILE_BY_ID_QUERY if is_number and int(named) <= MAX_ID else _PROFILE_BY_NAME_QUERY
     )
     row = connection.fetch_first_row(
-        is_found, {"named": int(named) if is_found is _PROFILE_BY_ID_QUERY else fold(named)}
+        is_found, {"named": int(named) if is_found is _PROFILE_BY_ID_QUERY else fold_text(named)}
     )
     kind = row[len(PROFILE_COLUMNS)] if row else ERASED
     if row is None or kind == ERASED:

@@ -24,7 +24,7 @@ from domain.core.database.paging import (
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from models import AuditEvent, User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Sign-in methods by `amr` value (RFC 8176), except values that indicate several methods.
 _METHOD_LABELS = {
@@ -208,7 +208,7 @@ def _format_value(value: object) -> str:
 
 
 def _select_user_id(username: str) -> ColumnElement[int]:
-    wanted = fold(username.replace("\x00", "\ufffd"))
+    wanted = fold_text(username.replace("\x00", "\ufffd"))
     return select(User.id).where(User.username_key == wanted).scalar_subquery()
 
 

@@ -34,7 +34,7 @@ from domain.incidents.types import (
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Project, User
 from models import Incident as IncidentRow
-from models.folding import fold
+from models.folding import fold_text
 
 #: Statuses that each tab of the list shows.
 TABS: dict[str, tuple[str, ...]] = {
@@ -192,7 +192,7 @@ def _build_assignee_query(username: str) -> Select[int]:
     return (
         select(IncidentAssignee.incident_id)
         .join(User, User.id == IncidentAssignee.user_id)
-        .where(User.username_key == fold(username))
+        .where(User.username_key == fold_text(username))
     )
 
 

@@ -1,8 +1,8 @@
 """The phases of a client's request to the token endpoint and related endpoints.
 
 Requests for tokens and device codes, pushed requests, introspection and revocation all run the
-phases in `ClientEndpoint.handle_request`. Grants and endpoints implement the hooks: the lookup, the checks
-and the action. They can neither skip a shared phase nor change the order.
+phases in `ClientEndpoint.handle_request`. Grants and endpoints implement the hooks: the lookup, the
+checks and the action. They can neither skip a shared phase nor change the order.
 """
 
 from abc import ABC, abstractmethod
@@ -77,8 +77,8 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     """Base class of grants and endpoints, which implement the phases of client requests."""
 
     server: OAuthServer
-    #: Lookup of the credential together with its client. None if the `lookup` method chooses it, or
-    #: if requests have no credential.
+    #: Lookup of the credential together with its client. None if `build_credential_lookup` chooses
+    #: it, or if requests have no credential.
     LOOKUP: CredentialLookup[CredentialT] | None = None
     #: True if requests without a client are allowed when `is_client_optional` returns True.
     MAY_LACK_CLIENT: ClassVar[bool] = False
@@ -143,9 +143,10 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         return None
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
-        """Return a lookup that writes what `perform` would write, or None.
+        """Return a lookup that writes what `execute_request` would write, or None.
 
-        The statement must not write for a request that `check_client_permission` or `check` rejects.
+        The statement must not write for a request that `check_client_permission` or
+        `validate_request` rejects.
         """
         del request
         return None
@@ -160,7 +161,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
 
     @abstractmethod
     def validate_request(self, asked: ClientRequest[CredentialT]) -> CheckedT:
-        """Check the request, and return the input of `perform`."""
+        """Check the request, and return the input of `execute_request`."""
 
     @abstractmethod
     def execute_request(
@@ -181,7 +182,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         return is_alone and "DPoP" not in request.headers
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> DpopProof | None:
-        """Return the DPoP proof of the request, which `respond` consumes after all checks."""
+        """Return the DPoP proof, which `handle_request` consumes after all checks."""
         if self.PROOF_PATH is None:
             return None
         text = request.headers.get("DPoP")

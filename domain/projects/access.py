@@ -40,7 +40,7 @@ from domain.projects.visibility_sql import (
     select_projects_with_direct_role,
 )
 from models import Alert, Group, Member, MemberRole, Project, ProjectShare
-from models.folding import fold
+from models.folding import fold_text
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
 #: Maximum number of alerts that are counted. If there are more, the count is COUNT_LIMIT + 1.
@@ -123,7 +123,9 @@ def read_roles(
     member of thousands of groups.
     """
     named = tuple(namespaces)
-    keys = {fold(path) for each in named for path in (*list_ancestor_paths(each.path), each.path)}
+    keys = {
+        fold_text(path) for each in named for path in (*list_ancestor_paths(each.path), each.path)
+    }
     values = {
         "user_ids": [*user_ids],
         "today": today,
@@ -257,7 +259,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     MovedError for a former path of a project that the viewer may see.
     """
     present = session.scalar(
-        select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
+        select(Project).where(Project.path_key == fold_text(path), Project.deleted_at.is_(None))
     )
     project = present or find_by_former_path(Project, path, session=session)
     if project is not None:
@@ -299,7 +301,7 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     one of its projects. Raise MovedError for a former path of a group that the viewer may see.
     """
     present = session.scalar(
-        select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
+        select(Group).where(Group.path_key == fold_text(path), Group.deleted_at.is_(None))
     )
     group = present or find_by_former_path(Group, path, session=session)
     if group is not None:

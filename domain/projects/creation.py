@@ -20,7 +20,7 @@ from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import Namespace, Viewer
 from domain.projects.visibility_sql import VISIBILITIES
 from models import AlertCounter, FormerPath, Group, Member, Project, User
-from models.folding import fold
+from models.folding import fold_text
 
 Row = TypeVar("Row", Group, Project)
 #: Maximum length of a description in characters.
@@ -209,15 +209,15 @@ def check_path_free(
     if session.get_bind().dialect.name == "postgresql":
         # Each table has its own unique index, so only the lock prevents a group and a project from
         # taking the same path. SQLite needs no lock, since it has only one writer.
-        session.execute(_PATH_LOCK_QUERY, {"key": f"path {fold(path)}"})
+        session.execute(_PATH_LOCK_QUERY, {"key": f"path {fold_text(path)}"})
     for table in (Group, Project):
-        taken = select(table.id).where(table.path_key == fold(path))
+        taken = select(table.id).where(table.path_key == fold_text(path))
         if session.scalar(taken) is not None:
             raise TakenError(f'"{path}" already exists.', field="path")
-    user = select(User.id).where(User.username_key == fold(path), User.id != (owner_id or 0))
+    user = select(User.id).where(User.username_key == fold_text(path), User.id != (owner_id or 0))
     if session.scalar(user) is not None:
         raise TakenError(f'"{path}" is already taken by a user.', field="path")
-    former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
+    former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold_text(path)))
     if former is not None and not is_own_former_path(former, own):
         raise build_former_path_error(path)
 
@@ -245,7 +245,7 @@ def lock_parent_group(path: str, *, session: Session) -> Group:
     Neither the group nor an ancestor group can be deleted before the caller commits. Raise
     NotFoundError if there is no group at this path.
     """
-    keys = [fold(each) for each in (*list_ancestor_paths(path), path)]
+    keys = [fold_text(each) for each in (*list_ancestor_paths(path), path)]
     locked = session.scalars(
         select(Group)
         .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))

@@ -50,7 +50,7 @@ from domain.projects.members import (
 from domain.projects.views import Namespace, ProjectOrGroup, Viewer, get_viewer
 from models import Group, Member, Project, User
 from models import Invitation as Row
-from models.folding import fold
+from models.folding import fold_text
 
 #: Purpose that is part of the signature in invitation links.
 INVITATION_SEAL_PURPOSE = "invitation"
@@ -129,7 +129,7 @@ def show_pending_invitation(work: UnitOfWork, invitation_id: int, email: str) ->
     Raise NotFoundError if the invitation is no longer pending. Raise ForbiddenError if the project
     is archived, or if the author of the invitation may no longer assign the role.
     """
-    found = _get_pending(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
+    found = _get_pending(work, (Row.id == invitation_id) & (Row.email_key == fold_text(email)))
     _check_author_can_grant(work, found, work.now.date())
     _check_not_archived(work, found.namespace)
     return found
@@ -144,7 +144,7 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
     """
     found = show_pending_invitation(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
-    if user.email_key != fold(found.invite_email):
+    if user.email_key != fold_text(found.invite_email):
         message = f"This invitation is for {found.invite_email}, which is not your email address."
         raise ForbiddenError(message)
     today = work.now.date()
@@ -256,7 +256,7 @@ def _store_invitation(
         group_id=namespace.group_id,
         project_id=namespace.project_id,
         email=address,
-        email_key=fold(address),
+        email_key=fold_text(address),
         invited_by=work.actor.id,
         role=int(new.access_level),
         created_at=work.now,
@@ -326,7 +326,9 @@ def _is_for_namespace(namespace: Namespace) -> ColumnElement[bool]:
 
 
 def _is_for_address(namespace: Namespace, email: str) -> ColumnElement[bool]:
-    return _is_for_namespace(namespace) & (Row.email_key == fold(email.replace("\x00", "\ufffd")))
+    return _is_for_namespace(namespace) & (
+        Row.email_key == fold_text(email.replace("\x00", "\ufffd"))
+    )
 
 
 def _is_pending(work: UnitOfWork) -> ColumnElement[bool]:

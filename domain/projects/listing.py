@@ -50,7 +50,7 @@ from models import (
     ProjectShare,
     RegistryRepository,
 )
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 _PROJECT_NAME = build_search_text(Project.name, Project.name_key)
 _GROUP_NAME = build_search_text(Group.name, Group.name_key)
@@ -328,7 +328,7 @@ def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Selec
 
     With `searches_groups`, search in the whole paths.
     """
-    word = fold(wanted.search)
+    word = fold_text(wanted.search)
     if wanted.searches_groups:
         return statement.where(
             or_(
@@ -346,7 +346,7 @@ def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Selec
 
 
 def _build_group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
-    word = fold(wanted.search)
+    word = fold_text(wanted.search)
     conditions: list[ColumnElement[bool] | None] = [
         None if wanted.parent_id is None else Group.parent_id == wanted.parent_id,
         None if wanted.below_id is None else _is_group_below(wanted.below_id),
@@ -389,14 +389,14 @@ def _build_details_of_projects(
         ProjectDetails(
             project=view,
             shares=None if view.role is None else tuple(shares.get(view.id, ())),
-            holder=permissions.build_group_view(groups[fold(view.group_path)]),
+            holder=permissions.build_group_view(groups[fold_text(view.group_path)]),
             group_names=_list_group_names(view.path, groups),
             direct_role=permissions.get_project_membership(view.id),
             inherited_role=permissions.get_group_membership(view.group_path),
             last_activity_at=active_at[view.id],
         )
         for view in views
-        if fold(view.group_path) in groups and view.id in active_at
+        if fold_text(view.group_path) in groups and view.id in active_at
     )
 
 
@@ -443,13 +443,13 @@ def _build_group_details(
 
 
 def _list_group_names(path: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
-    return tuple(groups[fold(each)].name for each in list_ancestor_paths(path))
+    return tuple(groups[fold_text(each)].name for each in list_ancestor_paths(path))
 
 
 def _find_groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]:
-    keys = {fold(each) for path in paths for each in list_ancestor_paths(path)}
+    keys = {fold_text(each) for path in paths for each in list_ancestor_paths(path)}
     found = session.scalars(select(Group).where(Group.path_key.in_(keys)))
-    return {group.path_key or fold(group.path): group for group in found}
+    return {group.path_key or fold_text(group.path): group for group in found}
 
 
 def _find_visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:

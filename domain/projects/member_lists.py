@@ -19,7 +19,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import AssignedMemberRole, MemberView, Namespace, SharedGroup
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member, MemberRole, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 _SEARCH_COLUMNS = (
     build_search_text(User.username, User.username_key),
@@ -241,7 +241,7 @@ def _find_member_sources(namespace: Namespace, *, session: Session, today: date)
 
 def _find_paths_upwards(path: str, *, session: Session) -> dict[int, str]:
     """Return the paths of a group and of its ancestor groups, by group id."""
-    keys = [fold(each) for each in (*list_ancestor_paths(path), path)]
+    keys = [fold_text(each) for each in (*list_ancestor_paths(path), path)]
     rows = session.execute(select(Group.id, Group.path).where(Group.path_key.in_(keys)))
     return dict(rows.all())
 
@@ -285,7 +285,7 @@ def _select_users(
     if wanted.without:
         found = found.where(Member.user_id.not_in(wanted.without))
     if wanted.search:
-        word = fold(wanted.search.replace("\x00", "\ufffd"))
+        word = fold_text(wanted.search.replace("\x00", "\ufffd"))
         matches = or_(*(column.contains(word, autoescape=True) for column in _SEARCH_COLUMNS))
         found = found.join(User, User.id == Member.user_id).where(matches)
     return found.group_by(Member.user_id)

@@ -26,7 +26,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import GroupView, Namespace
 from models import Group, Member
 from models import MemberRole as Row
-from models.folding import fold
+from models.folding import fold_text
 
 #: Highest base role of a custom role. Owners already have every ability.
 MAX_BASE_ROLE = Role.MAINTAINER
@@ -57,7 +57,7 @@ def is_usable_in(place: Namespace) -> ColumnElement[bool]:
 
     These are the roles of the instance, of the group and of its ancestor groups.
     """
-    paths = [fold(each) for each in (*list_ancestor_paths(place.path), place.path)]
+    paths = [fold_text(each) for each in (*list_ancestor_paths(place.path), place.path)]
     around = select(Group.id).where(Group.path_key.in_(paths))
     return Row.group_id.is_(None) | Row.group_id.in_(around)
 
@@ -143,7 +143,7 @@ def _create_role(work: UnitOfWork, new: NewMemberRole, group: GroupView | None) 
     insert = insert_into(Row, session=work.session).values(
         group_id=group.id if group else None,
         name=name,
-        name_key=fold(name),
+        name_key=fold_text(name),
         description=new.description,
         base_role=int(new.base_access_level),
         abilities=sorted(add_included_abilities(new.abilities)),

@@ -21,7 +21,7 @@ from domain.projects.member_types import MemberRole
 from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace, Viewer
 from models import Group, Member, Project, User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Viewer for the command line, which has the permissions of an owner.
 OPERATOR_VIEWER = Viewer(user_id=None, is_admin=True)
@@ -322,7 +322,7 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
         .join(Group, Group.id == Member.group_id)
         .where(
             Group.path_key.in_(
-                [fold(each) for each in (*list_ancestor_paths(group_path), group_path)]
+                [fold_text(each) for each in (*list_ancestor_paths(group_path), group_path)]
             ),
             Member.role == int(Role.OWNER),
             # When the role of an owner with an expiry date ends, the group would have no owner.

@@ -14,7 +14,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace, ProjectOrGroup
 from domain.projects.visibility_sql import select_subtree
 from models import Group, Project
-from models.folding import fold
+from models.folding import fold_text
 
 
 class OwnedRow(Protocol):
@@ -106,7 +106,7 @@ class GroupChain:
 def find_group_chain(holder: ProjectOrGroup, *, session: Session) -> GroupChain:
     """Return a project or group with its ancestor groups."""
     paths = list_ancestor_paths(holder.path)
-    keys = [fold(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
+    keys = [fold_text(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
     found = session.scalars(
         select(Group.id)
         .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))

@@ -14,7 +14,7 @@ from domain.core.errors import NotFoundError, TakenError
 from domain.projects.views import Namespace
 from domain.projects.visibility_sql import select_subtree
 from models import FormerPath, Group, Project, RegistryRepository
-from models.folding import fold
+from models.folding import fold_text
 
 _PathRow = TypeVar("_PathRow", Group, Project)
 #: Columns of `FormerPath` that refer to the group or project with the path, by table.
@@ -83,7 +83,7 @@ def find_by_former_path(table: type[_PathRow], path: str, *, session: Session) -
     return session.scalar(
         select(table)
         .join(FormerPath, _OWNER_COLUMNS[table] == table.id)
-        .where(FormerPath.path_key == fold(path), table.deleted_at.is_(None))
+        .where(FormerPath.path_key == fold_text(path), table.deleted_at.is_(None))
     )
 
 

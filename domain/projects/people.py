@@ -17,7 +17,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Viewer
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member, Project, User
-from models.folding import fold
+from models.folding import fold_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     Raise NotFoundError for other users, with a message that does not reveal whether the account
     exists.
     """
-    wanted = fold(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
+    wanted = fold_text(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
     message = "User not found, or you do not share a group or project with this user."
     if user is None:

@@ -52,7 +52,7 @@ from domain.projects.views import (
 )
 from models import Group as GroupRow
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 _EVENT_KINDS = {
     "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
@@ -267,7 +267,7 @@ def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str
     if reference is None:
         return _get_or_create_own_namespace(work)
     path = find_group_path(str(reference), session=work.session)
-    named = select(User.id).where(User.username_key == fold(path), User.id == work.actor.id)
+    named = select(User.id).where(User.username_key == fold_text(path), User.id == work.actor.id)
     if work.session.scalar(named) is not None:
         return _get_or_create_own_namespace(work)
     return get_maintained_group(work, path).path

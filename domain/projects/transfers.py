@@ -44,7 +44,7 @@ from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import Namespace, Viewer
 from domain.projects.visibility_sql import is_membership_active, select_subtree
 from models import FormerPath, Group, Member, Project, RegistryRepository, User
-from models.folding import fold
+from models.folding import fold_text
 
 Row = TypeVar("Row", Group, Project)
 Table = type[Group] | type[Project]
@@ -76,7 +76,7 @@ def transfer_project(
     """
     AdvisoryLock.TRANSFERS.acquire(session)
     project = _get_row(Project, project_id, session=session)
-    if fold(get_parent_path(project.path) or "") == fold(group_path):
+    if fold_text(get_parent_path(project.path) or "") == fold_text(group_path):
         raise InvalidError(f"The project is already in {group_path}.", field="namespace")
     segment = project.path.rpartition("/")[2]
     return _move_project(project_id, group_path, segment, session=session, now=now)
@@ -128,10 +128,10 @@ def transfer_group(
     """
     AdvisoryLock.TRANSFERS.acquire(session)
     path = _get_row(Group, group_id, session=session).path
-    if fold(get_parent_path(path) or "") == fold(parent_path or ""):
+    if fold_text(get_parent_path(path) or "") == fold_text(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
         raise InvalidError(f"The group is already {there}.", field="group_id")
-    if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
+    if parent_path and fold_text(f"{parent_path}/").startswith(fold_text(f"{path}/")):
         message = "A group cannot be moved into itself or into one of its subgroups."
         raise InvalidError(message, field="group_id")
     segment = path.rpartition("/")[2]
@@ -149,7 +149,7 @@ def _move_project(
     if path == before:
         return {}
     check_path_valid(path, reserved=_NO_RESERVED_NAMES)
-    if fold(path) != fold(before):
+    if fold_text(path) != fold_text(before):
         check_path_free(path, session=session, own=namespace)
         _store_former_paths(Project, Project.id == project.id, session=session, now=now)
     project.path, project.group_id = path, group.id
@@ -177,7 +177,7 @@ def _move_group(
         return {}
     check_path_valid(path, reserved=reserved)
     _check_lengths(before, path, groups, projects, session=session)
-    if fold(path) != fold(before):
+    if fold_text(path) != fold_text(before):
         own = Namespace(group_id=group.id, path=before)
         check_path_free(path, session=session, own=own, owner_id=group.owner_id)
         _store_former_paths(Group, groups, session=session, now=now)
@@ -218,7 +218,7 @@ def _replace_path_prefix(
     rest = len(before) + 1
     values = {
         "path": literal(path) + func.substr(table.path, rest),
-        "path_key": literal(fold(path)) + func.substr(_get_path_key(table), rest),
+        "path_key": literal(fold_text(path)) + func.substr(_get_path_key(table), rest),
     }
     session.execute(update_rows(table).where(inside).values(values))
 
@@ -385,7 +385,7 @@ def ensure_group_has_owner(
 
 
 def _is_in_any_group(paths: Iterable[str]) -> ColumnElement[bool]:
-    keys = [fold(path) for path in paths]
+    keys = [fold_text(path) for path in paths]
     return Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
 
 

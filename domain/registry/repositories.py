@@ -24,7 +24,7 @@ from models import (
     RegistryRepository,
     RegistryTag,
 )
-from models.folding import fold
+from models.folding import fold_text
 
 #: Patterns of Docker's registry (github.com/distribution/reference).
 _COMPONENT = r"[a-z0-9]++(?:(?:\.|__?+|-++)[a-z0-9]++)*"
@@ -73,7 +73,9 @@ def find_repository_project(name: str, *, session: Session) -> Project | None:
     if not is_repository_name(name):
         return None
     parts = name.split("/")
-    beginnings = [fold("/".join(parts[:end])) for end in range(_MIN_PATH_PARTS, len(parts) + 1)]
+    beginnings = [
+        fold_text("/".join(parts[:end])) for end in range(_MIN_PATH_PARTS, len(parts) + 1)
+    ]
     present = select(Project.id, Project.path_key).where(
         Project.path_key.in_(beginnings), Project.deleted_at.is_(None)
     )

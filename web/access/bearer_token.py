@@ -11,7 +11,7 @@ from flask.globals import request_ctx
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.presented_tokens.dpop import DpopTarget, PresentedToken, check_token_binding
 from web.http.routes import decode_reference
-from web.services import services, settings
+from web.services import get_services, get_settings
 
 
 def check_key_proof(found: Bearer, token: str, *, now: datetime) -> None:
@@ -25,14 +25,18 @@ def check_key_proof(found: Bearer, token: str, *, now: datetime) -> None:
     if found.key_thumbprint is None and not is_with_proof:
         return  # nearly all tokens are unbound
     # The URL comes from BASE_URL and never from the Host header.
-    url = f"{settings().base_url}{quote(decode_reference(request.path))}"
+    url = f"{get_settings().base_url}{quote(decode_reference(request.path))}"
     presented = PresentedToken(
         target=DpopTarget(request.method, url, token),
         is_with_proof=is_with_proof,
         proof=request.headers.get("DPoP"),
     )
     check_token_binding(
-        found, presented, connection=services().connections, keyring=services().keyring, now=now
+        found,
+        presented,
+        connection=get_services().connections,
+        keyring=get_services().keyring,
+        now=now,
     )
 
 

@@ -11,7 +11,7 @@ from domain.accounts.sign_up import SIGN_UP_OPEN
 from web.admin.settings import format_setting_title
 from web.settings.kinds import list_database_hosts
 from web.settings.policies.accounts import sign_up_policy
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import Settings
 
 _MAX_TOKEN_DAYS = 366
@@ -92,7 +92,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     ),
     (
         "release",
-        lambda settings: token_lifetimes(settings).usual is None,
+        lambda settings: build_token_lifetimes(settings).usual is None,
         "is before 16.0: access tokens without an expiry date never expire.",
     ),
     (

@@ -20,10 +20,10 @@ from domain.core.errors import InvalidParametersError, InvalidValue
 from domain.core.types.base import get_column_values
 from domain.oauth.personal_tokens.lifetimes import assign_expiry_to_token_batch
 from models import InstanceSetting
-from web.pages.templating import duration, file_size
-from web.services import services
+from web.pages.templating import format_file_size, format_seconds
+from web.services import get_services
 from web.settings.fields import SettingMetadata, Source, get_setting_metadata
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import (
     Settings,
     SettingsError,
@@ -86,7 +86,7 @@ class SettingView:
     has_release_dates: bool
 
     @property
-    def variable(self) -> str:
+    def environment_variable(self) -> str:
         """Name of the environment variable."""
         return self.name.upper()
 
@@ -101,7 +101,7 @@ class SettingView:
         """Return whether a stored value replaces the environment's value."""
         return self.source is ValueSource.CHANGED_HERE
 
-    def read(self, text: str) -> Any:
+    def parse_text(self, text: str) -> Any:
         """Parse a value of the setting.
 
         Raise ValueError with a message for users if it is invalid.
@@ -129,7 +129,7 @@ class SectionView:
         return sum(each.is_changed_here for each in self.settings)
 
     @property
-    def live(self) -> tuple[SettingView, ...]:
+    def live_settings(self) -> tuple[SettingView, ...]:
         """Settings that can change at runtime."""
         return tuple(each for each in self.settings if each.is_live)
 
@@ -169,7 +169,9 @@ def filter_sections(found: Iterable[SectionView], search: str) -> tuple[SectionV
 
 
 def _build_search_text(section: SectionView, setting: SettingView) -> str:
-    return f"{section.title} {setting.title} {setting.variable} {setting.doc}".casefold()
+    return (
+        f"{section.title} {setting.title} {setting.environment_variable} {setting.doc}".casefold()
+    )
 
 
 def _build_view(
@@ -240,17 +242,17 @@ def _format_quantity(value: int, unit: str) -> str:
     """Return a number with its unit and, if helpful, converted to a larger unit."""
     words = f"{value:,} {unit[:-1] if value == 1 else unit}".strip()
     if unit == "bytes" and value >= 1_024:  # noqa: PLR2004 - a KiB
-        return f"{words} ({file_size(value)})"
+        return f"{words} ({format_file_size(value)})"
     if unit == "seconds" and any(
         value >= each and value % each == 0 for each in _LARGER_UNIT_SECONDS
     ):
-        return f"{words} ({duration(value)})"
+        return f"{words} ({format_seconds(value)})"
     return words
 
 
 def get_settings_in_transaction(*, session: Session) -> Settings:
     """Return the settings stored in this transaction; processes apply them within a second."""
-    return read_current_settings(services().live_settings.environment, session=session)
+    return read_current_settings(get_services().live_settings.environment_settings, session=session)
 
 
 @action("instance_settings.change")
@@ -284,7 +286,7 @@ def reset_setting(work: UnitOfWork, name: str) -> dict[str, Any]:
         .where(InstanceSetting.name == setting.name)
         .returning(InstanceSetting.name)
     )
-    value = getattr(services().live_settings.environment, setting.name)
+    value = getattr(get_services().live_settings.environment_settings, setting.name)
     if gone is not None:
         source = "to the environment or default"
         _record_and_apply_change(work, setting.name, before=before, after=value, back=source)
@@ -302,7 +304,7 @@ def _record_and_apply_change(
     details = {"old": before, "new": after, **more}
     work.record_audit_event(EventKind.SETTING_CHANGED, subject=name, details=details)
     if name in _TOKEN_EXPIRY_SETTINGS:
-        lifetimes = token_lifetimes(get_settings_in_transaction(session=work.session))
+        lifetimes = build_token_lifetimes(get_settings_in_transaction(session=work.session))
         assign_expiry_to_token_batch(lifetimes, session=work.session, now=work.now)
 
 

@@ -21,7 +21,7 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from web.access.bearer_token import TOKEN_QUERY_PARAMETERS
 from web.extensions import db
 from web.http.json_responses import build_serialized_response
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 IDEMPOTENCY_KEY_HEADER = "Idempotency-Key"
 _MAX_KEY_LENGTH = 255
@@ -37,7 +37,9 @@ def run_idempotently(bearer: Bearer | None, act: Callable[[], Response]) -> Resp
     if key is None or bearer is None or request.method != "POST":
         return act()
     wanted = _build_keyed_request(key, bearer)
-    stored = claim_request(wanted, session=db.session(), keyring=services().keyring, now=now())
+    stored = claim_request(
+        wanted, session=db.session(), keyring=get_services().keyring, now=get_current_time()
+    )
     # Other requests can read the claim immediately, and no lock is held during the request.
     release_locks(db.session())
     if stored is not None:
@@ -82,7 +84,7 @@ def _run_and_store_response(wanted: KeyedRequest, act: Callable[[], Response]) -
             release_request(wanted, session=session)
         else:
             kept = StoredResponse(status=response.status_code, body=response.get_data(as_text=True))
-            store_response(wanted, kept, session=session, keyring=services().keyring)
+            store_response(wanted, kept, session=session, keyring=get_services().keyring)
     except Exception:
         session.rollback()
         with suppress(SQLAlchemyError):  # the first error is more relevant

@@ -72,10 +72,10 @@ from web.extensions import db
 from web.http.endpoints import AccessDecorator, Guard
 from web.http.json_responses import build_serialized_response
 from web.http.routes import decode_reference
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.releases.gate import ReleaseGate, open_release_gate
 from web.releases.usage_recording import record_fast_operation, record_operation
-from web.services import now
+from web.services import get_current_time
 
 #: Type of a result: a resource, a union of resources, or `true` if clients expect that.
 ResultType = type[Resource] | type[Done] | UnionType
@@ -129,13 +129,13 @@ class Operation(AccessDecorator):
         """Decorate a view that returns a resource, a `ListPage`, None or a response."""
         return cast("Callable[..., Response]", super().__call__(view))
 
-    def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
+    def with_body_reader(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
         """Return a copy of this decorator with another function that reads the body."""
         arguments = self.arguments._replace(reader=reader)
         return replace(self, guard=_build_permission_guard(arguments), arguments=arguments)
 
 
-def operation(
+def declare_operation(
     name: str,
     *,
     query: type[Query] | None = None,
@@ -188,9 +188,9 @@ class ResourceBlueprint(Blueprint):
         for each in list_operations(actions, self.name):
             if each.verb in missing:
                 method, is_of_one = missing.pop(each.verb)
-                self.bind(method, one if is_of_one else "", each)
+                self.bind_action(method, one if is_of_one else "", each)
 
-    def bind(  # noqa: PLR0913 - the differences between operations
+    def bind_action(  # noqa: PLR0913 - the differences between operations
         self,
         method: str,
         rule: str,
@@ -214,7 +214,7 @@ class ResourceBlueprint(Blueprint):
         if returns is None and status != HTTPStatus.NO_CONTENT:
             returns = act.result_type
         is_query = act.input_type is not None and issubclass(act.input_type, Query)
-        mark = operation(
+        mark = declare_operation(
             act.name,
             query=cast("type[Query]", act.input_type) if is_query else None,
             body=None if is_query else cast("type[Body] | None", act.input_type),
@@ -223,7 +223,7 @@ class ResourceBlueprint(Blueprint):
             limit=limit,
         )
         if writes or not act.changes:
-            mark = mark.but(writes=writes)
+            mark = mark.with_changes(writes=writes)
         view = _build_view(act, "query" if is_query else "body", returns)
         marked = mark(view)
         for decorate in around:
@@ -239,7 +239,7 @@ def _build_view(
     names = [model if each.name == act.input_name else each.name for each in act.parameters]
 
     def view(**given: Any) -> Any:
-        returned = act(unit_of_work(), *(given[name] for name in names))
+        returned = act(get_unit_of_work(), *(given[name] for name in names))
         if returns is Done:
             return _DONE
         return None if returns is None else returned
@@ -251,7 +251,7 @@ def _build_view(
     return view
 
 
-def fast_operation(name: str, *, returns: type[Resource]) -> Operation:
+def declare_fast_operation(name: str, *, returns: type[Resource]) -> Operation:
     """Return the decorator for an operation that is called thousands of times per second.
 
     The view takes only the bearer and returns a dictionary, which is serialized unchanged.
@@ -324,7 +324,7 @@ def _authorize_request(arguments: OperationSpec, variables: dict[str, Any]) -> d
     viewer = Viewer(
         user_id=bearer.user_id if bearer else None,
         is_admin=bearer is not None and bearer.is_admin,
-        today=now().date(),
+        today=get_current_time().date(),
     )
     target = _find_target(permission, variables, viewer)
     room, changes = arguments.name.partition(".")[0], request.method not in _READ_METHODS
@@ -367,7 +367,7 @@ def _read_parameters(
 ) -> Collection[str]:
     """Add the parsed query or body to `given`, and return the names of the request parameters."""
     if arguments.body is not None:
-        sent = gate.parameters() if gate else arguments.reader()
+        sent = gate.rename_parameters() if gate else arguments.reader()
         given["body"] = validate_body(arguments.body, sent)
         return sent.keys() - CALLER_PARAMETERS
     if arguments.query is None:
@@ -406,7 +406,9 @@ def _build_response(
     items = returned.items if isinstance(returned, ListPage) else returned
     is_list = isinstance(returned, ListPage)
     writer = _get_type_adapter(cast("Any", arguments.returns), is_list=is_list)
-    content = writer.dump_json(items, exclude=gate.excluded(is_list=is_list) if gate else None)
+    content = writer.dump_json(
+        items, exclude=gate.list_removed_fields(is_list=is_list) if gate else None
+    )
     response = build_serialized_response(content, arguments.status)
     response.headers.update(_build_result_headers(returned, query))
     if request.method in _READ_METHODS:

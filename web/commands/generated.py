@@ -35,12 +35,12 @@ from domain.projects.views import GroupView, ProjectView
 from web.commands.operator_help import get_help_text
 from web.commands.transaction import (
     COMMAND_LINE_VIEWER,
-    get_project_at,
-    get_project_or_group_at,
+    get_namespace_by_path,
+    get_project_by_path,
     run_in_transaction,
 )
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 _MAX_LISTED = 1_000
 _PAGE_SIZE = 100
@@ -85,7 +85,7 @@ def build_command(
 
     @run_in_transaction
     def run(**given: Any) -> Mapping[str, Any]:
-        unit = create_work_for_user(given.pop("login")) if login else unit_of_work()
+        unit = create_work_for_user(given.pop("login")) if login else get_unit_of_work()
         done = _run_action(act, unit, given)
         return {key if key and name == act.room else name: each for name, each in done.items()}
 
@@ -110,7 +110,7 @@ def _build_help(act: Action[Any, Any]) -> str:
 
 def create_work_for_user(login: str) -> UnitOfWork:
     """Return a unit of work in which the operator acts for a user."""
-    unit = unit_of_work()
+    unit = get_unit_of_work()
     user = get_user(login, session=unit.session)
     return replace(unit, actor=replace(unit.actor, id=user.id))
 
@@ -288,10 +288,10 @@ def _collect_sent_fields(act: Action[Any, Any], given: Mapping[str, Any]) -> dic
 
 def _get_target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
     if act.permission.target is Target.PROJECT:
-        return get_project_at(path)
+        return get_project_by_path(path)
     if act.permission.target is Target.GROUP:
         return resolve_group(path, COMMAND_LINE_VIEWER, session=db.session())
-    return get_project_or_group_at(path)
+    return get_namespace_by_path(path)
 
 
 def _collect_list_items(

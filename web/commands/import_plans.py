@@ -44,11 +44,11 @@ from domain.paging.on_call.types import (
 )
 from domain.projects.members import OPERATOR_VIEWER, add_member, record_member_added
 from domain.projects.views import GroupView, ProjectOrGroup, ProjectView
-from models.folding import fold
+from models.folding import fold_text
 from web.extensions import db
-from web.http.work import unit_of_work
-from web.services import now, settings
-from web.settings.policies.accounts import password_rules
+from web.http.work import get_unit_of_work
+from web.services import get_current_time, get_settings
+from web.settings.policies.accounts import build_password_rules
 
 _Created = TypeVar("_Created")
 #: Cost of hashing passwords in a simulation. The passwords are never used.
@@ -128,7 +128,7 @@ class _ImportTargets:
     #: Project for the integrations of objects that are imported into groups.
     of_integrations: ProjectView | None
 
-    def entry(
+    def build_entry(
         self, kind: str, name: str, team: str | None
     ) -> tuple[_ReportEntry, ProjectOrGroup] | tuple[_ReportEntry, None]:
         """Return an entry for a team's object and its project or group.
@@ -174,7 +174,7 @@ def _import_integrations(
     """
     entries = []
     for integration in found:
-        entry, holder = places.entry("integration", integration.name, integration.team)
+        entry, holder = places.build_entry("integration", integration.name, integration.team)
         entries.append(entry)
         if holder is None:
             continue
@@ -192,12 +192,16 @@ def _import_integration(
     integration: ImportedIntegration, project: ProjectView, entry: _ReportEntry
 ) -> None:
     name, kind = integration.name.strip(), integration.type.name
-    if fold(name) in {fold(each.name) for each in list_integrations(unit_of_work(), project)}:
+    if fold_text(name) in {
+        fold_text(each.name) for each in list_integrations(get_unit_of_work(), project)
+    }:
         return
     given = {"type": kind, "name": name, "active": integration.is_active}
     made = _create_or_note_error(
         entry,
-        lambda: create_integration(unit_of_work(), project, validate_body(NewIntegration, given)),
+        lambda: create_integration(
+            get_unit_of_work(), project, validate_body(NewIntegration, given)
+        ),
     )
     if made is not None:
         entry.notes += integration.notes
@@ -226,20 +230,20 @@ class _UserAccounts:
     _entries: dict[str, _ReportEntry] = field(default_factory=dict)
     _created: set[int] = field(default_factory=set)
 
-    def find(self, users: Sequence[ImportedUser]) -> None:
+    def find_or_create_accounts(self, users: Sequence[ImportedUser]) -> None:
         """Find or create the account of each user."""
         for user in users:
             entry = _ReportEntry(
                 kind="user", name=user.username or user.email, outcome=_ImportOutcome.EXISTS
             )
-            account = self._account(user, entry)
+            account = self._find_or_create_account(user, entry)
             if account is not None:
                 self._accounts[user.key] = account
                 entry.details = {"username": account.username, **entry.details}
             self._entries[user.key] = entry
             self.entries.append(entry)
 
-    def _account(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
+    def _find_or_create_account(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
         session = db.session()
         by_email = find_user(user.email, session=session) if user.email else None
         if by_email is not None:
@@ -252,23 +256,23 @@ class _UserAccounts:
                 )
             return by_name
         if self.options.creates_users:
-            return self._create(user, entry)
+            return self._create_account(user, entry)
         entry.outcome = _ImportOutcome.LEFT_OUT
         entry.notes.append("No account has this email address. Use `--create-users`.")
         return None
 
-    def _create(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
+    def _create_account(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
         username = slugify_name(user.username)
         password = generate_password(username)
         new = NewUser(username=username, email=user.email, name=user.name[:200], password=password)
         session = db.session()
-        rules = password_rules(settings())
+        rules = build_password_rules(get_settings())
         if self.options.is_trial:
             rules = replace(rules, cost=_SIMULATION_HASH_COST)
         else:
             release_locks(session)  # hashing a password is slow
         try:
-            made = add_account(unit_of_work(), new, rules)
+            made = add_account(get_unit_of_work(), new, rules)
         except (DomainError, ValueError) as error:
             entry.outcome = _ImportOutcome.LEFT_OUT
             entry.notes.append(str(error))
@@ -288,7 +292,7 @@ class _UserAccounts:
             if account is None:
                 entry = self._entries.get(key)
                 notes.append(f"{entry.name if entry else key} has no account.")
-            elif self._can_be_paged(account, holder) or self._join(key, account, holder):
+            elif self._can_be_paged(account, holder) or self._add_member(key, account, holder):
                 found.append(account)
             else:
                 notes.append(
@@ -298,10 +302,10 @@ class _UserAccounts:
 
     def _can_be_paged(self, account: UserView, holder: ProjectOrGroup) -> bool:
         return account.id in find_pageable_users(
-            holder.namespace, [account.id], session=db.session(), today=now().date()
+            holder.namespace, [account.id], session=db.session(), today=get_current_time().date()
         )
 
-    def _join(self, key: str, account: UserView, holder: ProjectOrGroup) -> bool:
+    def _add_member(self, key: str, account: UserView, holder: ProjectOrGroup) -> bool:
         may = self.options.adds_members or account.id in self._created
         if not may:
             return False
@@ -314,12 +318,12 @@ class _UserAccounts:
                     Role.DEVELOPER,
                     by=OPERATOR_VIEWER,
                     session=session,
-                    now=now(),
+                    now=get_current_time(),
                 )
         except DomainError as error:
             self._entries[key].notes.append(str(error))
             return False
-        record_member_added(unit_of_work(), place, member, Role.DEVELOPER)
+        record_member_added(get_unit_of_work(), place, member, Role.DEVELOPER)
         self._entries[key].notes.append(f"Added to {holder.path} as a Developer.")
         return self._can_be_paged(account, holder)
 
@@ -330,11 +334,11 @@ def _import_schedules(
     """Create the missing schedules and return their entries and ids."""
     entries, ids = list[_ReportEntry](), _ScheduleIds()
     for schedule in found:
-        entry, holder = places.entry("schedule", schedule.name, schedule.team)
+        entry, holder = places.build_entry("schedule", schedule.name, schedule.team)
         entries.append(entry)
         if holder is None:
             continue
-        view = find_schedule(unit_of_work(), holder, schedule.name)
+        view = find_schedule(get_unit_of_work(), holder, schedule.name)
         view = view or _create_schedule(schedule, holder, people, entry)
         if view is not None:
             ids[schedule.key] = view.id
@@ -354,7 +358,7 @@ def _create_schedule(
     }
     made = _create_or_note_error(
         entry,
-        lambda: create_schedule(unit_of_work(), holder, validate_body(NewSchedule, given)),
+        lambda: create_schedule(get_unit_of_work(), holder, validate_body(NewSchedule, given)),
     )
     if made is not None:
         if not rotations:
@@ -408,7 +412,7 @@ def _create_overrides(
             new = NewOverride(user=user.username, starts_at=each.starts_at, ends_at=each.ends_at)
             try:
                 with db.session().begin_nested():
-                    create_override(unit_of_work(), holder, made.id, new)
+                    create_override(get_unit_of_work(), holder, made.id, new)
             except DomainError as error:
                 entry.notes.append(f"Override of {user.username}: {error}")
 
@@ -422,12 +426,12 @@ def _import_policies(
     """Create the missing policies and return their entries."""
     entries = []
     for policy in found:
-        entry, holder = places.entry("policy", policy.name, policy.team)
+        entry, holder = places.build_entry("policy", policy.name, policy.team)
         entries.append(entry)
         if holder is None:
             continue
         present = list_own_policies(holder, session=db.session())
-        if fold(policy.name.strip()) not in {fold(each.name) for each in present}:
+        if fold_text(policy.name.strip()) not in {fold_text(each.name) for each in present}:
             has_default = any(each.default for each in present)
             steps = _build_steps(policy.steps, holder, people, schedules, entry)
             _create_policy(policy, steps, holder, entry, has_default=has_default)
@@ -457,7 +461,7 @@ def _create_policy(
         default=policy.is_default and not has_default,
         **pause,
     )
-    _create_or_note_error(entry, lambda: create_policy(unit_of_work(), holder, new))
+    _create_or_note_error(entry, lambda: create_policy(get_unit_of_work(), holder, new))
 
 
 def _build_steps(
@@ -468,7 +472,7 @@ def _build_steps(
     entry: _ReportEntry,
 ) -> list[GivenStep]:
     usable = {
-        each.id for each in list_all_schedules(unit_of_work(), holder, with_groups_above=True)
+        each.id for each in list_all_schedules(get_unit_of_work(), holder, with_groups_above=True)
     }
     steps = []
     for number, step in enumerate(found, 1):
@@ -514,7 +518,7 @@ def apply_plan(
         teams=plan.teams, by_team=by_team, otherwise=otherwise, of_integrations=of_integrations
     )
     people = _UserAccounts(options=options)
-    people.find(plan.users)
+    people.find_or_create_accounts(plan.users)
     schedules, ids = _import_schedules(plan.schedules, people, places)
     policies = _import_policies(plan.policies, people, places, ids)
     integrations = _import_integrations(plan.integrations, places)

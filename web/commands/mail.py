@@ -16,7 +16,7 @@ from web.admin.settings import get_settings_in_transaction
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
 from web.outgoing.mail_server import build_mail_server, build_sender
-from web.services import now
+from web.services import get_current_time
 
 mail = AppGroup("mail", help="Test email, and show the state of the email queue.")
 
@@ -38,7 +38,8 @@ def test_command(*, address: str) -> dict[str, Any]:
     try:
         with Mailer(server, sender) as mailer:
             mailer.send_message(
-                _build_test_message(address, settings.instance_name, settings.base_url), now=now()
+                _build_test_message(address, settings.instance_name, settings.base_url),
+                now=get_current_time(),
             )
     except MailError as error:
         raise ConflictError(_describe_rejection(server, error)) from None
@@ -73,7 +74,7 @@ def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
         letter = _build_failure_message(address, unit, settings.instance_name)
         try:
             with Mailer(server, sender) as mailer:
-                mailer.send_message(letter, now=now())
+                mailer.send_message(letter, now=get_current_time())
         except MailError as error:
             raise ConflictError(_describe_rejection(server, error)) from None
     return {"unit": unit, "sent_to": recipients}
@@ -123,6 +124,6 @@ def _build_message(address: str, subject: str, text: str) -> ClaimedEmail:
         recipient=address,
         subject=subject,
         text=text,
-        created_at=now(),
+        created_at=get_current_time(),
         tries=1,
     )

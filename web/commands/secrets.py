@@ -13,7 +13,7 @@ from domain.housekeeping.rekeying import (
 )
 from web.commands.transaction import run_in_transaction, run_without_key_check
 from web.extensions import db
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 secrets = AppGroup("secrets", help="Rotate the secret key.")
 
@@ -22,7 +22,9 @@ secrets = AppGroup("secrets", help="Rotate the secret key.")
 @run_without_key_check
 def status_command() -> dict[str, Any]:
     """Show the keys of each host, the data that still needs older keys, and the next step."""
-    seen = get_secret_key_rotation(services().keyring, session=db.session(), now=now())
+    seen = get_secret_key_rotation(
+        get_services().keyring, session=db.session(), now=get_current_time()
+    )
     return {
         "keys": [_describe_key(fingerprint, seen) for fingerprint in seen.keyring.fingerprints],
         "hosts": [host.convert_to_json_value() for host in seen.hosts],
@@ -37,8 +39,8 @@ def status_command() -> dict[str, Any]:
 @run_in_transaction
 def reencrypt_command() -> dict[str, Any]:
     """Re-encrypt data of older keys with SECRET_KEY. Every host must have this key."""
-    session, keyring = db.session(), services().keyring
-    seen = get_secret_key_rotation(keyring, session=session, now=now())
+    session, keyring = db.session(), get_services().keyring
+    seen = get_secret_key_rotation(keyring, session=session, now=get_current_time())
     if ignorant := seen.list_hosts_without_key(keyring.fingerprints[0]):
         message = f"These hosts do not have the new SECRET_KEY yet: {', '.join(ignorant)}."
         raise ConflictError(message)
@@ -50,9 +52,9 @@ def reencrypt_command() -> dict[str, Any]:
 @run_without_key_check
 def forget_command() -> dict[str, Any]:
     """Discard lost keys and continue with SECRET_KEY. Data of the lost keys becomes unusable."""
-    session, keyring = db.session(), services().keyring
+    session, keyring = db.session(), get_services().keyring
     gone = delete_missing_keys(keyring, session=session)
-    record_key_use(keyring, session=session, now=now())
+    record_key_use(keyring, session=session, now=get_current_time())
     return {"forgotten": list(gone)}
 
 

@@ -52,7 +52,7 @@ class _FreeConnections:
             _discard_connection(self.free.pop())
             self._return_connection(None)
 
-    def close(self) -> None:
+    def close_connections(self) -> None:
         """Close all free connections."""
         kept = []
         with suppress(IndexError):
@@ -62,7 +62,7 @@ class _FreeConnections:
             _discard_connection(each)
             self._return_connection(None)
 
-    def wait(self) -> SqlalchemyStatements | None:
+    def wait_for_connection(self) -> SqlalchemyStatements | None:
         """Return a connection that another thread releases.
 
         Raise PoolTimeoutError if no connection is released in time.
@@ -70,7 +70,7 @@ class _FreeConnections:
         waiter = _WaitingRequest()
         with self._lock:
             self.waiters.append(waiter)
-            self._serve()
+            self._serve_waiting_requests()
         is_served = False
         try:
             is_served = waiter.is_served.wait(self._patience)
@@ -86,17 +86,17 @@ class _FreeConnections:
             raise PoolTimeoutError("All connections are in use.")
         return waiter.kept
 
-    def serve(self) -> None:
+    def serve_waiting_requests(self) -> None:
         """Hand free connections to waiting requests."""
         with self._lock:
-            self._serve()
+            self._serve_waiting_requests()
 
     def _return_connection(self, kept: SqlalchemyStatements | None) -> None:
         self.free.append(kept)
         if self.waiters:
-            self.serve()
+            self.serve_waiting_requests()
 
-    def _serve(self) -> None:
+    def _serve_waiting_requests(self) -> None:
         """Hand free connections to waiting requests; the caller holds the lock."""
         with suppress(IndexError):
             while self.waiters:
@@ -166,11 +166,11 @@ class AutocommitPool:
         """Run a statement without a retry, because it may have taken effect before an error."""
         own: SqlalchemyStatements | None = getattr(self._own, "kept", None)
         if own is not None:
-            return own.run(statement, parameters)
+            return own.run_statement(statement, parameters)
         if self._held and statement.is_select and (held := self._held()) is not None:
             return held.execute_statement(statement, parameters)
         return self._run_on_connection(
-            methodcaller("run", statement, parameters), is_read=statement.is_select
+            methodcaller("run_statement", statement, parameters), is_read=statement.is_select
         )
 
     def run_transaction(self, work: Callable[[], Outcome]) -> Outcome:
@@ -179,7 +179,9 @@ class AutocommitPool:
         while True:
             tries += 1
             try:
-                return self._run_on_connection(partial(self._in_transaction, work), is_read=False)
+                return self._run_on_connection(
+                    partial(self._run_in_transaction, work), is_read=False
+                )
             except DBAPIError as error:
                 is_victim = isinstance(error, IntegrityError) or is_conflict(error)
                 if tries == _MAX_TRIES or not is_victim:
@@ -189,12 +191,14 @@ class AutocommitPool:
         """Close the last used connection to free the memory of its largest statement."""
         self._writing.close_last_used()
 
-    def close(self) -> None:
+    def close_connections(self) -> None:
         """Close all connections that are not in use."""
-        self._writing.close()
-        self._reading.close()
+        self._writing.close_connections()
+        self._reading.close_connections()
 
-    def _in_transaction(self, work: Callable[[], Outcome], kept: SqlalchemyStatements) -> Outcome:
+    def _run_in_transaction(
+        self, work: Callable[[], Outcome], kept: SqlalchemyStatements
+    ) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
         self._own.kept = kept
         try:
@@ -216,11 +220,11 @@ class AutocommitPool:
         try:
             kept = shelf.free.pop()
         except IndexError:
-            kept = shelf.wait()
+            kept = shelf.wait_for_connection()
         if not shelf.free:
             count_last_connection_taken()
         try:
-            kept = kept or self._open()
+            kept = kept or self._open_connection()
             if is_read or self.dialect_name != "sqlite":
                 return work(kept)
             # The driver waits for locks and the disk in C code.
@@ -237,9 +241,9 @@ class AutocommitPool:
             shelf.free.append(kept)
             # Waiting requests register before their last check for a free connection.
             if shelf.waiters:
-                shelf.serve()
+                shelf.serve_waiting_requests()
 
-    def _open(self) -> SqlalchemyStatements:
+    def _open_connection(self) -> SqlalchemyStatements:
         return self._make(self._engine.connect())
 
     def _discard_if_broken(self, kept: SqlalchemyStatements, error: BaseException) -> None:
@@ -247,7 +251,7 @@ class AutocommitPool:
             _discard_connection(kept)  # a statement may still be running
         elif is_connection_lost(error) or is_read_only(error):
             _discard_connection(kept)
-            self.close()  # connections opened before the failure are broken too
+            self.close_connections()  # connections opened before the failure are broken too
 
 
 def _get_connection_wrapper(engine: Engine) -> Callable[[Connection], SqlalchemyStatements]:

@@ -166,7 +166,9 @@ def _build_deadline_listener(settings: Settings) -> Callable[[Engine], None]:
 
     seconds = settings.database_statement_timeout_ms / 1000
     wait = settings.database_connect_timeout_seconds if uses_transaction_pooler(settings) else None
-    return DeadlineConnectionFactory(statement_seconds=seconds, pooler_seconds=wait).serve
+    return DeadlineConnectionFactory(
+        statement_seconds=seconds, pooler_seconds=wait
+    ).attach_to_engine
 
 
 def _check_session(connection: Any, _record: Any) -> None:

@@ -28,7 +28,7 @@ from web.database.start_checks import (
     should_migrate,
 )
 from web.instance_files import write_private_file
-from web.settings.policies.accounts import password_rules
+from web.settings.policies.accounts import build_password_rules
 from web.settings.reader import Settings
 from web.standard_streams import print_line
 
@@ -119,7 +119,7 @@ def _create_first_administrator(settings: Settings, session: Session) -> Credent
         first,
         session=session,
         now=read_system_clock(),
-        rules=password_rules(settings),
+        rules=build_password_rules(settings),
     )
     path = get_first_password_path(settings.instance_path)
     write_private_file(path, f"user name: {FIRST_ADMINISTRATOR_USERNAME}\npassword: {password}\n")

@@ -78,7 +78,7 @@ def migrate_to_newest(settings: Settings) -> None:
             )
 
 
-def migrate_to(settings: Settings, revision: str) -> None:
+def migrate_to_revision(settings: Settings, revision: str) -> None:
     """Migrate the database to an earlier or later revision that this code knows.
 
     Migrating to an earlier revision removes the data that later migrations added. Raise

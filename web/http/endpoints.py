@@ -104,7 +104,7 @@ class AccessDecorator:
     guard: Guard | None = None
     refinement: Refinement = field(default_factory=Refinement)
 
-    def but(self, **refinement: Unpack[Refinement]) -> Self:
+    def with_changes(self, **refinement: Unpack[Refinement]) -> Self:
         """Return a copy of this decorator for a view that differs from its blueprint."""
         return replace(self, refinement={**self.refinement, **refinement})
 
@@ -140,7 +140,7 @@ class PageBlueprint(Blueprint):
         super().__init__(name, import_name, url_prefix=url_prefix)
         self._leads_to_applications = leads_to_applications
 
-    def describe(self, mark: AccessDecorator) -> Endpoint:
+    def describe_endpoint(self, mark: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this decorator."""
         usual = Endpoint(
             access=mark.access,
@@ -182,7 +182,7 @@ class MachineBlueprint(Blueprint):
         self._errors = errors
         self.cross_origin = cross_origin
 
-    def describe(self, mark: AccessDecorator) -> Endpoint:
+    def describe_endpoint(self, mark: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this decorator."""
         usual = Endpoint(
             access=mark.access,
@@ -228,7 +228,7 @@ def _describe_endpoint(app: Flask, name: str, view: Callable[..., Any]) -> Endpo
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
         message = f"{name} must be in a PageBlueprint or a MachineBlueprint (web/http/endpoints.py)"
         raise TypeError(message)
-    return blueprint.describe(mark)
+    return blueprint.describe_endpoint(mark)
 
 
 def _collect_prefixes(

@@ -29,7 +29,7 @@ class ReceivedBody:
     content: bytes
     flaw: DomainError | None = None
 
-    def check(self) -> None:
+    def raise_for_error(self) -> None:
         """Raise the error of the body, if any.
 
         Call this method after the sender has been authenticated.
@@ -73,7 +73,7 @@ def read_limited_body(limit: int) -> ReceivedBody:
         return ReceivedBody(content=body)
     try:
         return ReceivedBody(
-            content=threads.parsing_pool.run_task(_decompress, body, encoding, limit)
+            content=threads.parsing_pool.run_task(_decompress_body, body, encoding, limit)
         )
     except (NotJsonError, UnreadableBodyError) as error:
         return ReceivedBody(content=body, flaw=error)
@@ -105,7 +105,7 @@ def read_body_beginning(kept: int, most: int) -> BodyBeginning:
     return BodyBeginning(content=content, size=size, has_more=not is_whole)
 
 
-def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
+def _decompress_body(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise NotJsonError("The only supported content encodings are gzip and deflate.")
     unpack = _decompress_gzip if body.startswith(_GZIP_MAGIC) else _decompress_zlib

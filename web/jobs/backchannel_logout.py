@@ -54,16 +54,16 @@ class BackchannelLogout(Job):
 
     def _notify_application_of_logouts(self, ended: Sequence[EndedSession]) -> None:
         """Notify one application of its ended sign-ins, and stop at the first failure."""
-        client = OutgoingClient.of(self.settings)
+        client = OutgoingClient.from_settings(self.settings)
         try:
             for each in ended:
-                if self.is_stopped.is_set() or not self._tell(each, client):
+                if self.is_stopped.is_set() or not self._notify_application(each, client):
                     break
         finally:
-            client.close()
+            client.close_connection()
 
-    def _tell(self, ended: EndedSession, client: OutgoingClient) -> bool:
-        problem = self._send(ended, client) if ended.url else None
+    def _notify_application(self, ended: EndedSession, client: OutgoingClient) -> bool:
+        problem = self._post_logout_token(ended, client) if ended.url else None
         with Session(self.engine) as session, session.begin():
             if problem is None:
                 delete_ended_session(ended, session=session)
@@ -82,7 +82,7 @@ class BackchannelLogout(Job):
             )
         return False
 
-    def _send(self, ended: EndedSession, client: OutgoingClient) -> str | None:
+    def _post_logout_token(self, ended: EndedSession, client: OutgoingClient) -> str | None:
         """Post a logout token and return the problem, or None if it was delivered."""
         keyring = Keyring(self.settings.secret_key, *self.settings.secret_key_fallbacks)
         with Session(self.engine) as session, session.begin():
@@ -92,6 +92,6 @@ class BackchannelLogout(Job):
             )
         try:
             body = urlencode({"logout_token": token}).encode()
-            return client.post(parse_outgoing_url(ended.url), body, _HEADERS).problem
+            return client.send_post(parse_outgoing_url(ended.url), body, _HEADERS).problem
         except (OutgoingError, InvalidError) as error:
             return str(error)

@@ -33,10 +33,10 @@ class ClockCorrections(Job):
         self._last = self.clock() - _get_monotonic_time()
         self._count = RepeatedQuery(FUTURE_TIMES_QUERY, open_autocommit_engine(settings))
 
-    def stop(self) -> None:
+    def finish_current_run(self) -> None:
         """Let the current run finish and close the connection."""
-        super().stop()
-        self._count.close()
+        super().finish_current_run()
+        self._count.close_connection()
 
     def run_due(self) -> int:
         """Log if the clock was set back, and correct stored times in the future.
@@ -45,7 +45,7 @@ class ClockCorrections(Job):
         """
         now = self.clock()
         set_back = self._measure_set_back(now)
-        if not set_back and not any(self._count.ask(compute_parameters(now))):
+        if not set_back and not any(self._count.fetch_first_row(compute_parameters(now))):
             return 0
         with Session(self.engine) as session, session.begin():
             found = correct_future_times(session=session, now=now)

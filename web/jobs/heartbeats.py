@@ -36,17 +36,17 @@ class Heartbeats(Job):
             patience=settings.database_connect_timeout_seconds,
         )
 
-    def stop(self) -> None:
+    def finish_current_run(self) -> None:
         """Let the current run finish, and leave the remaining work to the next worker."""
-        super().stop()
-        self._kept.close()
+        super().finish_current_run()
+        self._kept.close_connections()
 
     def run_due(self) -> int:
         """Evaluate the heartbeats that are due and return their number."""
         due = find_due_heartbeats(connection=self._kept, now=self.clock(), most=_BATCH_SIZE)
-        return sum(self._evaluate(heartbeat_id) for heartbeat_id in due)
+        return sum(self._evaluate_heartbeat(heartbeat_id) for heartbeat_id in due)
 
-    def _evaluate(self, heartbeat_id: int) -> int:
+    def _evaluate_heartbeat(self, heartbeat_id: int) -> int:
         """Evaluate a heartbeat and return 1, or 0 if another worker has evaluated it."""
         if self.is_stopped.is_set():
             return 0

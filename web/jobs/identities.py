@@ -63,6 +63,6 @@ def check_identities(settings: Settings) -> None:
 def _build_policy_lookup(current: Settings) -> PolicyLookup:
     known: dict[type[Any], Any] = {
         Keyring: Keyring(current.secret_key, *current.secret_key_fallbacks),
-        ProviderAccess: ProviderAccess(fetch=OutgoingClient.of(current).fetch),
+        ProviderAccess: ProviderAccess(fetch=OutgoingClient.from_settings(current).send_request),
     }
     return cast("PolicyLookup", known.__getitem__)

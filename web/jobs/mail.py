@@ -45,7 +45,7 @@ from domain.releases.version import parse_release, parse_release_dates
 from web.database.engine import use_engine
 from web.jobs.scheduler import Job
 from web.outgoing.mail_server import build_mail_server, build_sender
-from web.settings.policies.alerts import parser_settings
+from web.settings.policies.alerts import build_parser_settings
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -244,7 +244,11 @@ def _cancel_if_blocked(
 ) -> bool:
     """Cancel or postpone a notice that must not be sent now; return whether it was."""
     why = find_notice_block(
-        message.about, find_page_holds, reading=parser_settings(settings), session=session, now=now
+        message.about,
+        find_page_holds,
+        reading=build_parser_settings(settings),
+        session=session,
+        now=now,
     )
     if why is None:
         return False

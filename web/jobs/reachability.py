@@ -29,7 +29,7 @@ def start_reachability_recorder(
     """
     name = f"{socket.gethostname()}:{settings.port}"
     marks = ReachabilityRecorder(name, connections, began_at=began_at)
-    Thread(target=marks.go_on, name="marks", daemon=True).start()
+    Thread(target=marks.record_repeatedly, name="marks", daemon=True).start()
 
 
 class ReachabilityRecorder:
@@ -50,11 +50,11 @@ class ReachabilityRecorder:
         self._began_at: datetime | None = began_at
         self._clock = clock
 
-    def go_on(self, pause: Callable[[float], None] = sleep) -> None:
+    def record_repeatedly(self, pause: Callable[[float], None] = sleep) -> None:
         """Record the reachability repeatedly; this method does not return."""
         while True:
             try:
-                self.make()
+                self.store_record()
             except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
                 reason = type(error).__name__
                 _log.debug(_NOT_RECORDED, extra={"event": _EVENT, "reason": reason})
@@ -62,7 +62,7 @@ class ReachabilityRecorder:
                 _log.exception(_NOT_RECORDED, extra={"event": _EVENT})
             pause(SERVER_HEARTBEAT_INTERVAL.total_seconds())
 
-    def make(self) -> None:
+    def store_record(self) -> None:
         """Store a record. If it ends an outage of all receivers, log the outage."""
         over = record_server_heartbeat(
             self._name,

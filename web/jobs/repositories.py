@@ -23,8 +23,8 @@ from domain.registry.removal import (
 )
 from domain.registry.repositories import get_repository_to_remove
 from web.database.engine import use_engine
-from web.settings.policies.registry import registry_policy
-from web.settings.policies.repositories import git
+from web.settings.policies.registry import build_registry_policy
+from web.settings.policies.repositories import build_git
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -41,7 +41,7 @@ def pack_repositories(settings: Settings) -> None:
     Each host packs its own repositories. If several hosts share a directory, each repository is
     packed by only one of them.
     """
-    own = git(settings)
+    own = build_git(settings)
     if own.find_problem() or not own.root.exists():
         return
     left = remove_interrupted_leftovers(
@@ -102,7 +102,7 @@ def _remove_images(
         repository = get_repository_to_remove(removal.repository_id, session=session)
     except NotFoundError:  # already removed by another process
         return True
-    policy = registry_policy(read_current_settings(settings, session=session))
+    policy = build_registry_policy(read_current_settings(settings, session=session))
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with open_registry(policy, session=session, keyring=keyring, now=clock()) as client:
         session.commit()  # requests to the registry may be slow

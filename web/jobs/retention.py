@@ -40,7 +40,7 @@ from domain.paging.notifications.contacts import unconfirm_contacts_without_acce
 from domain.paging.on_call.eligibility import record_eligibility_changes
 from web.database.engine import use_engine
 from web.database.schema import get_newest_known_revision
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -93,7 +93,7 @@ def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None)
         between()
         removed["members"] = remove_ended_memberships(session=session, now=now, between=between)
         removed["tokens_given_expiry"] = assign_expiry_to_tokens(
-            token_lifetimes(current), session=session, now=now, between=between
+            build_token_lifetimes(current), session=session, now=now, between=between
         )
         between()
         removed["alert_batches"] = prune_batches(session=session, now=now, between=between)

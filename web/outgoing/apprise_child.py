@@ -205,21 +205,23 @@ class AppriseRequestHandler:
         self._hosts = hosts
         self._lock = Lock()
 
-    def run(self, requests: Iterator[Mapping[str, Any]]) -> None:
+    def handle_requests(self, requests: Iterator[Mapping[str, Any]]) -> None:
         """Handle requests until the input ends, and finish the requests in progress."""
         threads: list[Thread] = []
         for request in requests:
             threads = [each for each in threads if each.is_alive()]
-            threads.append(Thread(target=self._answer, args=(request,), daemon=True))
+            threads.append(Thread(target=self._handle_request, args=(request,), daemon=True))
             threads[-1].start()
         end = monotonic() + _SHUTDOWN_SECONDS
         for thread in threads:
             thread.join(max(end - monotonic(), 0))
 
-    def _answer(self, request: Mapping[str, Any]) -> None:
+    def _handle_request(self, request: Mapping[str, Any]) -> None:
         _active_request.set(under_way := _ActiveRequest())
         try:
-            result = self._send(request) if request["op"] == "send" else self._check(request)
+            result = (
+                self._send_message(request) if request["op"] == "send" else self._check_url(request)
+            )
         except Exception as error:  # noqa: BLE001 - any of two hundred services may fail in its own way
             result = {"problem": f"apprise failed: {type(error).__name__}"}
         if result.get("problem") and under_way.refused:
@@ -230,7 +232,7 @@ class AppriseRequestHandler:
             self._results.write(line)
             self._results.flush()
 
-    def _service(self, url: str) -> Any:
+    def _find_service(self, url: str) -> Any:
         """Return the service of a URL, or None if apprise cannot read the URL."""
         asset = self._apprise.AppriseAsset(app_id="Gatebell", app_desc="Gatebell", app_url="")
         service = self._apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
@@ -238,11 +240,11 @@ class AppriseRequestHandler:
             service.redirects = False  # overrides the URL
         return service
 
-    def _check(self, request: Mapping[str, Any]) -> dict[str, object]:
+    def _check_url(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
         if self._is_local_service(url):
             return {"problem": "this service acts on the sending host, so it is not supported"}
-        service = self._service(url)
+        service = self._find_service(url)
         if service is None:
             return {"problem": "Apprise cannot parse this URL; its documentation lists the formats"}
         if len(service) > 1:
@@ -294,9 +296,9 @@ class AppriseRequestHandler:
             return None
         return f"the URL cannot be reached: {host} is {kind}, and {_get_remedy(service)}"
 
-    def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
+    def _send_message(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
-        service = None if self._is_local_service(url) else self._service(url)
+        service = None if self._is_local_service(url) else self._find_service(url)
         if service is None:
             return {"problem": "Apprise can no longer parse the URL"}
         if (problem := _find_problem(service)) is not None:
@@ -439,7 +441,7 @@ def main() -> None:
     sys.addaudithook(Sandbox())
     results.write(format_result_line({"id": 0}))
     results.flush()
-    program.run(_read_requests())
+    program.handle_requests(_read_requests())
     # A regular exit would wait for threads of apprise that hang.
     os._exit(0)
 

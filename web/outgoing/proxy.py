@@ -37,7 +37,7 @@ class Proxy:
     headers: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def parse(cls, url: str) -> "Proxy | None":
+    def from_text(cls, url: str) -> "Proxy | None":
         """Parse a value of OUTGOING_PROXY, which may be empty."""
         if not url:
             return None
@@ -48,7 +48,7 @@ class Proxy:
             headers["Proxy-Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
         return cls(host=parts.hostname or "", port=parts.port or 80, headers=headers)
 
-    def connect(self, connection: HTTPConnection) -> None:
+    def connect_through(self, connection: HTTPConnection) -> None:
         """Connect through the proxy.
 
         Raise ConnectionFailedError if the proxy does not connect.

@@ -62,7 +62,7 @@ class ReleaseGate:
     #: Parameters as they were given.
     given: Mapping[str, Any]
 
-    def parameters(self) -> Mapping[str, Any]:
+    def rename_parameters(self) -> Mapping[str, Any]:
         """Return the parameters, with values of old names also under their new names."""
         taken = dict(self.given)
         for change in _list_announced_changes(self.concerns, self.release):
@@ -71,7 +71,7 @@ class ReleaseGate:
                     taken = dict.fromkeys(names, taken[former]) | taken
         return taken
 
-    def excluded(self, *, is_list: bool) -> ExcludedFields | None:
+    def list_removed_fields(self, *, is_list: bool) -> ExcludedFields | None:
         """Return the fields that a response no longer has, in the format of pydantic's dump."""
         gone = [
             name

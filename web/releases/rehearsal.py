@@ -12,7 +12,7 @@ from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
 from domain.releases.usage.usage_reports import AffectedUsage, UsagePeriod, find_instance_usage
 from domain.releases.version import Release, parse_release
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import Settings
 
 
@@ -37,7 +37,7 @@ class Rehearsal:
         return self.release < self.running
 
     @property
-    def breaking(self) -> Sequence[AffectedUsage]:
+    def breaking_uses(self) -> Sequence[AffectedUsage]:
         """Return the uses that are certain to have a different result."""
         return [use for use in self.uses if use.is_sure]
 
@@ -67,7 +67,7 @@ def rehearse_release(
     ahead = replace(get_stored_period(current, now), until=release, is_ahead=True)
     uses = find_instance_usage(ahead, session=session, now=now)
     first, last = sorted((running, release))
-    until = token_lifetimes(replace(current, release=str(release))).get_default_day(now)
+    until = build_token_lifetimes(replace(current, release=str(release))).get_default_day(now)
     endless = count_tokens_without_expiry(session=session) if until else 0
     return Rehearsal(
         running=running,

@@ -9,7 +9,7 @@ from flask import request
 from domain.core.errors import DomainError
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release, parse_release
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings
 
 RELEASE_HEADER = "Platform-Release"
@@ -60,7 +60,7 @@ def get_requested_release() -> Release:
 
 def get_running_release() -> Release:
     """Return the running release of the instance."""
-    return services().live_settings.derived(_parse_running_release)
+    return get_services().live_settings.get_derived_value(_parse_running_release)
 
 
 def _parse_running_release(current: Settings) -> Release:

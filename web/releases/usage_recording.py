@@ -37,7 +37,7 @@ from web.releases.requested_release import (
     UnknownReleaseError,
     get_requested_release,
 )
-from web.services import services, settings
+from web.services import get_services, get_settings
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.calls")
@@ -85,7 +85,7 @@ def record_fast_operation(bearer: Bearer) -> None:
 def _count_call(
     bearer: Bearer | None, shape: UsageShape, asked: Any, browser_of: int | None = None
 ) -> None:
-    own = services()
+    own = get_services()
     consumer = Consumer(browser_of, None, None) if browser_of else _build_consumer(bearer)
     own.calls.count_call(consumer, shape, address=asked.remote_addr, now=own.clock())
 
@@ -144,7 +144,7 @@ def _get_kind_variable() -> str:
 
 def _is_preview() -> bool:
     try:
-        return get_requested_release() > parse_release(settings().release)
+        return get_requested_release() > parse_release(get_settings().release)
     except (InvalidReleaseError, UnknownReleaseError):
         return True
 
@@ -188,27 +188,27 @@ class CallFlusher:
         self._is_stopped = Event()
         self._flushing = Lock()
 
-    def start(self) -> None:
+    def start_flushing(self) -> None:
         """Start storing the counts in the background."""
-        Thread(target=self._go_on, name="call counts", daemon=True).start()
+        Thread(target=self._flush_repeatedly, name="call counts", daemon=True).start()
 
-    def stop(self) -> None:
+    def flush_and_stop(self) -> None:
         """Store the remaining counts and stop."""
         self._is_stopped.set()
-        self.flush()
+        self.flush_counts()
 
-    def flush(self) -> bool:
+    def flush_counts(self) -> bool:
         """Store the counts and return True, or False if they must be stored again later."""
         with self._flushing:
             calls, dropped = self._counter.take_counts()
             count_dropped_calls(dropped)
-            return self._store(calls) if calls else True
+            return self._store_calls(calls) if calls else True
 
-    def _go_on(self) -> None:
+    def _flush_repeatedly(self) -> None:
         while not self._is_stopped.wait(self._settings.call_flush_seconds):
-            self.flush()
+            self.flush_counts()
 
-    def _store(self, calls: list[CountedCalls]) -> bool:
+    def _store_calls(self, calls: list[CountedCalls]) -> bool:
         stored = 0
         engine = open_engine(self._settings)
         try:

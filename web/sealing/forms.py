@@ -14,8 +14,8 @@ from domain.core.randomness import generate_random_hex
 from domain.oauth.devices import AlreadyDecidedError, DisplayedDeviceRequest
 from domain.oauth.endpoints import LogoutRequest
 from web.extensions import db
-from web.sealing.sealer import BrokenSealError, seal, unseal
-from web.services import now, services
+from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.services import get_current_time, get_services
 
 _FORM_LIFETIME = timedelta(hours=1)
 #: Time for which an expired form still redirects to its page, without allowing a decision.
@@ -53,7 +53,7 @@ def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: in
         "parameters": {name: list(values) for name, values in parameters.items()},
         "sign_in": sign_in_id,
     }
-    return seal(sealed, purpose=_CONSENT_PURPOSE)
+    return seal_value(sealed, purpose=_CONSENT_PURPOSE)
 
 
 def open_consent_form(sealed_text: str) -> ConsentForm:
@@ -63,7 +63,7 @@ def open_consent_form(sealed_text: str) -> ConsentForm:
     """
     is_expired = False
     try:
-        sealed = unseal(sealed_text, purpose=_CONSENT_PURPOSE, lifetime=_FORM_LIFETIME)
+        sealed = unseal_text(sealed_text, purpose=_CONSENT_PURPOSE, lifetime=_FORM_LIFETIME)
     except BrokenSealError:
         is_expired = True
         sealed = _unseal_form(sealed_text, _CONSENT_PURPOSE, _EXPIRED_FORM_LIFETIME)
@@ -81,14 +81,14 @@ def consume_consent_form(form: ConsentForm) -> bool:
         f"consent question {form.number}",
         lifetime=_FORM_LIFETIME,
         session=db.session(),
-        keyring=services().keyring,
-        now=now(),
+        keyring=get_services().keyring,
+        now=get_current_time(),
     )
 
 
 def seal_device_form(shown: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
     """Seal a device request, as it was displayed, for one sign-in."""
-    return seal(
+    return seal_value(
         [shown.id, sign_in_id, shown.user_code, list(shown.scopes)], purpose=_DEVICE_PURPOSE
     )
 
@@ -100,7 +100,7 @@ def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceReq
     only the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
     """
     try:
-        device_id, owner, *shown = unseal(
+        device_id, owner, *shown = unseal_text(
             sealed_text, purpose=_DEVICE_PURPOSE, lifetime=_FORM_LIFETIME
         )
     except BrokenSealError as error:
@@ -113,7 +113,7 @@ def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceReq
 
 def seal_logout_request(asked: LogoutRequest) -> str:
     """Seal a logout request for a redirect."""
-    return seal(asdict(asked), purpose=_LOGOUT_REQUEST_PURPOSE)
+    return seal_value(asdict(asked), purpose=_LOGOUT_REQUEST_PURPOSE)
 
 
 def open_logout_request(sealed_text: str) -> LogoutRequest:
@@ -129,7 +129,7 @@ def open_logout_request(sealed_text: str) -> LogoutRequest:
 def seal_logout_form(asked: LogoutRequest, *, sign_in_id: int) -> str:
     """Seal a logout request for confirmation by one sign-in."""
     sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
-    return seal(sealed, purpose=_LOGOUT_PURPOSE)
+    return seal_value(sealed, purpose=_LOGOUT_PURPOSE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def open_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
     """
     is_recent = True
     try:
-        sealed = unseal(sealed_text, purpose=_LOGOUT_PURPOSE, lifetime=_FORM_LIFETIME)
+        sealed = unseal_text(sealed_text, purpose=_LOGOUT_PURPOSE, lifetime=_FORM_LIFETIME)
     except BrokenSealError:
         is_recent = False
         sealed = _unseal_form(sealed_text, _LOGOUT_PURPOSE, _EXPIRED_FORM_LIFETIME)
@@ -160,6 +160,6 @@ def open_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
 
 def _unseal_form(sealed_text: str, purpose: str, lifetime: timedelta) -> Any:
     try:
-        return unseal(sealed_text, purpose=purpose, lifetime=lifetime)
+        return unseal_text(sealed_text, purpose=purpose, lifetime=lifetime)
     except BrokenSealError as error:
         raise ExpiredFormError from error

@@ -55,7 +55,7 @@ def main() -> None:
     preparing = replace(_WORKER_PROGRAM, first_command=(*_WORKER_COMMAND, "--prepare"))
     # Both programs load at the same time. The web server listens after the database is prepared.
     web = replace(_WEB_PROGRAM, waits_for="worker")
-    sys.exit(_build_supervisor(settings, worker=preparing, web=web).run())
+    sys.exit(_build_supervisor(settings, worker=preparing, web=web).supervise_programs())
 
 
 _WORKER_COMMAND = (sys.executable, "-m", "web.jobs.worker")

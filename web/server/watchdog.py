@@ -25,15 +25,15 @@ class Watchdog:
         self._known: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def add(self, pid: int) -> None:
+    def register_process(self, pid: int) -> None:
         """Register a process that must end with the supervisor."""
         self._known.add(pid)
-        self._say(f"+{pid}\n")
+        self._write_line(f"+{pid}\n")
 
-    def remove(self, pid: int) -> None:
+    def unregister_process(self, pid: int) -> None:
         """Unregister a process that has ended, since its id may be reused."""
         self._known.discard(pid)
-        self._say(f"-{pid}\n")
+        self._write_line(f"-{pid}\n")
 
     def ensure_running(self) -> None:
         """Start the watchdog process, or restart it if it has died."""
@@ -48,13 +48,13 @@ class Watchdog:
                 start_new_session=True,
             )
 
-    def close(self) -> None:
+    def close_pipe(self) -> None:
         """Close the pipe, so that all registered processes are ended."""
         if self._process is not None:
             with suppress(BrokenPipeError):
                 self._process.communicate()
 
-    def _say(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
             with suppress(BrokenPipeError):  # `ensure_running` passes the ids to the next one
                 self._process.stdin.write(line.encode())

@@ -23,9 +23,9 @@ from forms.sign_in import SignUpForm
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import redirect_outdated_form, redirect_to_form_page
-from web.http.work import unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
-from web.services import settings
+from web.http.work import get_unit_of_work
+from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal_text
+from web.services import get_settings
 
 sign_up = PageBlueprint(
     "sign_up", __name__, url_prefix="/users/sign_up", leads_to_applications=True
@@ -66,7 +66,7 @@ def send_link() -> ResponseReturnValue:
 
 def _send_link(form: SignUpForm) -> str:
     email = form.email.data or ""
-    domain.send_sign_up_link(unit_of_work(), email)
+    domain.send_sign_up_link(get_unit_of_work(), email)
     return email
 
 
@@ -102,7 +102,9 @@ def create(sealed: str) -> ResponseReturnValue:
 
 
 def _create_account(sealed: str, form: OwnAccountForm) -> UserView:
-    return domain.create_account(unit_of_work(), *_unseal_link(sealed), form.read(OwnAccountBody))
+    return domain.create_account(
+        get_unit_of_work(), *_unseal_link(sealed), form.build_entered_body(OwnAccountBody)
+    )
 
 
 def _unseal_link(sealed: str) -> tuple[str, str]:
@@ -111,7 +113,7 @@ def _unseal_link(sealed: str) -> tuple[str, str]:
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
-        email, number = unseal(
+        email, number = unseal_text(
             sealed, purpose=domain.SIGN_UP_LINK_PURPOSE, lifetime=SIGN_UP_LINK_LIFETIME
         )
     except BrokenSealError as error:
@@ -126,7 +128,7 @@ def _redirect_to_sign_in(sentence: str, kind: str = "message") -> ResponseReturn
 
 
 def _render_email_form(form: SignUpForm) -> str:
-    policy = domain.show_sign_up_policy(unit_of_work())
+    policy = domain.show_sign_up_policy(get_unit_of_work())
     return render_template("sessions/sign_up.html", form=form, policy=policy)
 
 
@@ -137,8 +139,8 @@ def _render_account_form(form: OwnAccountForm, sealed: str) -> tuple[str, int, d
         form=form,
         invitation=None,
         email=email,
-        policy=domain.get_policy_for_sign_up_link(unit_of_work(), email),
+        policy=domain.get_policy_for_sign_up_link(get_unit_of_work(), email),
         target=url_for("sign_up.create", sealed=sealed, next=get_return_url() or None),
-        minimum=settings().password_min_length,
+        minimum=get_settings().password_min_length,
     )
     return page, 422 if form.errors else 200, SECRET_URL_HEADERS

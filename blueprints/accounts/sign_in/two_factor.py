@@ -23,7 +23,7 @@ from web.access.return_urls import shorten_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.sealing.sign_ins import (
     PendingSignIn,
     consume_pending_sign_in,
@@ -67,7 +67,7 @@ def check_code() -> ResponseReturnValue:
     try:
         user_id, typed = pending.user.id, form.code.data or ""
         sign_in_actions.check_second_factor_code(
-            unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
+            get_unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
         )
     except (InvalidError, TooManyAttemptsError) as error:
         return _render_error(form, pending, error)
@@ -100,7 +100,7 @@ def check_passkey() -> ResponseReturnValue:
             PasskeyResponseForm().credential.data or "", purpose=_format_challenge_purpose(pending)
         )
         assertion = sign_in_actions.check_second_factor_passkey(
-            unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
+            get_unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
         )
     except (InvalidPasskeyError, TooManyAttemptsError) as error:
         return _render_error(form, pending, error)
@@ -149,7 +149,7 @@ def _render_form(form: CodeForm, pending: PendingSignIn) -> str:
     factors = get_second_factors(pending.user.id, session=db.session())
     return render_template(
         "sessions/two_factor.html",
-        form=form if factors.has_app else form.without_app(),
+        form=form if factors.has_app else form.require_recovery_code(),
         username=pending.user.username,
         has_app=factors.has_app,
         has_passkeys=bool(factors.passkeys) and find_relying_party() is not None,

@@ -46,7 +46,7 @@ from domain.core.randomness import generate_random_hex
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from domain.projects.invitation_actions import accept_invitation, show_pending_invitation
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Purpose for which the links are signed.
 SIGN_UP_LINK_PURPOSE = "sign-up"
@@ -82,7 +82,7 @@ def send_sign_up_link(work: UnitOfWork, email: str) -> None:
     from_address = limits.build_address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
     to_address = AttemptLimit(
-        subject=f"sign-up {fold(address)}", attempts=limits.per_account, window=limits.window
+        subject=f"sign-up {fold_text(address)}", attempts=limits.per_account, window=limits.window
     )
     try:
         claim_attempt(to_address, session=session, keyring=keyring, now=work.now)

@@ -26,7 +26,7 @@ import models
 from domain.accounts.users import UserView
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.delivery.mail.outbox import redact_secret_links
-from models.folding import fold
+from models.folding import fold_text
 
 
 class ErasureRule(StrEnum):
@@ -212,7 +212,8 @@ PERSONAL_DATA = (
         models.Invitation,
         "Invitations to the email address, or sent by the person",
         rows=lambda user: or_(
-            models.Invitation.invited_by == user.id, models.Invitation.email_key == fold(user.email)
+            models.Invitation.invited_by == user.id,
+            models.Invitation.email_key == fold_text(user.email),
         ),
         exported="group_id project_id role created_at expires_at",
         internal="email invited_by authorization_id",

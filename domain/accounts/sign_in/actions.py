@@ -52,7 +52,7 @@ from domain.core.errors import ForbiddenError, InvalidError, TooManyAttemptsErro
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import CredentialType, Keyring
 from models import SignIn, User
-from models.folding import fold
+from models.folding import fold_text
 
 _PENDING_MESSAGE = (
     "This account is pending approval by an administrator. You will get an email when it is "
@@ -87,7 +87,7 @@ class SignInLimits:
             login=login,
             password=password,
             account_limit=AttemptLimit(
-                subject=f"sign-in account {fold(login.strip())}",
+                subject=f"sign-in account {fold_text(login.strip())}",
                 attempts=self.per_account,
                 window=self.window,
             ),

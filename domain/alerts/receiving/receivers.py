@@ -41,7 +41,7 @@ from domain.core.database.statements import Row, StatementConnection, build_colu
 from domain.core.errors import DomainError, ForbiddenError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from models import Delivery, FormerPath, Integration, Project
-from models.folding import fold
+from models.folding import fold_text
 
 #: ID of the integration, and status code of the response.
 RejectionKind = tuple[int | None, int]
@@ -286,7 +286,7 @@ def get_receiver_by_identifier(
 
     Raise UnknownReceiverError if no receiver matches.
     """
-    parameters = {"identifier": identifier, "path": fold(project_path)}
+    parameters = {"identifier": identifier, "path": fold_text(project_path)}
     found = connection.fetch_rows(_RECEIVER_BY_IDENTIFIER_QUERY, parameters)
     return _build_receiver(
         found or connection.fetch_rows(_PREVIOUS_PATH_BY_IDENTIFIER_QUERY, parameters), now
@@ -304,7 +304,7 @@ def get_oldest_receiver(
 
     Raise UnknownReceiverError if no receiver matches.
     """
-    parameters = {"type": body_format.name, "path": fold(project_path)}
+    parameters = {"type": body_format.name, "path": fold_text(project_path)}
     found = connection.fetch_rows(_OLDEST_RECEIVER_QUERY, parameters)
     return _build_receiver(
         found or connection.fetch_rows(_PREVIOUS_PATH_OLDEST_QUERY, parameters), now

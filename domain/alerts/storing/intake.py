@@ -11,7 +11,8 @@ There are two ways to store a delivery:
 The row of the project's alert counter is used as the lock. Each batch takes this lock before any
 other lock. Therefore, two webhooks with the same items in opposite order wait for each other
 instead of causing a deadlock. A single alert may open an alert that is also part of a batch being
-planned. Then the unique index on open fingerprints rejects the batch, and `transact` repeats it.
+planned. Then the unique index on open fingerprints rejects the batch, and `run_transaction` repeats
+it.
 
 Events other than triggers acknowledge or resolve an open alert, or are only logged. Their delivery
 is always stored, so that the log shows the outcome.

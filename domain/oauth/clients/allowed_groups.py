@@ -13,7 +13,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import get_viewer
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member
-from models.folding import fold
+from models.folding import fold_text
 
 _MEMBER_GROUPS_QUERY = (
     select(Group.path_key)
@@ -44,7 +44,9 @@ def is_in_allowed_groups(
         for each in group_ids
         for row in context.run_write(_GROUP_PATH_QUERY, {"group_id": each})
     ]
-    return any(fold(each) in mine for path in paths for each in (*list_ancestor_paths(path), path))
+    return any(
+        fold_text(each) in mine for path in paths for each in (*list_ancestor_paths(path), path)
+    )
 
 
 def find_allowed_group_ids(paths: Sequence[str], work: UnitOfWork) -> list[int] | None:

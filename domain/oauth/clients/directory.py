@@ -28,7 +28,7 @@ from domain.oauth.clients.applications import (
 from domain.oauth.clients.types import ApplicationPage
 from domain.projects.access import COUNT_LIMIT
 from models import AccessToken, Application, Authorization, Consent, ServiceAccount, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 #: Maximum number of search words; more words hardly narrow the result.
 _MAX_SEARCH_WORDS = 10
@@ -224,7 +224,7 @@ def _build_word_conditions(search: str) -> list[ColumnElement[bool]]:
     )
     return [
         or_(*(column.contains(word, autoescape=True) for column in columns))
-        for word in fold(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
+        for word in fold_text(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
     ]
 
 

@@ -150,7 +150,7 @@ class CodeExchange(ClientParameters):
 
 
 def _list_code_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `check` accepts a code without a DPoP proof."""
+    """Return the conditions under which `validate_request` accepts a code without a DPoP proof."""
     return (
         found.grant_application_id == found.id,
         found.grant_code_expires_at > bindparam("now"),

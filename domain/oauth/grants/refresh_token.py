@@ -110,7 +110,7 @@ _OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
 def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `check` accepts a refresh token without options."""
+    """Return the conditions under which `validate_request` accepts a token without options."""
     return (
         found.token_application_id == found.id,
         found.user_state == ACTIVE_STATE,

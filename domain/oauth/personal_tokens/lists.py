@@ -13,7 +13,7 @@ from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from domain.projects.views import Namespace
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 #: Period before the expiry in which pages show a warning.
 _EXPIRES_SOON_PERIOD = timedelta(days=14)
@@ -107,7 +107,7 @@ def _select_bots(namespace: Namespace | None) -> Select[Any]:
 def _build_conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
     token = PersonalAccessToken
     live, dead = is_personal_token_live(now), token.revoked_at.is_not(None)
-    searched = fold(wanted.search.replace("\x00", "\ufffd"))
+    searched = fold_text(wanted.search.replace("\x00", "\ufffd"))
     choices: tuple[tuple[bool, ColumnElement[bool]], ...] = (
         (wanted.owner_id is not None, token.user_id == wanted.owner_id),
         (wanted.user_id is not None, token.user_id == wanted.user_id),

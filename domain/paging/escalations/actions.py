@@ -58,7 +58,7 @@ from domain.projects.views import ProjectOrGroup
 from models import AlertRoute as RouteRow
 from models import Escalation, Group, Project
 from models import EscalationPolicy as PolicyRow
-from models.folding import fold
+from models.folding import fold_text
 
 #: Maximum number of escalation policies and of routes in a project or group.
 MAX_POLICIES = 100
@@ -227,7 +227,7 @@ def _get_policy_row(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | s
     if isinstance(policy_id, str):
         named = select(PolicyRow).where(
             build_owner_match_condition(PolicyRow, holder),
-            PolicyRow.name_key == fold(replace_unstorable_characters(policy_id).strip()),
+            PolicyRow.name_key == fold_text(replace_unstorable_characters(policy_id).strip()),
         )
         if (found := work.session.scalar(named)) is not None:
             return found
@@ -473,7 +473,7 @@ def _resolve_policy_id(
     )
     found = sorted(rows, key=used.count_levels_to_owner)
     key = (
-        fold(replace_unstorable_characters(policy_id).strip())
+        fold_text(replace_unstorable_characters(policy_id).strip())
         if isinstance(policy_id, str)
         else None
     )

@@ -45,7 +45,7 @@ from domain.projects.owners import (
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import Contact, Group, OnCallSchedule, Project, User
 from models import EscalationPolicy as PolicyRow
-from models.folding import fold
+from models.folding import fold_text
 
 _MISSING_TARGET_MESSAGES = {
     TargetKind.USER: '"{}" is not a member who can see the alerts.',
@@ -184,7 +184,7 @@ def resolve_targets(
     }
     known = {kind: {number for _, number in pairs} for kind, pairs in found.items()}
     by_name = {
-        kind: {fold(name): number for name, number in reversed(pairs)}
+        kind: {fold_text(name): number for name, number in reversed(pairs)}
         for kind, pairs in found.items()
     }
     resolved: dict[AnyTarget, Target] = {}
@@ -194,7 +194,7 @@ def resolve_targets(
         else:
             name, number = (
                 each.name,
-                by_name[each.kind].get(fold(replace_unstorable_characters(each.name))),
+                by_name[each.kind].get(fold_text(replace_unstorable_characters(each.name))),
             )
         if number is None:
             raise InvalidError(_MISSING_TARGET_MESSAGES[each.kind].format(name[:100]), field=field)
@@ -208,7 +208,7 @@ def _find_named_users(
     """Return the names of the requested users who can be paged, by id."""
     people = [each for each in wanted if each.kind is TargetKind.USER]
     keys = [
-        fold(replace_unstorable_characters(each.name))
+        fold_text(replace_unstorable_characters(each.name))
         for each in people
         if isinstance(each, NamedTarget)
     ]

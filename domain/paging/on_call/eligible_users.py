@@ -13,7 +13,7 @@ from domain.core.errors import InvalidError
 from domain.projects.member_lists import find_ability_end_dates, list_usernames_with_ability
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Time that is earlier than all schedules.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ def find_user_ids(usernames: Iterable[str], *, field: str, session: Session) -> 
 def _find_user_id(username: str, *, field: str, session: Session) -> int:
     wanted = username.strip().removeprefix("@").replace("\x00", "\ufffd")
     # Deleted accounts are included, since they stay in a rotation until it is changed.
-    found = session.scalar(select(User.id).where(User.username_key == fold(wanted)))
+    found = session.scalar(select(User.id).where(User.username_key == fold_text(wanted)))
     if found is None:
         message = f"{wanted[:50]} cannot be on call. No member has this user name."
         raise InvalidError(message, field=field)

@@ -36,7 +36,7 @@ from domain.projects.views import ProjectOrGroup
 from models import OnCallRotation as RotationRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallTurn
-from models.folding import fold
+from models.folding import fold_text
 
 #: Retention period of overrides, swaps and previous rotations, which past shifts depend on.
 SCHEDULE_HISTORY_RETENTION = timedelta(days=400)
@@ -114,7 +114,7 @@ def _find_schedule_row(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> S
     found: ScheduleRow | None = work.session.scalar(
         select(ScheduleRow).where(
             build_owner_match_condition(ScheduleRow, holder),
-            ScheduleRow.name_key == fold(replace_unstorable_characters(name).strip()),
+            ScheduleRow.name_key == fold_text(replace_unstorable_characters(name).strip()),
         )
     )
     return found

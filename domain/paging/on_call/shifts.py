@@ -28,7 +28,7 @@ from domain.paging.on_call.types import (
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
 from models import OnCallSchedule as ScheduleRow
-from models.folding import fold
+from models.folding import fold_text
 
 #: Placeholder for gaps. No user has this id.
 _GAP_USER_ID = 0
@@ -277,4 +277,4 @@ def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Seq
         .order_by(ScheduleRow.name_key, ScheduleRow.id)
     )
     found = [UserSchedule(*row, place=places[row.id]) for row in rows]
-    return sorted(found, key=lambda each: fold(each.place.path))
+    return sorted(found, key=lambda each: fold_text(each.place.path))

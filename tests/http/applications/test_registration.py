@@ -27,7 +27,7 @@ from tests.support.oauth.registrations import (
 )
 from tests.support.wire.garbage import bounded
 from web.extensions import db
-from web.services import now
+from web.services import get_current_time
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -374,10 +374,12 @@ def test_unused_clients_without_an_owner_are_pruned(opened: Open) -> None:
     with visitor.application.app_context():
         session = db.session()
         session.execute(
-            update(Application).where(Application.id == used.id).values(last_used_at=now())
+            update(Application)
+            .where(Application.id == used.id)
+            .values(last_used_at=get_current_time())
         )
         for days, expected in ((29, {idle.id, used.id, owned.id}), (31, {used.id, owned.id})):
-            later = now() + timedelta(days=days)
+            later = get_current_time() + timedelta(days=days)
             prune_expired_rows(kept, session=session, now=later, between=session.commit)
             assert set(session.scalars(select(Application.id))) == expected
 

@@ -21,8 +21,8 @@ from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_to
 from tests.support.sign_in.password_rules import RULES
 from web.admin.settings import store_setting_text
 from web.extensions import db
-from web.http.work import unit_of_work
-from web.services import now, services
+from web.http.work import get_unit_of_work
+from web.services import get_current_time, get_services
 from web.settings.reader import Settings
 
 HEADERS = ("Limit", "Observed", "Remaining", "Reset")
@@ -51,10 +51,12 @@ def limited(
 def token_of(client: FlaskClient, name: str, *, scopes: str = "api") -> str:
     """Return a new token of the user, who is created if necessary."""
     with client.application.app_context():
-        session, keyring = db.session(), services().keyring
-        details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
+        session, keyring = db.session(), get_services().keyring
+        details = TokenDetails(
+            name="x", scopes=scopes, expires_at=get_current_time() + timedelta(days=9)
+        )
         made = create_personal_token(
-            _user_id(name), details, session=session, keyring=keyring, now=now()
+            _user_id(name), details, session=session, keyring=keyring, now=get_current_time()
         )
         session.commit()
         return made.clear
@@ -66,7 +68,7 @@ def _user_id(name: str) -> int:
     new = NewUser(
         username=name, email=f"{name}@a.example", name=name, password=generate_random_password()
     )
-    return create_user(new, session=db.session(), now=now(), rules=RULES).id
+    return create_user(new, session=db.session(), now=get_current_time(), rules=RULES).id
 
 
 def call(client: FlaskClient, token: str, path: str = "/user") -> TestResponse:
@@ -261,7 +263,7 @@ def test_a_limit_is_changed_and_switched_off_within_a_second(
 def change_limit(client: FlaskClient, limit: str) -> None:
     """Change the setting as a command does, and wait a second until it takes effect."""
     with client.application.app_context():
-        store_setting_text(unit_of_work(), "oauth_rate_limit", limit)
+        store_setting_text(get_unit_of_work(), "oauth_rate_limit", limit)
         db.session.commit()
     sleep(1.1)
 

@@ -11,15 +11,15 @@ from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import words
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
-from web.pages.templating import noun
+from web.pages.templating import choose_noun_form
 
 pytestmark = pytest.mark.one_database("sqlite")
 _TOTAL = re.compile(r"<strong>([0-9,+]+)</strong><span>([a-z ]+?)(?: in [0-9,]+ ([a-z]+))?</span>")
 
 
 def test_a_noun_follows_its_number() -> None:
-    assert [noun(each, "alert") for each in (0, 1, 2)] == ["alerts", "alert", "alerts"]
-    assert [noun(each, "person", "people") for each in (1, 2)] == ["person", "people"]
+    assert [choose_noun_form(each, "alert") for each in (0, 1, 2)] == ["alerts", "alert", "alerts"]
+    assert [choose_noun_form(each, "person", "people") for each in (1, 2)] == ["person", "people"]
 
 
 def test_totals_of_the_administration_have_the_right_nouns(gatebell: LiveGatebell) -> None:

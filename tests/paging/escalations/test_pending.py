@@ -43,7 +43,7 @@ def escalate_due(shop: Escalated) -> int:
 
 
 def escalates_to(shop: Escalated, alert_id: int) -> str:
-    reading = policies.parser_settings(shop.settings)
+    reading = policies.build_parser_settings(shop.settings)
     with shop.session() as session:
         view = explain_escalation(
             shop.project_id, alert_id, session=session, now=shop.now, reading=reading

@@ -20,7 +20,7 @@ from tests.support.mail.stored_texts import readable
 from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.services import settings
+from web.services import get_settings
 from web.settings.reader import Settings
 
 Begin = Callable[[str], Nights]
@@ -374,4 +374,4 @@ def mails(night: Nights) -> list[Mail]:
         found = list(db.session.scalars(select(Mail).where(about).order_by(Mail.id)))
         db.session.expunge_all()
         db.session.rollback()
-        return readable(found, settings().secret_key)
+        return readable(found, get_settings().secret_key)

@@ -42,7 +42,7 @@ def postgres_statements() -> Iterator[list[SentStatement]]:
     """Collect the statements that are sent to Postgres, with their values."""
     found: list[SentStatement] = []
     execute, execute_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
-    run = PreparedStatements.run
+    run = PreparedStatements.run_statement
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
         found.append((str(query), values))
@@ -57,7 +57,7 @@ def postgres_statements() -> Iterator[list[SentStatement]]:
         return run(prepared, sql, values, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PreparedStatements, "run", note_prepared)
+        patch.setattr(PreparedStatements, "run_statement", note_prepared)
         patch.setattr(psycopg.Cursor, "execute", note)
         patch.setattr(psycopg.Cursor, "executemany", note_many)
         yield found

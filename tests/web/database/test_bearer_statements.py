@@ -16,7 +16,7 @@ from models import PersonalAccessToken
 from tests.support.database.sql_statements import SentStatement, postgres_statements, statements_of
 from tests.support.sign_in.password_rules import RULES
 from web.extensions import db
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def token(app: Flask) -> str:
     with app.app_context():
         password = generate_random_password()
         new = NewUser(username="alice", email="alice@a.example", name="Alice", password=password)
-        user = create_user(new, session=db.session(), now=now(), rules=RULES)
+        user = create_user(new, session=db.session(), now=get_current_time(), rules=RULES)
         made = create_personal_token(
             user.id,
-            TokenDetails(name="x", scopes="api", expires_at=now() + timedelta(days=9)),
+            TokenDetails(name="x", scopes="api", expires_at=get_current_time() + timedelta(days=9)),
             session=db.session(),
-            keyring=services().keyring,
-            now=now(),
+            keyring=get_services().keyring,
+            now=get_current_time(),
         )
         db.session.commit()
         return made.clear

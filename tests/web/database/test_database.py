@@ -109,7 +109,7 @@ def connections(app: Flask) -> Iterator[AutocommitPool]:
     """Return the kept connections of this process."""
     found: AutocommitPool = services_of(app).connections
     yield found
-    found.close()
+    found.close_connections()
 
 
 ONE = text("SELECT 1")

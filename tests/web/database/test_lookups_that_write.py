@@ -178,7 +178,10 @@ def test_only_devices_do_not_wait_for_the_disk(app: Flask, kind: str, waits: str
     with app.test_request_context("/oauth/token", method="POST"):
         copy = stored(STATES[kind]())
         # The statement is captured here, and runs below.
-        with patch.object(PreparedStatements, "run", lambda *_: ()), postgres_statements() as sent:
+        with (
+            patch.object(PreparedStatements, "run_statement", lambda *_: ()),
+            postgres_statements() as sent,
+        ):
             answer(copy, may_write=True)
         connection: Any = db.session.connection().connection.driver_connection
         query, values = next(each for each in sent if each[0].startswith("WITH found"))

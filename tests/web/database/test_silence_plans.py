@@ -26,7 +26,7 @@ from tests.support.database.sql_statements import postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -74,12 +74,12 @@ def test_silences_are_found_without_table_scans(app: Flask) -> None:
                 )
                 held = find_mutes(tuple(labels.values()), at=now(), session=session)
                 project = project_in(session, project_id)
-                seen = preview_silence(unit_of_work(), project, PreviewQuery(matchers=matchers))
+                seen = preview_silence(get_unit_of_work(), project, PreviewQuery(matchers=matchers))
                 get_silence_page(
-                    unit_of_work(), project, SilenceState.EXPIRED, KeysetRange(size=20)
+                    get_unit_of_work(), project, SilenceState.EXPIRED, KeysetRange(size=20)
                 )
-                list_silences(unit_of_work(), project, SilenceQuery(pagination="keyset"))
-                counts = count_silences_by_state(unit_of_work(), project)
+                list_silences(get_unit_of_work(), project, SilenceQuery(pagination="keyset"))
+                counts = count_silences_by_state(get_unit_of_work(), project)
             assert len(labels) == 200
             assert len(held) == sum(each.severity in {"high", "low"} for each in labels.values())
             assert seen.looked_at == MAX_PREVIEW_ALERTS

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from domain.core.clock import read_system_clock
 from models import AccessToken, PersonalAccessToken, User
-from web.database.schema import get_newest_known_revision, migrate_to
+from web.database.schema import get_newest_known_revision, migrate_to_revision
 from web.extensions import db
 from web.settings.reader import Settings
 
@@ -47,8 +47,8 @@ def test_live_tokens_of_administrators_keep_their_rights(
         db.session.commit()
         db.session.remove()
         db.engine.dispose()
-    migrate_to(settings, _BEFORE)
-    migrate_to(settings, get_newest_known_revision())
+    migrate_to_revision(settings, _BEFORE)
+    migrate_to_revision(settings, get_newest_known_revision())
     with make_app(settings).app_context():
         for table in (AccessToken, PersonalAccessToken):
             found = db.session.execute(

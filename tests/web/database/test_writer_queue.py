@@ -109,4 +109,4 @@ def test_the_lock_holder_can_read_while_all_writer_connections_wait(
             assert connections.execute_statement(select(literal(1)))
     with pytest.raises(OperationalError, match="locked"):
         waiting.result()
-    connections.close()
+    connections.close_connections()

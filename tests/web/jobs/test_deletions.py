@@ -34,7 +34,7 @@ from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.retention import remove_deleted_data
-from web.services import settings
+from web.services import get_settings
 
 ALERTS, OTHERS = 350, 20
 NOW = read_system_clock()
@@ -124,7 +124,7 @@ def test_all_data_of_a_deleted_project_is_removed_and_other_projects_stay(sessio
     site = get_namespace("acme/site", session=session).project_id or 0
     before = rows_of(site, session=session)
     project = delete_shop(session)
-    project_id, own = project.id, settings()
+    project_id, own = project.id, get_settings()
     folder = get_repository_path(Path(own.repositories_path), project_id, project.created_at)
     folder.mkdir(parents=True)
     session.rollback()
@@ -158,12 +158,12 @@ def test_audit_events_of_a_deleted_project_stay_and_its_id_is_not_reused(
     session.rollback()
     # The newest project is kept until there is a newer one, because SQLite would reuse its id.
     for _ in range(2):
-        remove_deleted_data(settings())
+        remove_deleted_data(get_settings())
         operate(app, "projects", "create", path)
         operate(app, "projects", "delete", path, "--yes")
         session.execute(delete(RegistryRemoval))
         session.commit()
-    remove_deleted_data(settings())
+    remove_deleted_data(get_settings())
     operate(app, "projects", "create", path)
     later = get_namespace(path, session=session).project_id or 0
     assert later > project_id

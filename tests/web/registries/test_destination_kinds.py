@@ -126,7 +126,7 @@ class Realm:
         self.worker = RavenPost(self.settings, clock=lambda: self.now, share=lambda: 1.0)
 
     def close(self) -> None:
-        self.worker.stop()
+        self.worker.finish_current_run()
         self.engine.dispose()
 
     def build(self, url: str, king: int = 1) -> DestinationWithSecret[DestinationShown]:

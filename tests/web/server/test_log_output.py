@@ -271,14 +271,14 @@ def test_a_partly_written_line_is_completed_before_other_lines(reader: Reader) -
     with pytest.raises(BlockingIOError):
         second.write_without_waiting(b"short\n")
     with ThreadPoolExecutor(1) as thread:
-        rest = thread.submit(first.write_all, line[written:])
+        rest = thread.submit(first.write_text, line[written:])
         reader.lines_until("x")
         assert rest.result() == len(line) - written
     assert second.write_without_waiting(b"short\n") == 6
     reader.lines_until("short")
     assert reader.found == line + b"short\n"
     for each in (first, second):
-        each.close()
+        each.close_descriptors()
 
 
 def test_lines_are_counted_as_dropped_after_the_reader_closes() -> None:
@@ -337,7 +337,7 @@ def test_a_thread_writes_lines_after_a_slow_write(
         monkeypatch.setattr(nonblocking_output, "_SLOW_WRITE_SECONDS", -1)
         for line in ("slow\n", "by the thread\n", "and this one\n"):
             stream.write(line)
-        stream.drain(_SECONDS)
+        stream.wait_until_written(_SECONDS)
         assert count_threads() == threads + 1
     written = (tmp_path / "log").read_text()
     assert written == "fast\nslow\nby the thread\nand this one\n"
@@ -378,7 +378,7 @@ def test_lines_stay_in_order_for_any_sequence_of_reads_and_writes(
     while len(found) < len(written):
         assert monotonic() < deadline
         found += reader.read(65_536)
-    stream.drain(_SECONDS)
+    stream.wait_until_written(_SECONDS)
     assert not reader.has_more(0)
     assert found.decode() == written
-    assert stream.dropped == 0
+    assert stream.dropped_lines == 0

@@ -216,7 +216,7 @@ def _describe_endpoint(
                 method=method,
                 summary=summary,
                 text=text,
-                security=said.caller.security,
+                security=said.caller.security_requirements,
                 query=said.query,
                 body=said.body if method != "GET" else None,
                 accepts=said.accepts,

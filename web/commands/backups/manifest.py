@@ -37,7 +37,7 @@ class BackedUpFile:
     sha256: str
 
     @classmethod
-    def of(cls, directory: Path, name: str) -> "BackedUpFile":
+    def from_file(cls, directory: Path, name: str) -> "BackedUpFile":
         """Read a file and return its size and hash."""
         path = directory / name
         with path.open("rb") as file:
@@ -75,7 +75,7 @@ class Manifest:
     left_out: list[str]
     format: int = _FORMAT_VERSION
 
-    def write(self, directory: Path) -> None:
+    def write_file(self, directory: Path) -> None:
         """Write the manifest as the last file, so that an incomplete backup has no manifest."""
         for each in self.files:
             _sync_to_disk(directory / each.name)
@@ -85,14 +85,14 @@ class Manifest:
         aside.rename(directory / MANIFEST_NAME)
 
     @classmethod
-    def read(cls, directory: Path) -> "Manifest":
+    def read_file(cls, directory: Path) -> "Manifest":
         """Read the manifest of a backup.
 
         Raise InvalidError if it is missing or cannot be read.
         """
         try:
             said = json.loads((directory / MANIFEST_NAME).read_text(encoding="utf-8"))
-            return cls._of(said)
+            return cls._from_values(said)
         except FileNotFoundError:
             message = f"{directory} has no {MANIFEST_NAME}, so it is not a complete backup."
             raise InvalidError(message) from None
@@ -100,7 +100,7 @@ class Manifest:
             raise InvalidError(f"{directory / MANIFEST_NAME} cannot be read.") from error
 
     @classmethod
-    def _of(cls, said: dict[str, Any]) -> "Manifest":
+    def _from_values(cls, said: dict[str, Any]) -> "Manifest":
         if said["format"] != _FORMAT_VERSION:
             message = (
                 f"This backup has the format {said['format']}, but this release only reads the "
@@ -116,14 +116,14 @@ class Manifest:
         """Compare the files with their hashes and return a sentence for each difference."""
         return [said for each in self.files if (said := _find_file_fault(directory, each))]
 
-    def has(self, name: str) -> bool:
+    def contains_file(self, name: str) -> bool:
         """Return whether the backup contains a file with this name."""
         return any(each.name == name for each in self.files)
 
 
 def _find_file_fault(directory: Path, expected: BackedUpFile) -> str | None:
     try:
-        found = BackedUpFile.of(directory, expected.name)
+        found = BackedUpFile.from_file(directory, expected.name)
     except OSError as error:
         return f"{expected.name} cannot be read: {error.strerror}."
     return None if found == expected else f"{expected.name} has changed since the backup."
@@ -133,7 +133,7 @@ def list_backup_files(directory: Path) -> Iterable[BackedUpFile]:
     """Return all files below a directory in alphabetical order."""
     for path in sorted(directory.rglob("*")):
         if path.is_file() and path.name not in {MANIFEST_NAME, f"{MANIFEST_NAME}.new"}:
-            yield BackedUpFile.of(directory, path.relative_to(directory).as_posix())
+            yield BackedUpFile.from_file(directory, path.relative_to(directory).as_posix())
 
 
 def _sync_to_disk(path: Path) -> None:

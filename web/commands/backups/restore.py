@@ -33,7 +33,7 @@ from web.commands.transaction import describe_known_error, run_in_transaction, r
 from web.database.schema import is_before_known_revisions, is_known_revision
 from web.extensions import db
 from web.instance_files import make_private_file, write_private_file
-from web.services import git, now, services
+from web.services import get_current_time, get_services, git
 from web.settings.reader import Settings
 
 #: Secret files of the instance, which are part of a backup that includes the key. Each of them
@@ -99,21 +99,21 @@ def backup(
 def _write_backup(
     directory: Path, *, without_repositories: bool, without_key: bool, pg_dump: str
 ) -> Manifest:
-    settings = services().live_settings.environment
+    settings = get_services().live_settings.environment_settings
     file, contents = _copy_database(settings, directory, pg_dump)
     left_out = [*_copy_files(settings, directory, without_key=without_key)]
     left_out += _copy_repositories(directory, is_wanted=not without_repositories)
     manifest = Manifest(
-        made_at=format_api_time(now()),
+        made_at=format_api_time(get_current_time()),
         gatebell=str(get_running_build()),
         database=make_url(settings.database_url).get_backend_name(),
         database_file=file,
         contents=contents,
-        key_fingerprints=list(services().keyring.fingerprints),
+        key_fingerprints=list(get_services().keyring.fingerprints),
         files=list(list_backup_files(directory)),
         left_out=left_out,
     )
-    manifest.write(directory)
+    manifest.write_file(directory)
     return manifest
 
 
@@ -132,7 +132,7 @@ def _store_result(record: Callable[..., None]) -> bool:
     """Store a result for `/metrics`, and return whether the database role may write."""
     try:
         with Session(db.engine) as session, session.begin():
-            record(session=session, now=now())
+            record(session=session, now=get_current_time())
     except SQLAlchemyError:
         return False
     return True
@@ -186,11 +186,11 @@ def _delete_older_backups(directory: Path, *, keep: int) -> list[str]:
 
     Incomplete backups, backups without any of our keys, and other directories are kept.
     """
-    ours = set(services().keyring.fingerprints)
+    ours = set(get_services().keyring.fingerprints)
     found: list[tuple[str, Path]] = []
     for path in directory.absolute().parent.iterdir():
         with suppress(InvalidError):
-            manifest = Manifest.read(path)
+            manifest = Manifest.read_file(path)
             if not path.is_symlink() and ours & set(manifest.key_fingerprints):
                 found.append((manifest.made_at, path))
     older = [path for _, path in sorted(found)[:-keep]]
@@ -283,8 +283,8 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     Stop the service first. The command checks the hashes of all files and the secret key. It then
     compares the migration, the number of rows of each table, and the audit log.
     """
-    settings = services().live_settings.environment
-    manifest = Manifest.read(directory)
+    settings = get_services().live_settings.environment_settings
+    manifest = Manifest.read_file(directory)
     keyring = _check_backup(directory, manifest, settings)
     _check_target(settings, may_replace=replace)
     if dry_run:
@@ -353,7 +353,9 @@ def _get_backup_keyring(directory: Path, manifest: Manifest, settings: Settings)
 
 def _is_key_restored(manifest: Manifest, settings: Settings) -> bool:
     """Return whether the key of the backup replaces the key that this instance generated."""
-    return has_generated_key(settings) and manifest.has(f"{INSTANCE_FOLDER}/{_SECRET_KEY_FILE}")
+    return has_generated_key(settings) and manifest.contains_file(
+        f"{INSTANCE_FOLDER}/{_SECRET_KEY_FILE}"
+    )
 
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:
@@ -365,7 +367,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         raise ConflictError("The database is not empty. Use `--replace` to overwrite it.")
     try:
         with Session(db.engine) as session:
-            present = list_running_hosts(session=session, now=now())
+            present = list_running_hosts(session=session, now=get_current_time())
     except SQLAlchemyError:
         return  # no host of this release uses another schema
     if present:
@@ -383,7 +385,7 @@ def _restore_files(directory: Path, manifest: Manifest, settings: Settings) -> N
     }
     for name, is_wanted in wanted.items():
         source, target = directory / INSTANCE_FOLDER / name, settings.instance_path / name
-        if is_wanted and manifest.has(f"{INSTANCE_FOLDER}/{name}"):
+        if is_wanted and manifest.contains_file(f"{INSTANCE_FOLDER}/{name}"):
             if target.exists() and target.read_bytes() != source.read_bytes():
                 shutil.copy2(target, target.with_name(f"{name}.before-restore"))
             write_private_file(target, source.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from web.database.sessions import Pooler, find_pooler
 from web.database.start_checks import convert_database_errors
 from web.extensions import db
 from web.server.memory_limits import compute_needed_mib, find_memory_limit_mib, find_memory_warning
-from web.services import git, now
+from web.services import get_current_time, git
 from web.settings.reader import Settings
 
 _MIB, _GIB = 1024**2, 1024**3
@@ -91,7 +91,7 @@ def _check_backup_program(settings: Settings) -> Iterator[CheckResult]:
 
 def _check_last_backup() -> Iterator[CheckResult]:
     """Check that the last backup succeeded and is not too old."""
-    state, moment = get_backup_state(session=db.session()), now()
+    state, moment = get_backup_state(session=db.session()), get_current_time()
     if state.has_failed and state.failed_at:
         ago = format_duration(moment - state.failed_at)
         yield failed(f"The last backup failed {ago} ago: {state.reason}")

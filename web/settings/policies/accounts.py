@@ -9,7 +9,7 @@ from domain.accounts.sign_up import SIGN_UP_BY_DOMAIN, SIGN_UP_OFF, SignUpPolicy
 from web.settings.reader import Settings
 
 
-def password_rules(settings: Settings) -> PasswordRules:
+def build_password_rules(settings: Settings) -> PasswordRules:
     """Return the rules for passwords under these settings."""
     return PasswordRules(minimum=settings.password_min_length, cost=hash_cost(settings))
 
@@ -21,7 +21,7 @@ def hash_cost(settings: Settings) -> HashCost:
     )
 
 
-def second_factor_rule(current: Settings) -> SecondFactorRule:
+def build_second_factor_rule(current: Settings) -> SecondFactorRule:
     """Return the rule that determines who must have a second factor."""
     begins = current.second_factor_required_from
     return SecondFactorRule(

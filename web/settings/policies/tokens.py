@@ -8,7 +8,7 @@ from domain.releases.version import parse_release
 from web.settings.reader import Settings
 
 
-def token_lifetimes(current: Settings) -> TokenLifetimes:
+def build_token_lifetimes(current: Settings) -> TokenLifetimes:
     """Return the lifetimes of access tokens.
 
     The running release determines whether a token may have no expiry date.

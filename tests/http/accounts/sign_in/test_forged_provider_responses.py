@@ -487,7 +487,7 @@ def test_a_response_after_ten_minutes_is_rejected(
     }
     with Session(gatebell.engine()) as session:
         stranger = Actor(means=AccessMethod.PAGE)
-        upstream = ProviderAccess(fetch=client.fetch)
+        upstream = ProviderAccess(fetch=client.send_request)
         work = work_in(session, actor=stranger, policies=(upstream,), service=gatebell)
         with pytest.raises(
             ExpiredProviderSignInError if is_expired else InvalidProviderResponseError
