@@ -176,13 +176,13 @@ def post_worker_init(worker: Any) -> None:
             connections = extensions["gatebell"].connections
             start_reachability_recorder(_settings, connections, began_at=worker.server_began_at)
     for flusher in _find_call_flushers(worker):
-        flusher.start()
+        flusher.start_flushing()
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
     """Store the remaining counts of calls."""
     for flusher in _find_call_flushers(worker):
-        flusher.stop()
+        flusher.flush_and_stop()
 
 
 def _find_call_flushers(worker: Any) -> list[Any]:

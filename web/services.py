@@ -172,14 +172,14 @@ def _build_policy_getter(module_and_name: str) -> Callable[[], Any]:
     return lambda: get_services().live_settings.get_derived_value(import_function(place))
 
 
-git: "Callable[[], Git]" = _build_policy_getter("repositories:git")
-oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:oauth_policy")
-password_rules: "Callable[[], PasswordRules]" = _build_policy_getter("accounts:password_rules")
-parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter("alerts:parser_settings")
-registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter("registry:registry_policy")
+git: "Callable[[], Git]" = _build_policy_getter("repositories:build_git")
+oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:build_oauth_policy")
+password_rules: "Callable[[], PasswordRules]" = _build_policy_getter("accounts:build_password_rules")
+parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter("alerts:build_parser_settings")
+registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter("registry:build_registry_policy")
 sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter("accounts:sign_in_limits")
 sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter("accounts:sign_up_policy")
-token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter("tokens:token_lifetimes")
+token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter("tokens:build_token_lifetimes")
 
 
 def list_signing_keys(settings: Settings) -> list[str]:

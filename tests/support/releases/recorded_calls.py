@@ -167,7 +167,7 @@ class RecordedService:
         shape = UsageShape(method, route, (), changes)
         for _ in range(calls):
             counter = self.app.extensions["gatebell"].calls
-            counter.count(caller, shape, address="192.0.2.7", now=self.now)
+            counter.count_call(caller, shape, address="192.0.2.7", now=self.now)
 
     def browser_of(self, person: UserView) -> FlaskClient:
         """Sign a user in, as after a correct password."""
@@ -186,7 +186,7 @@ class RecordedService:
 
     def flush(self) -> bool:
         """Store the counted calls."""
-        stored: bool = self.app.extensions["gatebell_calls"].flush()
+        stored: bool = self.app.extensions["gatebell_calls"].flush_counts()
         return stored
 
     def rows(self) -> list[tuple[CallShape, CallCount]]:

@@ -186,7 +186,7 @@ def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
 
         return call
 
-    for name in ("ask", "may_result_have_changed"):
+    for name in ("fetch_first_row", "may_result_have_changed"):
         monkeypatch.setattr(RepeatedQuery, name, counted(name, getattr(RepeatedQuery, name)))
     with Scheduler([Work("any", settings, is_done.set)], settings):
         assert has_looked.wait(PATIENCE)

@@ -186,7 +186,7 @@ def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService)
     made = shapes(MAX_SHAPES_PER_DAY + 50)
     for begin in range(0, len(made), MAX_SHAPES_PER_CONSUMER):
         for shape in made[begin : begin + MAX_SHAPES_PER_CONSUMER]:
-            counter.count(Consumer(alice.id, None, None), shape, address=None, now=NOON)
+            counter.count_call(Consumer(alice.id, None, None), shape, address=None, now=NOON)
         assert service.flush()
 
     rows = service.rows()
@@ -211,10 +211,10 @@ def test_shapes_of_all_consumers_are_bounded(
     monkeypatch.setattr("domain.releases.usage.call_counts.GUARANTEED_SHAPES_PER_USER", 4)
     counter = service.app.extensions["gatebell"].calls
     for shape in shapes(4):
-        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
+        counter.count_call(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
     for shape in shapes(9):
-        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
+        counter.count_call(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
 
     rows = service.rows()
@@ -231,13 +231,13 @@ def test_a_consumer_cannot_use_the_space_of_others(
     counter = service.app.extensions["gatebell"].calls
     mallory, alice = (service.person(name).id for name in ("mallory", "alice"))
     for shape in shapes(20):
-        counter.count(Consumer(mallory, None, None), shape, address=None, now=NOON)
+        counter.count_call(Consumer(mallory, None, None), shape, address=None, now=NOON)
     assert service.flush()
     own = [UsageShape("GET", "/api/v4/projects", (f"own{number}",), ()) for number in range(7)]
     for shape in own:
-        counter.count(Consumer(alice, None, None), shape, address=None, now=NOON)
+        counter.count_call(Consumer(alice, None, None), shape, address=None, now=NOON)
     more = UsageShape("GET", "/api/v4/projects", ("more",), ())
-    counter.count(Consumer(mallory, None, None), more, address=None, now=NOON)
+    counter.count_call(Consumer(mallory, None, None), more, address=None, now=NOON)
     assert service.flush()
 
     of_alice = {shape.parameters for shape, count in service.rows() if count.user_id == alice}
