@@ -55,7 +55,7 @@ class ApplicationPages:
     #: application.
     is_administration: bool
 
-    def bind_urls(self, blueprint: Blueprint, mark: AccessDecorator) -> None:
+    def bind_urls(self, blueprint: Blueprint, access_decorator: AccessDecorator) -> None:
         """Add the URLs of the pages to a blueprint, with an access decorator for each view."""
         one = "/<int:application_id>"
         for rule, view, methods in (
@@ -70,7 +70,7 @@ class ApplicationPages:
             (f"{one}/delete", self.delete, ["GET"]),
             (f"{one}/delete", self.remove, ["POST"]),
         ):
-            blueprint.add_url_rule(rule, view.__name__, mark(view), methods=methods)
+            blueprint.add_url_rule(rule, view.__name__, access_decorator(view), methods=methods)
 
     def new(self) -> ResponseReturnValue:
         """Register an application and show its credentials."""
@@ -223,9 +223,13 @@ class ApplicationPages:
             **context,
         )
 
-    def _store_secret_and_redirect(self, made: ApplicationWithSecret) -> ResponseReturnValue:
-        store_one_time_secret(_SECRET_NAME, made.id, made.secret or "")
-        return self._redirect_to_application(made.id)
+    def _store_secret_and_redirect(
+        self, application_with_secret: ApplicationWithSecret
+    ) -> ResponseReturnValue:
+        store_one_time_secret(
+            _SECRET_NAME, application_with_secret.id, application_with_secret.secret or ""
+        )
+        return self._redirect_to_application(application_with_secret.id)
 
     def _redirect_to_application(self, application_id: int) -> ResponseReturnValue:
         return redirect(url_for(f"{self.endpoint}.show", application_id=application_id))

@@ -55,7 +55,7 @@ from web.registry import (
     get_registry_user,
     issue_registry_token,
 )
-from web.services import get_current_time, registry_policy
+from web.services import get_current_time, get_registry_policy
 
 registry_pages = PageBlueprint(
     "registry_pages", __name__, url_prefix="/<names:project_path>/-/container_registry"
@@ -81,7 +81,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
     """List the repositories, with instructions for signing in and connecting a registry."""
     get_list_query(*CURSOR_PARAMETERS)
     found = domain.get_repository_page(project.id, get_requested_slice(), session=db.session())
-    host = registry_policy().host
+    host = get_registry_policy().host
     return render_template(
         "registry/index.html",
         project=project,
@@ -108,14 +108,14 @@ def show(project: ProjectView, repository_id: int) -> ResponseReturnValue:
         project=project,
         repository=repository,
         page=build_page_links(KeysetPage(items=found.tags, next_before=last)),
-        host=registry_policy().host or HOST_PLACEHOLDER,
+        host=get_registry_policy().host or HOST_PLACEHOLDER,
         may_delete=_can_delete(project) and not repository.is_going,
     )
 
 
 def _can_delete(project: ProjectView) -> bool:
     """Return whether the page shows delete buttons, which require a connected registry."""
-    return project.can_maintain and not project.is_archived and bool(registry_policy().api_url)
+    return project.can_maintain and not project.is_archived and bool(get_registry_policy().api_url)
 
 
 @registry_pages.post("/<int:repository_id>/delete")

@@ -113,13 +113,13 @@ def _find_changes_of_viewer() -> Mapping[str, Certainty]:
 
 
 def _group_by_release(
-    listed: Sequence[ListedChange],
+    listed_changes: Sequence[ListedChange],
 ) -> Sequence[tuple[Release, date | None, Sequence[ListedChange]]]:
     """Group the changes by release, with the date of each release."""
     return [
         (release, find_release_date(release), members)
         for release in list_scheduled_releases()
-        if (members := [each for each in listed if each.change.removal == release])
+        if (members := [each for each in listed_changes if each.change.removal == release])
     ]
 
 

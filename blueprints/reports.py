@@ -82,33 +82,35 @@ _TEMPLATE_FUNCTIONS: dict[str, Any] = {
 }
 
 
-def _is_period_incomplete(given: MultiDict[str, str]) -> bool:
+def _is_period_incomplete(arguments: MultiDict[str, str]) -> bool:
     """Return whether the user selected a custom period without entering the days."""
-    return given.get("period") == _CUSTOM_PERIOD and not (given.get("from") or given.get("until"))
+    return arguments.get("period") == _CUSTOM_PERIOD and not (
+        arguments.get("from") or arguments.get("until")
+    )
 
 
-def _read_report_query(given: MultiDict[str, str]) -> ReportQuery:
+def _read_report_query(arguments: MultiDict[str, str]) -> ReportQuery:
     """Parse the query for a report.
 
     Raise InvalidError for invalid days.
     """
-    period = get_choice(given, "period", [*ReportPeriod, _CUSTOM_PERIOD], ReportPeriod.NIGHT)
+    period = get_choice(arguments, "period", [*ReportPeriod, _CUSTOM_PERIOD], ReportPeriod.NIGHT)
     place = get_current_user().time_zone
     if period != _CUSTOM_PERIOD:
         return validate_query(ReportQuery, {"period": [period], "time_zone": [place]})
     first, last = (
-        _parse_midnight(given, "from", place),
-        _parse_midnight(given, "until", place, after=_DAY),
+        _parse_midnight(arguments, "from", place),
+        _parse_midnight(arguments, "until", place, after=_DAY),
     )
     times = {"from": [first.isoformat()], "until": [last.isoformat()]}
     return validate_query(ReportQuery, {**times, "time_zone": [place]})
 
 
 def _parse_midnight(
-    given: MultiDict[str, str], name: str, place: str, *, after: timedelta = timedelta()
+    arguments: MultiDict[str, str], name: str, place: str, *, after: timedelta = timedelta()
 ) -> datetime:
     try:
-        day = date.fromisoformat(given.get(name, ""))
+        day = date.fromisoformat(arguments.get(name, ""))
         return convert_to_utc(datetime.combine(day + after, time()), get_zone(place))
     except (ValueError, OverflowError) as error:
         raise InvalidError("Choose the first day and the last day.", field=name) from error
@@ -202,15 +204,17 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 def _save_document(
-    project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm
+    project: ProjectView, incident_document: IncidentDocument, form: IncidentDocumentForm
 ) -> IncidentDocument:
     """Save the submitted document; errors from the action are not caught."""
     change = form.build_entered_body(IncidentDocumentChange)
     try:
-        return documents.change_document(get_unit_of_work(), project, before.incident_iid, change)
+        return documents.change_document(
+            get_unit_of_work(), project, incident_document.incident_iid, change
+        )
     except ConflictError:
         # The page now shows the other version, so the next save may overwrite it.
-        form.revision.data = str(before.revision)
+        form.revision.data = str(incident_document.revision)
         raise
 
 

@@ -29,7 +29,7 @@ from web.pages.list_query import (
     get_list_query,
     get_requested_slice,
 )
-from web.services import get_current_time, get_services, token_lifetimes
+from web.services import get_current_time, get_services, get_token_lifetimes
 
 TokenForm = TypeVar("TokenForm", bound=AccessTokenForm)
 CreatedToken = NewAccessToken | NewResourceAccessToken
@@ -129,7 +129,7 @@ class TokenPages(ABC, Generic[TokenForm]):
         )
 
     def _render_form(self, form: TokenForm) -> ResponseReturnValue:
-        moment, lifetimes = get_current_time(), token_lifetimes()
+        moment, lifetimes = get_current_time(), get_token_lifetimes()
         page = self._render_page(
             "new",
             form=form,

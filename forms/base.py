@@ -65,7 +65,7 @@ class Form(FlaskForm):
         else:
             self.form_errors.append(sentence)
 
-    def run_if_valid(self, act: Callable[[], Result]) -> Result | None:
+    def run_if_valid(self, run_action: Callable[[], Result]) -> Result | None:
         """Return the result of an action, or None if the form is invalid or was not submitted.
 
         Errors are shown at their fields.
@@ -73,7 +73,7 @@ class Form(FlaskForm):
         if not self.validate_on_submit():
             return None
         try:
-            return act()
+            return run_action()
         except InvalidError as error:
             self.show_domain_error(error)
             return None
@@ -178,6 +178,6 @@ class TimeZoneField(SelectField):
         super().__init__("Time zone", choices=choices, validate_choice=False, **kwargs)
 
 
-def limit_length(longest: int, what: str) -> Length:
+def limit_length(max_length: int, what: str) -> Length:
     """Return a validator for a maximum length; its error message starts with `what`."""
-    return Length(max=longest, message=f"{what} may have at most {longest:,} characters.")
+    return Length(max=max_length, message=f"{what} may have at most {max_length:,} characters.")

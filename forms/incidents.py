@@ -119,22 +119,24 @@ class IncidentListQuery:
         return len(self.query_parameters.keys() - {"status", "search", "sort"})
 
 
-def parse_incident_list_query(given: MultiDict[str, str], *, project_id: int) -> IncidentListQuery:
+def parse_incident_list_query(
+    arguments: MultiDict[str, str], *, project_id: int
+) -> IncidentListQuery:
     """Parse the query parameters of a project's incident list.
 
     Raise QueryError for unknown values.
     """
-    tab = get_choice(given, "status", TABS, _DEFAULT_TAB)
-    severity = get_choice(given, "severity", SEVERITIES, "")
+    tab = get_choice(arguments, "status", TABS, _DEFAULT_TAB)
+    severity = get_choice(arguments, "severity", SEVERITIES, "")
     wanted = IncidentFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=replace_unstorable_characters(get_search_text(given, "search")).strip(),
+        search=replace_unstorable_characters(get_search_text(arguments, "search")).strip(),
         severity=Severity(severity) if severity else None,
         assignee=replace_unstorable_characters(
-            get_search_text(given, "assignee", most=_MAX_NAME_LENGTH)
+            get_search_text(arguments, "assignee", maximum=_MAX_NAME_LENGTH)
         )
         or None,
     )
-    order = SORT_ORDERS[get_choice(given, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
+    order = SORT_ORDERS[get_choice(arguments, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
     return IncidentListQuery(tab=tab, wanted=wanted, order=order)

@@ -216,7 +216,7 @@ class RotationForm(MoveConfirmationForm):
             NewRotation,
             type=self.kind.data,
             users=self._usernames,
-            restrictions=self._times,
+            restrictions=self._entered_times,
         )
 
     @property
@@ -224,7 +224,7 @@ class RotationForm(MoveConfirmationForm):
         return [name for name in self.users.data if name]
 
     @property
-    def _times(self) -> list[dict[str, object]]:
+    def _entered_times(self) -> list[dict[str, object]]:
         return [given for entry in self.restrictions if (given := entry.form.entered_restriction)]
 
 
@@ -404,9 +404,9 @@ def _format_schedule_name(schedule: OwnSchedule) -> str:
     return f"{schedule.name} of {schedule.project_path}"
 
 
-def _format_shift(shift: OnCallPeriod, place: ZoneInfo) -> str:
+def _format_shift(shift: OnCallPeriod, time_zone: ZoneInfo) -> str:
     """Format a shift so that it fits into a select box on a phone."""
-    start, end = shift.starts_at.astimezone(place), shift.ends_at.astimezone(place)
+    start, end = shift.starts_at.astimezone(time_zone), shift.ends_at.astimezone(time_zone)
     if start.date() == end.date():
         return f"{_format_local_time(start)} to {end:%H:%M}"
     same_month = (start.year, start.month) == (end.year, end.month)
@@ -414,5 +414,5 @@ def _format_shift(shift: OnCallPeriod, place: ZoneInfo) -> str:
     return f"{_format_local_time(start)} to {until}"
 
 
-def _format_local_time(local: datetime) -> str:
-    return f"{local:%a} {local.day} {local:%b} {local:%H:%M}"
+def _format_local_time(local_time: datetime) -> str:
+    return f"{local_time:%a} {local_time.day} {local_time:%b} {local_time:%H:%M}"

@@ -27,10 +27,10 @@ from web.extensions import db
 from web.http.transactions import allow_writes
 from web.services import (
     get_current_time,
+    get_registry_policy,
     get_services,
     get_settings,
-    registry_policy,
-    sign_in_limits,
+    get_sign_in_limits,
 )
 
 _CREDENTIAL_HINT = (
@@ -129,7 +129,7 @@ def count_wrong_registry_token() -> None:
     the same address.
     """
     allow_writes()
-    limits = sign_in_limits()
+    limits = get_sign_in_limits()
     limit = AttemptLimit(
         subject=f"registry address {get_client_network(request.remote_addr or '')}",
         attempts=limits.per_address,
@@ -189,7 +189,7 @@ def build_visible_configuration() -> RegistryConfiguration:
 
 def issue_registry_token(access: Iterable[Mapping[str, object]], *, subject: str) -> RegistryToken:
     """Return a token for the registry with this access."""
-    policy = registry_policy().tokens
+    policy = get_registry_policy().tokens
     return sign_token(
         access,
         subject=subject,

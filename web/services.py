@@ -172,14 +172,22 @@ def _build_policy_getter(module_and_name: str) -> Callable[[], Any]:
     return lambda: get_services().live_settings.get_derived_value(import_function(place))
 
 
-git: "Callable[[], Git]" = _build_policy_getter("repositories:build_git")
-oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:build_oauth_policy")
-password_rules: "Callable[[], PasswordRules]" = _build_policy_getter("accounts:build_password_rules")
-parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter("alerts:build_parser_settings")
-registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter("registry:build_registry_policy")
-sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter("accounts:sign_in_limits")
-sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter("accounts:sign_up_policy")
-token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter("tokens:build_token_lifetimes")
+get_git: "Callable[[], Git]" = _build_policy_getter("repositories:build_git")
+get_oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:build_oauth_policy")
+get_password_rules: "Callable[[], PasswordRules]" = _build_policy_getter(
+    "accounts:build_password_rules"
+)
+get_parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter(
+    "alerts:build_parser_settings"
+)
+get_registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter(
+    "registry:build_registry_policy"
+)
+get_sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter("accounts:sign_in_limits")
+get_sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter("accounts:sign_up_policy")
+get_token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter(
+    "tokens:build_token_lifetimes"
+)
 
 
 def list_signing_keys(settings: Settings) -> list[str]:
@@ -209,10 +217,10 @@ def build_signer() -> LinkSigner:
 _POLICIES: Mapping[str, str] = {
     "domain.access.actor.LinkSigner": "web.services:build_signer",
     "domain.accounts.email_addresses.AccountMessageBuilder": "web.policies.mail:get_email_sender",
-    "domain.accounts.passwords.PasswordRules": "web.services:password_rules",
-    "domain.accounts.sign_up.SignUpPolicy": "web.services:sign_up_policy",
-    "domain.accounts.sign_in.actions.SignInLimits": "web.services:sign_in_limits",
-    "domain.alerts.formats.base.ParserSettings": "web.services:parser_settings",
+    "domain.accounts.passwords.PasswordRules": "web.services:get_password_rules",
+    "domain.accounts.sign_up.SignUpPolicy": "web.services:get_sign_up_policy",
+    "domain.accounts.sign_in.actions.SignInLimits": "web.services:get_sign_in_limits",
+    "domain.alerts.formats.base.ParserSettings": "web.services:get_parser_settings",
     "domain.alerts.storing.inbound_delivery.ReceiverContext": (
         "web.http.receiving:build_receiver_context"
     ),
@@ -226,12 +234,12 @@ _POLICIES: Mapping[str, str] = {
         "web.policies.identity_providers:build_upstream"
     ),
     "domain.core.keyring.Keyring": "web.services:get_keyring",
-    "domain.oauth.context.OAuthPolicy": "web.services:oauth_policy",
-    "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:token_lifetimes",
+    "domain.oauth.context.OAuthPolicy": "web.services:get_oauth_policy",
+    "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:get_token_lifetimes",
     "domain.projects.creation.ReservedNames": "web.policies.names:get_reserved_names",
     "domain.projects.types.RepositoryLookup": "web.policies.repositories:build_repository_reader",
-    "domain.registry.client.RegistryPolicy": "web.services:registry_policy",
-    "domain.git.program.Git": "web.services:git",
+    "domain.registry.client.RegistryPolicy": "web.services:get_registry_policy",
+    "domain.git.program.Git": "web.services:get_git",
 }
 
 

@@ -44,11 +44,11 @@ def download(extension: str) -> ResponseReturnValue:
     return build_event_file(form.build_filter(), kind=extension)
 
 
-def _render_page(form: AuditFilterForm, found: KeysetPage[EventView]) -> str:
+def _render_page(form: AuditFilterForm, event_page: KeysetPage[EventView]) -> str:
     return render_template(
         "audit/index.html",
         form=form,
-        page=build_page_links(found),
+        page=build_page_links(event_page),
         given={name: request.args[name] for name in _FILTER_PARAMETERS if request.args.get(name)},
         is_narrowed=any(field.data for field in form),
     )

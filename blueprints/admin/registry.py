@@ -11,7 +11,7 @@ from web.extensions import db
 from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.registry import build_full_configuration
-from web.services import get_current_time, get_services, registry_policy
+from web.services import get_current_time, get_registry_policy, get_services
 
 registry = Blueprint("registry", __name__, url_prefix="/registry")
 
@@ -42,5 +42,5 @@ def _render_page(form: RegistryKeyForm) -> ResponseReturnValue:
             session=db.session(), keyring=get_services().keyring, now=get_current_time()
         ),
         ready=build_full_configuration(),
-        policy=registry_policy(),
+        policy=get_registry_policy(),
     )

@@ -74,13 +74,13 @@ def index() -> ResponseReturnValue:
     )
 
 
-def _build_tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
+def _build_tabs(account_filter: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
     return tuple(
         Tab(
             key=key,
             count=getattr(counts, key),
-            href=url_for("admin.users.index", group=key, search=wanted.search or None),
-            current=key == wanted.group,
+            href=url_for("admin.users.index", group=key, search=account_filter.search or None),
+            current=key == account_filter.group,
         )
         for key in ACCOUNT_GROUPS
     )
@@ -116,7 +116,7 @@ def show(user_id: int) -> ResponseReturnValue:
         token_count=_count_tokens(user_id),
         sends_mail=bool(get_settings().mail_url),
         mine=list_my_projects(
-            Viewer(user_id=user_id, today=moment.date()), most=_MAX_PROJECTS, session=session
+            Viewer(user_id=user_id, today=moment.date()), maximum=_MAX_PROJECTS, session=session
         ),
     )
     return page, 200, {"Cache-Control": "no-store"}

@@ -29,7 +29,7 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.list_query import get_list_query
 from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
-from web.services import get_current_time, parser_settings
+from web.services import get_current_time, get_parser_settings
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
 #: URL path of an alert. The converter rejects numbers that are too large for a database column.
@@ -84,7 +84,7 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     get_list_query(*TIMELINE_PARAMETERS)
     session, me, query = db.session(), get_current_user().id, get_requested_timeline()
     work = get_unit_of_work()
-    alert = get_alert_detail(project.id, iid, session=session, reading=parser_settings())
+    alert = get_alert_detail(project.id, iid, session=session, reading=get_parser_settings())
     backlog = find_change_backlog(Follower.INCIDENTS, alert.id, session=session)
     return render_template(
         "alerts/show.html",
@@ -105,12 +105,14 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
     """Return the template variables that explain who is paged about an alert, and why."""
-    session, reading, moment = db.session(), parser_settings(), get_current_time()
+    session, reading, moment = db.session(), get_parser_settings(), get_current_time()
     reasons = find_page_reasons([alert.id], user_id=user_id, channel_id=None, session=session)
     return {
-        "mute": find_row_mutes([alert], at=moment, session=session, reading=reading).get(alert.id),
+        "mute": find_row_mutes(
+            [alert], moment=moment, session=session, parser_settings=reading
+        ).get(alert.id),
         "escalation": explain_escalation(
-            alert.project_id, alert.id, session=session, now=moment, reading=reading
+            alert.project_id, alert.id, session=session, now=moment, parser_settings=reading
         ),
         "my_reason": reasons.get(alert.id),
         "pending": find_pending_escalation(alert.id, session=session),

@@ -25,7 +25,7 @@ from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import build_json_response
 from web.http.request_bodies import read_limited_body
-from web.services import get_services, get_settings, parser_settings
+from web.services import get_parser_settings, get_services, get_settings
 
 events_api = MachineBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
 
@@ -70,7 +70,7 @@ def enqueue_change() -> Response:
 
 
 def _receive_event(*, is_change: bool) -> Response:
-    began, own, policy = perf_counter_ns(), get_services(), parser_settings()
+    began, own, policy = perf_counter_ns(), get_services(), get_parser_settings()
     moment, current = own.clock(), get_settings()
     received = read_limited_body(min(_MAX_BODY_BYTES, current.alert_body_limit_bytes))
     received.raise_for_error()
@@ -89,7 +89,7 @@ def _receive_event(*, is_change: bool) -> Response:
     try:
         receivers.check_accepts_alerts(receiver)
         pagerduty.check_event_kind(payload, is_change=is_change)
-        parsed, _ = parse_and_store(receiver, key, delivery, read, own=own)
+        parsed, _ = parse_and_store(receiver, key, delivery, read, services=own)
     except DomainError as error:
         log_rejection(delivery, error)
         raise

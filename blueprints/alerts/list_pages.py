@@ -42,7 +42,7 @@ from web.pages.list_query import (
     get_page_size,
 )
 from web.pages.templating import format_capped_count
-from web.services import get_current_time, parser_settings
+from web.services import get_current_time, get_parser_settings
 
 #: Parameter with the number of the first row, which keyset pagination does not provide.
 _POSITION_PARAMETER = "position"
@@ -82,19 +82,19 @@ class AlertList(ABC):
     #: Supported query parameters.
     parameters: tuple[str, ...] = ALERT_LIST_PARAMETERS
 
-    def __init__(self, given: MultiDict[str, str] | None = None) -> None:
+    def __init__(self, arguments: MultiDict[str, str] | None = None) -> None:
         """Read the given query, or the query of this request.
 
         Raise QueryError for unknown parameters or values.
         """
         known = (*self.parameters, *CURSOR_PARAMETERS, _POSITION_PARAMETER)
-        self._given = get_list_query(*known) if given is None else given
+        self._given = get_list_query(*known) if arguments is None else arguments
         query = self._parse_query(self._given)
         wanted = resolve_alert_filter(query.wanted, session=db.session())
         self.query = replace(query, wanted=wanted)
 
     @abstractmethod
-    def _parse_query(self, given: MultiDict[str, str]) -> AlertListQuery:
+    def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
         """Parse the given query parameters."""
 
     def build_url(self, **arguments: Any) -> str:
@@ -187,9 +187,9 @@ class AlertList(ABC):
         """Reasons why alerts do not page anyone, by alert ID."""
         return find_row_mutes(
             self._found_page.items,
-            at=get_current_time(),
+            moment=get_current_time(),
             session=db.session(),
-            reading=parser_settings(),
+            parser_settings=get_parser_settings(),
         )
 
     @cached_property
@@ -298,14 +298,14 @@ class ProjectAlertList(AlertList):
     _download = "alerts.download"
     _change = "alert_changes.change_several"
 
-    def __init__(self, project: ProjectView, given: MultiDict[str, str] | None = None) -> None:
+    def __init__(self, project: ProjectView, arguments: MultiDict[str, str] | None = None) -> None:
         """Read the given query, or the query of this request."""
         self.project = project
         self._id = project.id
-        super().__init__(given)
+        super().__init__(arguments)
 
-    def _parse_query(self, given: MultiDict[str, str]) -> AlertListQuery:
-        return parse_alert_list_query(given, project_id=self._id)
+    def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
+        return parse_alert_list_query(arguments, project_id=self._id)
 
 
 class AllAlertsList(AlertList):
@@ -323,8 +323,8 @@ class AllAlertsList(AlertList):
     #: the query.
     projects: ProjectSelection
 
-    def _parse_query(self, given: MultiDict[str, str]) -> AlertListQuery:
-        query = parse_alert_list_query_across(given)
+    def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
+        query = parse_alert_list_query_across(arguments)
         self.projects = build_member_projects_query(
             get_request_viewer(), session=db.session(), ability=self.ability, path=query.project
         )

@@ -34,19 +34,21 @@ from web.http.request_bodies import check_declared_length, check_media_type, rea
 from web.http.text_files import build_text_file_response
 from web.metrics import count_alerts
 from web.outgoing.client import OutgoingClient
-from web.services import Services, get_current_time, get_services, get_settings, parser_settings
+from web.services import Services, get_current_time, get_parser_settings, get_services, get_settings
 from web.settings.policies import alerts as policies
 from web.settings.reader import Settings
 
 _EXPORT_FORMATS = {"json": queries.export_alerts_as_json, "csv": queries.export_alerts_as_csv}
 
 
-def build_alert_export(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -> Response:
+def build_alert_export(
+    alert_filter: AlertFilter, order: SortOrder, *, path: str, kind: str
+) -> Response:
     """Return the alerts as a download; `kind` is "json" or "csv".
 
     The file name contains the last part of `path`.
     """
-    rows = _EXPORT_FORMATS[kind](wanted, order, session=db.session())
+    rows = _EXPORT_FORMATS[kind](alert_filter, order, session=db.session())
     return build_text_file_response(
         rows, f"alerts-{path.rpartition('/')[2]}-{get_current_time():%Y-%m-%d}.{kind}"
     )
@@ -139,7 +141,7 @@ def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
                 mapping=receiver.mapping,
             )
         )
-        parsed, result = parse_and_store(receiver, key, delivery, read, own=own)
+        parsed, result = parse_and_store(receiver, key, delivery, read, services=own)
     except DomainError as error:
         log_rejection(delivery, error)
         raise
@@ -165,7 +167,7 @@ def parse_and_store(
     delivery: InboundDelivery,
     read: Callable[[], ParsedBody],
     *,
-    own: Services,
+    services: Services,
 ) -> tuple[ParsedBody, IntakeResult]:
     """Parse a body and store its alerts, and return the parsed body and the stored result.
 
@@ -184,15 +186,17 @@ def parse_and_store(
         raise _RATE_LIMIT_ERRORS[receiver.format.retry_status](message) from None
     moment = delivery.received_at
     if key.last_used_at is None or moment - key.last_used_at >= receivers.KEY_USE_UPDATE_INTERVAL:
-        receivers.record_integration_key_use(receiver, key, connection=own.connections, now=moment)
-    result = store_alerts(parsed, delivery, connection=own.connections)
+        receivers.record_integration_key_use(
+            receiver, key, connection=services.connections, now=moment
+        )
+    result = store_alerts(parsed, delivery, connection=services.connections)
     if delivery.size > _MIN_BYTES_TO_CLOSE_CONNECTION:
-        own.connections.close_last_used()
+        services.connections.close_last_used()
     actions = [item.action for item in result.items]
     for action in set(actions):
         count_alerts(action.value, actions.count(action))
-    if due := own.refusals.take_due_counts(now=moment):
-        receivers.flush_rejections(due, connection=own.connections)
+    if due := services.refusals.take_due_counts(now=moment):
+        receivers.flush_rejections(due, connection=services.connections)
     return parsed, result
 
 
@@ -224,7 +228,7 @@ def _process_subscription_request(body: bytes, kind: str) -> ParsedBody:
 
     Raise the same errors as other receivers.
     """
-    payload = parse_body_object(body, nesting_limit=parser_settings().nesting_limit)
+    payload = parse_body_object(body, nesting_limit=get_parser_settings().nesting_limit)
     if kind == sns.UNSUBSCRIPTION_TYPE:
         return sns.build_unsubscription_body(payload)
     return sns.confirm_subscription(payload, get=_fetch_from_sns)

@@ -13,7 +13,7 @@ from domain.releases.schedule import CHANGES_BY_ID
 from web.api.operations import ResourceBlueprint, declare_operation
 from web.extensions import db
 from web.releases.requested_release import get_requested_release
-from web.services import registry_policy
+from web.services import get_registry_policy
 
 registry_repositories = ResourceBlueprint("registry_repositories", __name__)
 _COLLECTION_PATH = "/projects/<path:reference>/registry/repositories"
@@ -46,7 +46,7 @@ def tags(
     project: ProjectView, repository_id: int, query: TagListQuery
 ) -> ListPage[RegistryTagName]:
     """List the tags of a registry repository."""
-    session, host = db.session(), registry_policy().host
+    session, host = db.session(), get_registry_policy().host
     repository = get_repository(repository_id, project_id=project.id, session=session)
     if _is_keyset_page(query):
         page = list_tags_after(repository, query.cursor, limit=query.page_size, session=session)

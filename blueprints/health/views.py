@@ -38,7 +38,7 @@ from web.readiness import find_clock_warning, find_readiness_problem
 from web.sealing.sealer import describe_seen_client
 from web.server.shutdown import is_shutting_down
 from web.server.tls import get_served_certificate
-from web.services import get_settings, git
+from web.services import get_git, get_settings
 from web.settings.reader import Settings
 
 _CombineFunction = Callable[[Iterable[float]], float]
@@ -143,7 +143,7 @@ def readyz() -> Response:
             "clock": find_clock_warning(),
             "certificate": _describe_certificate(),
             # The service is ready even if Git is unavailable.
-            "git": git().find_problem(),
+            "git": get_git().find_problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)

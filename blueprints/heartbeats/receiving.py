@@ -94,14 +94,14 @@ def _parse_run_id() -> str | None:
         raise QueryError("invalid uuid format: rid must be the UUID of a run") from error
 
 
-def _evaluate_immediately(stored: StoredPing) -> None:
+def _evaluate_immediately(stored_ping: StoredPing) -> None:
     """Open or resolve the alert immediately; if the evaluation fails, the worker retries later."""
     try:
         evaluate_heartbeat(
-            stored.heartbeat_id, connection=get_services().connections, now=get_current_time()
+            stored_ping.heartbeat_id, connection=get_services().connections, now=get_current_time()
         )
     except SQLAlchemyError as error:
-        said = {"heartbeat_id": stored.heartbeat_id, "reason": type(error).__name__}
+        said = {"heartbeat_id": stored_ping.heartbeat_id, "reason": type(error).__name__}
         _log.warning(
             "Heartbeat was not evaluated after its ping; the worker retries.",
             extra={"event": "heartbeat.evaluation_postponed", **said},

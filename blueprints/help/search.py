@@ -123,23 +123,27 @@ def _split_document(document: Document) -> list[DocumentPart]:
 
 
 @cache
-def _fold_document_part(part: DocumentPart) -> str:
-    return f"{part.document.title}\n{part.heading}\n{part.text}".casefold()
+def _fold_document_part(document_part: DocumentPart) -> str:
+    return (
+        f"{document_part.document.title}\n{document_part.heading}\n{document_part.text}".casefold()
+    )
 
 
-def _rank_document_part(part: DocumentPart, terms: Sequence[TermPattern]) -> tuple[bool, int]:
+def _rank_document_part(
+    document_part: DocumentPart, terms: Sequence[TermPattern]
+) -> tuple[bool, int]:
     """Return the sort key of a part: evidence last, then by the number of terms in headings."""
-    title, heading = part.document.title.casefold(), part.heading.casefold()
+    title, heading = document_part.document.title.casefold(), document_part.heading.casefold()
     in_heading = sum(term.search(heading) is not None for term in terms)
     in_title = sum(term.search(title) is not None for term in terms)
-    headings = 4 * in_heading + 5 * in_title + (not part.heading)
-    name = part.document.name
+    headings = 4 * in_heading + 5 * in_title + (not document_part.heading)
+    name = document_part.document.name
     return not name.startswith(_ENGINEERING_FOLDERS), headings - (name == _GLOSSARY_NAME)
 
 
-def _build_excerpt(part: DocumentPart, terms: Sequence[TermPattern]) -> str:
+def _build_excerpt(document_part: DocumentPart, terms: Sequence[TermPattern]) -> str:
     """Return the text around the first matching term, on one line."""
-    text = " ".join(_MARKDOWN_PATTERN.sub("", part.text).split())
+    text = " ".join(_MARKDOWN_PATTERN.sub("", document_part.text).split())
     folded = text.casefold()
     at = min((found.start() for term in terms if (found := term.search(folded))), default=0)
     start = text.rfind(" ", 0, max(0, at - _EXCERPT_LENGTH // 3)) + 1

@@ -150,9 +150,9 @@ def create_from_alert(project: ProjectView) -> ResponseReturnValue:
         return redirect(url_for("alerts.show", project_path=project.path, iid=iid))
 
 
-def _redirect_to_new_incident(project: ProjectView, made: Incident) -> ResponseReturnValue:
-    flash(f"Incident #{made.iid} created.")
-    return redirect(url_for("incidents.show", project_path=project.path, iid=made.iid))
+def _redirect_to_new_incident(project: ProjectView, incident: Incident) -> ResponseReturnValue:
+    flash(f"Incident #{incident.iid} created.")
+    return redirect(url_for("incidents.show", project_path=project.path, iid=incident.iid))
 
 
 @incidents.get(_INCIDENT_PATH)

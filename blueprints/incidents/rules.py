@@ -49,7 +49,10 @@ def _render_list_page(project: ProjectView, form: IncidentRuleForm) -> str:
 def _list_responder_choices(project: ProjectView) -> TargetChoices:
     """Return the targets that a rule can page; only escalation policies page channels."""
     found = find_target_choices(
-        project, most=_MAX_RESPONDER_CHOICES, session=db.session(), today=get_current_time().date()
+        project,
+        maximum=_MAX_RESPONDER_CHOICES,
+        session=db.session(),
+        today=get_current_time().date(),
     )
     return replace(found, channels=())
 

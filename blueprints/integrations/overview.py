@@ -20,7 +20,7 @@ from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
-from web.services import get_current_time, parser_settings
+from web.services import get_current_time, get_parser_settings
 
 integrations = PageBlueprint(
     "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
@@ -61,7 +61,7 @@ def recognize(project: ProjectView) -> ResponseReturnValue:
         return _render_new_page(form, project, pasted)
     try:
         found = recognized_samples.recognize_messages(
-            pasted.messages, now=get_current_time(), reading=parser_settings()
+            pasted.messages, now=get_current_time(), reading=get_parser_settings()
         )
     except InvalidError as error:
         pasted.add_error(error.field, str(error))

@@ -34,7 +34,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
-from web.services import get_current_time, parser_settings
+from web.services import get_current_time, get_parser_settings
 
 integration_settings = PageBlueprint(
     "integration_settings",
@@ -59,7 +59,10 @@ class _MappingEditor:
         if self.draft is None:
             return None
         return preview_sample(
-            self.draft, self.integration.format, now=get_current_time(), reading=parser_settings()
+            self.draft,
+            self.integration.format,
+            now=get_current_time(),
+            reading=get_parser_settings(),
         )
 
 
@@ -147,7 +150,7 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
             form.chosen,
             integration,
             mapped_for=form.mapped_for.data or "",
-            nesting_limit=parser_settings().nesting_limit,
+            nesting_limit=get_parser_settings().nesting_limit,
         )
     except InvalidError as error:
         form.add_error(error.field, str(error))
@@ -176,7 +179,7 @@ def _load_draft(
 
     If the sample is invalid, add the errors to the form and return None.
     """
-    limit = parser_settings().nesting_limit
+    limit = get_parser_settings().nesting_limit
     try:
         if text is None:
             return samples.load_saved_draft(integration, nesting_limit=limit)
@@ -190,7 +193,7 @@ def _load_draft(
 def _build_mapping_preview(integration: IntegrationView, draft: MappingDraft) -> MappingPreview:
     mappings = (integration.mapping, draft.mapping)
     return preview_deliveries(
-        integration.id, mappings, session=db.session(), reading=parser_settings()
+        integration.id, mappings, session=db.session(), reading=get_parser_settings()
     )
 
 

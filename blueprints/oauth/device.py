@@ -168,20 +168,24 @@ def _render_error(
     return _render_code_form(form), 409 if isinstance(error, devices.AlreadyDecidedError) else 422
 
 
-def _render_device_request(asked: DeviceRequest) -> str:
+def _render_device_request(device_request: DeviceRequest) -> str:
     return render_template(
         "device/request.html",
-        asked=asked,
+        asked=device_request,
         application=get_application_page(
-            asked.application_id, session=db.session(), now=get_current_time()
+            device_request.application_id, session=db.session(), now=get_current_time()
         ),
         scopes=scope_views(
             filter_grantable_scopes(
-                " ".join(asked.scopes), may_administer=get_current_user().is_admin
+                " ".join(device_request.scopes), may_administer=get_current_user().is_admin
             ).split()
         ),
         request_token=seal_device_form(
-            DisplayedDeviceRequest(id=asked.id, user_code=asked.user_code, scopes=asked.scopes),
+            DisplayedDeviceRequest(
+                id=device_request.id,
+                user_code=device_request.user_code,
+                scopes=device_request.scopes,
+            ),
             sign_in_id=get_current_user().sign_in_id,
         ),
     )

@@ -17,7 +17,7 @@ from web.api.schemas.oauth import (
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.public_urls import get_base_path
-from web.services import get_settings, oauth_policy
+from web.services import get_oauth_policy, get_settings
 
 metadata = MachineBlueprint(
     "metadata",
@@ -54,7 +54,7 @@ def _check_issuer_path(path: str) -> None:
 def authorization_server(issuer_path: str = "") -> Response:
     """Return the metadata of the authorization server (RFC 8414 section 3)."""
     _check_issuer_path(issuer_path)
-    return _build_public_response(documents.build_authorization_server_metadata(oauth_policy()))
+    return _build_public_response(documents.build_authorization_server_metadata(get_oauth_policy()))
 
 
 @metadata.get("/openid-configuration")
@@ -64,7 +64,7 @@ def authorization_server(issuer_path: str = "") -> Response:
 def openid_provider(issuer_path: str = "") -> Response:
     """Return the metadata of the OpenID provider (OpenID Connect Discovery section 4)."""
     _check_issuer_path(issuer_path)
-    return _build_public_response(documents.build_openid_provider_metadata(oauth_policy()))
+    return _build_public_response(documents.build_openid_provider_metadata(get_oauth_policy()))
 
 
 @metadata.get("/oauth-protected-resource")

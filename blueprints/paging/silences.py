@@ -32,7 +32,7 @@ from web.pages.list_query import (
     get_list_query,
     get_requested_slice,
 )
-from web.services import parser_settings
+from web.services import get_parser_settings
 
 silences = NamespaceBlueprint("silences", __name__, below="silences")
 flap_settings = PageBlueprint(
@@ -85,7 +85,7 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     if request.method == "GET":
         of_alert = "\n".join(map(str, build_matchers(alert.labels))) if alert else ""
         form.matchers.data = of_alert or get_search_text(
-            request.args, "matchers", most=MAX_MATCHERS_TEXT_LENGTH
+            request.args, "matchers", maximum=MAX_MATCHERS_TEXT_LENGTH
         )
     if request.method == "POST" and "preview" in request.form:
         form.validate()
@@ -126,7 +126,9 @@ def _find_alert(holder: ProjectOrGroup) -> AlertLabels | None:
         return None
     session = db.session()
     alert_id = get_alert_id(holder.id, iid, session=session)
-    return find_alert_labels([alert_id], session=session, reading=parser_settings()).get(alert_id)
+    return find_alert_labels([alert_id], session=session, reading=get_parser_settings()).get(
+        alert_id
+    )
 
 
 @silences.get("/<int:silence_id>")

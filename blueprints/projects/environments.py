@@ -106,7 +106,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
             project.id, get_current_time().date(), environment=environment.name, session=session
         ),
         history=find_deployment_history(
-            get_unit_of_work(), project, environment, most=_MAX_DEPLOYMENTS
+            get_unit_of_work(), project, environment, maximum=_MAX_DEPLOYMENTS
         ),
     )
 

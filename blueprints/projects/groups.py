@@ -36,7 +36,7 @@ def new() -> ResponseReturnValue:
     path = made.full_path
     if (
         made.parent_id is None
-        and not list_my_projects(get_request_viewer(), most=1, session=db.session()).projects
+        and not list_my_projects(get_request_viewer(), maximum=1, session=db.session()).projects
     ):
         flash(f"Group {path} created. Next, create its first project.")
         return redirect(url_for("projects.new", group=path))

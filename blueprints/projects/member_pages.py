@@ -181,11 +181,11 @@ class MemberPages:
             ids[0], ()
         )
 
-    def _fetch_members(self, search: str, part: PageRequest) -> PageResult[MemberView]:
+    def _fetch_members(self, search: str, page_request: PageRequest) -> PageResult[MemberView]:
         return list_members(
             self.namespace,
             MemberFilter(search=search),
-            part,
+            page_request,
             viewer_id=get_current_user().id,
             session=db.session(),
             today=get_current_time().date(),

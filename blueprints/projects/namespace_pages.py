@@ -136,7 +136,7 @@ class NamespacePages:
     ) -> ResponseReturnValue:
         session = db.session()
         groups = list_groups_to_create_in(
-            get_request_viewer(), chosen=None, most=_MAX_GROUPS, session=session
+            get_request_viewer(), chosen=None, maximum=_MAX_GROUPS, session=session
         )
         explained = None
         if is_chosen:

@@ -49,7 +49,7 @@ from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
 from web.releases.gate import apply_change
-from web.services import get_current_time, git, parser_settings
+from web.services import get_current_time, get_git, get_parser_settings
 
 _LEGACY_URL_CHANGE = CHANGES_BY_ID["legacy-page-urls"]
 #: Minimum number of path segments. A project is always in a group.
@@ -129,7 +129,7 @@ def _build_new_project(form: ProjectForm) -> NewProject:
 def _build_form() -> ProjectForm:
     chosen = request.form.get("group") or request.args.get("group")
     mine = list_groups_to_create_in(
-        get_request_viewer(), chosen=chosen, most=_MAX_GROUPS, session=db.session()
+        get_request_viewer(), chosen=chosen, maximum=_MAX_GROUPS, session=db.session()
     )
     username = get_current_user().username
     own = () if username.lower() in get_unit_of_work().policy(ReservedNames).names else (username,)
@@ -190,7 +190,7 @@ def _render_project(project: ProjectView) -> ResponseReturnValue:
         **_build_alerts_context(project),
         clone_url=build_clone_url(project),
         may_push=can_push(project),
-        git_problem=git().find_problem(),
+        git_problem=get_git().find_problem(),
     )
 
 
@@ -205,10 +205,13 @@ def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
     return {
         "open_alerts": alerts,
         "mutes": find_row_mutes(
-            alerts, at=get_current_time(), session=session, reading=parser_settings()
+            alerts,
+            moment=get_current_time(),
+            session=session,
+            parser_settings=get_parser_settings(),
         ),
         "unanswered": find_unanswered_alerts([alert.id for alert in alerts], session=session),
-        "in_force": find_active_mutes([project], at=get_current_time(), session=session),
+        "in_force": find_active_mutes([project], moment=get_current_time(), session=session),
         "counts": _count_alerts(project),
         "on_call": list_schedules_on_call(get_unit_of_work(), project),
         "pages_nobody": project.can_maintain
@@ -225,7 +228,7 @@ def _render_group(group: GroupView) -> ResponseReturnValue:
         "groups/show.html",
         group=add_subgroups(group, session=session),
         projects=projects.items,
-        in_force=find_active_mutes(projects.items, at=get_current_time(), session=session),
+        in_force=find_active_mutes(projects.items, moment=get_current_time(), session=session),
         total=projects.total,
         page=build_numbered_links(projects, part),
     )

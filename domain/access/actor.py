@@ -136,7 +136,7 @@ class UnitOfWork:
         subject: str = "",
         details: Mapping[str, object] | None = None,
         user_id: int | None = None,
-        place: EventNamespace | None = None,
+        event_namespace: EventNamespace | None = None,
     ) -> None:
         """Add an audit event to the transaction; none of its texts may contain a secret.
 
@@ -148,7 +148,7 @@ class UnitOfWork:
             subject=subject,
             details={**(details or {}), **by},
             user_id=user_id,
-            place=place,
+            place=event_namespace,
         )
         keep = queue_streamed_event if kind in STREAMED_ONLY else store_event
         keep(event, self.actor.source, session=self.session, now=self.now)

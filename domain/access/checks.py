@@ -61,15 +61,17 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
         )
 
 
-def check_role(target: TargetView, least: Role | None, ability: Ability | None = None) -> None:
+def check_role(
+    target: TargetView, minimum_role: Role | None, ability: Ability | None = None
+) -> None:
     """Check that the actor has at least this role, or a custom role with this ability.
 
     Raise ForbiddenError if not.
     """
-    has_role = least is None or (target.role is not None and target.role >= least)
+    has_role = minimum_role is None or (target.role is not None and target.role >= minimum_role)
     if not has_role and ability not in target.abilities:
         check_not_personal(target)
-        label = "" if least is None else least.label
+        label = "" if minimum_role is None else minimum_role.label
         raise ForbiddenError(f"You need the {label} role in {target.path}.")
 
 

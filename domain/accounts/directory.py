@@ -104,14 +104,14 @@ _ACCOUNTS_QUERY = select(User, _has_second_factor().label("has_second_factor"))
 
 
 def fetch_account_page(
-    wanted: AccountFilter, part: KeysetRange, *, session: Session, base_url: str
+    account_filter: AccountFilter, keyset_range: KeysetRange, *, session: Session, base_url: str
 ) -> KeysetPage[ListedAccount]:
     """Return a page of accounts, newest first."""
     statement = _ACCOUNTS_QUERY.where(
-        ACCOUNT_GROUPS[wanted.group], *_build_word_conditions(wanted.search)
+        ACCOUNT_GROUPS[account_filter.group], *_build_word_conditions(account_filter.search)
     )
     view = partial(_build_listed_account, base_url=base_url)
-    return fetch_page(statement, User.id, part, session=session, view=view)
+    return fetch_page(statement, User.id, keyset_range, session=session, view=view)
 
 
 _PUBLIC_NAMES = (
@@ -171,7 +171,7 @@ def _build_account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str
 
 
 def list_accounts(
-    query: UserQuery, part: PageRequest, *, session: Session, base_url: str
+    query: UserQuery, page_request: PageRequest, *, session: Session, base_url: str
 ) -> ListPage[Account]:
     """Return a page of all accounts except erased ones, for administrators."""
     statement = _ACCOUNTS_QUERY.where(
@@ -179,7 +179,7 @@ def list_accounts(
         *_build_conditions(query),
         *_build_word_conditions(query.search, _ALL_NAMES),
     )
-    found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
+    found = fetch_list_page(statement, _ORDER_COLUMNS, page_request, session=session)
     known = _find_identities([row[0].id for row in found.items], session=session)
     return ListPage.from_listed_page(
         found,
@@ -204,7 +204,7 @@ def _find_identities(
 
 
 def list_public_users(
-    query: UserQuery, part: PageRequest, *, session: Session, base_url: str
+    query: UserQuery, page_request: PageRequest, *, session: Session, base_url: str
 ) -> ListPage[PublicUser]:
     """Return a page of people with active accounts, for users who are not administrators."""
     statement = select(User).where(
@@ -212,7 +212,7 @@ def list_public_users(
     )
     if query.identity:
         statement = statement.where(false())
-    found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
+    found = fetch_list_page(statement, _ORDER_COLUMNS, page_request, session=session)
     return ListPage.from_listed_page(
         found, lambda row: PublicUser(**_build_public_fields(row[0], base_url))
     )
@@ -270,8 +270,8 @@ def _select_users_with_identity(subject: str, slug: str) -> Select[int]:
     return found
 
 
-def _apply_flag(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
-    return condition if wanted else not_(condition)
+def _apply_flag(condition: ColumnElement[bool], flag_value: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
+    return condition if flag_value else not_(condition)
 
 
 def get_account_page(

@@ -258,11 +258,13 @@ def delete_unconfirmed_new_address(user_id: int, *, session: Session) -> None:
         delete_unconfirmed_address(user_id, session=session)
 
 
-def notify_former_address(work: UnitOfWork, user_id: int, former: str) -> None:
+def notify_former_address(work: UnitOfWork, user_id: int, former_address: str) -> None:
     """Notify the previous address of an account that it was replaced."""
     user = work.session.get_one(User, user_id)
     writer = _MessageWriter(user, work.policy(AccountMessageBuilder), work.now.isoformat())
-    writer.queue_messages(writer.build_change_message(former), session=work.session, now=work.now)
+    writer.queue_messages(
+        writer.build_change_message(former_address), session=work.session, now=work.now
+    )
 
 
 def delete_address_messages(user_id: int, *, session: Session) -> None:
@@ -272,27 +274,27 @@ def delete_address_messages(user_id: int, *, session: Session) -> None:
 
 
 def _confirm_address(
-    work: UnitOfWork, waiting: UnconfirmedAddress, mine: ColumnElement[bool]
+    work: UnitOfWork, unconfirmed_address: UnconfirmedAddress, mine: ColumnElement[bool]
 ) -> UnconfirmedAddress:
     session = work.session
     gone = delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     # Of two concurrent requests, only one finds the row.
     if session.scalar(gone) is None:
         raise NotFoundError(_INVALID_LINK_MESSAGE)
-    user = session.get_one(User, waiting.user_id, populate_existing=True)
+    user = session.get_one(User, unconfirmed_address.user_id, populate_existing=True)
     former = user.email
     try:
         with session.begin_nested():
-            user.email, user.email_confirmed_at = waiting.email, work.now
+            user.email, user.email_confirmed_at = unconfirmed_address.email, work.now
     except IntegrityError as error:
         raise ConflictError(_TAKEN_MESSAGE, field="email") from error
     if user.email != former:
         notify_former_address(work, user.id, former)
-    details = {"changed": "e-mail address"} if waiting.is_new else {}
+    details = {"changed": "e-mail address"} if unconfirmed_address.is_new else {}
     work.record_audit_event(
         EventKind.EMAIL_CONFIRMED, subject=user.username, user_id=user.id, details=details
     )
-    return waiting
+    return unconfirmed_address
 
 
 def _find_address(condition: ColumnElement[bool], *, session: Session) -> UnconfirmedAddress | None:
@@ -396,10 +398,10 @@ class _MessageWriter:
             f"{self.letterhead.base_url}/-/user_settings/security",
         )
 
-    def build_change_message(self, former: str) -> NewEmail:
+    def build_change_message(self, former_address: str) -> NewEmail:
         """Return the message that informs the previous address about the change."""
         return self._build_message(
-            former,
+            former_address,
             f"Your email address at {self.letterhead.instance_name} was changed",
             f"The email address of @{self.user.username} was changed from this address to "
             f"{self.user.email}.\n\nIf this was not you, contact an administrator immediately.",

@@ -112,44 +112,49 @@ class NewUser:
     state: str = ACTIVE
 
 
-def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
+def create_user(
+    new_user: NewUser, *, session: Session, now: datetime, rules: PasswordRules
+) -> UserView:
     """Create an account.
 
     The password is checked and hashed first, so no transaction should be open yet. Raise
     InvalidError or ConflictError with the name of the field.
     """
     try:
-        check_username(new.username)
+        check_username(new_user.username)
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
-    validate_display_name(new.name)
+    validate_display_name(new_user.name)
     password_hash = ""
-    if new.password is not None:
-        check_new_password(new.password, new.username, new.email, rules, field="password")
-        password_hash = hash_password(new.password, rules.cost)
-    email = normalize_email(new.email)
-    time_zone = normalize_zone_name(new.time_zone)
-    check_not_group_name(new.username, session=session)
+    if new_user.password is not None:
+        check_new_password(
+            new_user.password, new_user.username, new_user.email, rules, field="password"
+        )
+        password_hash = hash_password(new_user.password, rules.cost)
+    email = normalize_email(new_user.email)
+    time_zone = normalize_zone_name(new_user.time_zone)
+    check_not_group_name(new_user.username, session=session)
     user = User(
-        username=new.username,
+        username=new_user.username,
         email=email,
-        name=new.name or new.username,
+        name=new_user.name or new_user.username,
         password_hash=password_hash,
-        is_admin=new.is_admin,
+        is_admin=new_user.is_admin,
         time_zone=time_zone,
-        must_change_password=new.must_change_password,
-        state=new.state,
+        must_change_password=new_user.must_change_password,
+        state=new_user.state,
         created_at=now,
         password_changed_at=None,
         last_sign_in_at=None,
-        email_confirmed_at=now if new.is_email_confirmed else None,
+        email_confirmed_at=now if new_user.is_email_confirmed else None,
     )
     try:
         with session.begin_nested():  # This assigns the id and detects an existing account.
             session.add(user)
     except IntegrityError as error:
         message = (
-            f'A user with the name "{new.username}" or the email address {email} already exists.'
+            f'A user with the name "{new_user.username}" or the email address {email} '
+            "already exists."
         )
         raise ConflictError(message, field="username") from error
     return build_user_view(user)

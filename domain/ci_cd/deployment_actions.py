@@ -173,16 +173,16 @@ def find_deployments_between(
 
 
 def find_latest_deployments(
-    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, most: int
+    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, maximum: int
 ) -> Sequence[Deployment]:
-    """Return at most `most` deployments of an environment, newest first."""
+    """Return at most `maximum` deployments of an environment, newest first."""
     rows = work.session.scalars(
         select(DeploymentRow)
         .where(
             DeploymentRow.project_id == project.id, DeploymentRow.environment_id == environment.id
         )
         .order_by(DeploymentRow.id.desc())
-        .limit(most)
+        .limit(maximum)
     )
     return _build_deployments(work, [(row, environment) for row in rows])
 

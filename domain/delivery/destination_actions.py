@@ -266,7 +266,9 @@ class DestinationNotice:
     #: Role that is the reason why a person receives the notice, such as `an administrator`.
     role: str
 
-    def build_email(self, person: Maintainer | User, sign: DestinationNoticeSettings) -> NewEmail:
+    def build_email(
+        self, person: Maintainer | User, notice_settings: DestinationNoticeSettings
+    ) -> NewEmail:
         """Return the email to one person."""
         lines = "\n".join(self.lines)
         return NewEmail(
@@ -275,8 +277,8 @@ class DestinationNotice:
             subject=self.subject,
             text=(
                 f"Hello {person.name},\n\n{lines}\n\n"
-                f"See {sign.base_url}/{self.path}\n\n"
-                f"-- \n{sign.instance_name}, {sign.base_url}\n"
+                f"See {notice_settings.base_url}/{self.path}\n\n"
+                f"-- \n{notice_settings.instance_name}, {notice_settings.base_url}\n"
                 f"You receive this message because you are {self.role}.\n"
             ),
         )

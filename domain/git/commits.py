@@ -135,7 +135,7 @@ class CommitReader:
                 "--quiet",
                 "--end-of-options",
                 f"{candidate}^{{commit}}",
-                accepted=(0, 1, 128),
+                accepted_statuses=(0, 1, 128),
             )
             if output:
                 return output.split()[-1]

@@ -104,7 +104,7 @@ class Git:
         arguments: Sequence[Argument],
         environment: Mapping[str, str],
         *,
-        patience: float | None = None,
+        timeout_seconds: float | None = None,
         answer: AnswerFunction | None = None,
     ) -> ChildProcess:
         """Start Git with a low priority.
@@ -114,7 +114,10 @@ class Git:
         command = ("nice", "-n", str(_NICENESS), self.program, *arguments)
         try:
             return ChildProcess(
-                command, environment, patience=patience or self.patience, answer=answer
+                command,
+                environment,
+                timeout_seconds=timeout_seconds or self.patience,
+                answer=answer,
             )
         except OSError as error:
             raise GitUnavailableError("Git cannot be started on this server.") from error
@@ -127,20 +130,22 @@ class Git:
         `seconds` is the timeout of a single read or write.
         """
         located = ("--no-pager", f"--git-dir={repository}", *arguments)
-        return self.start_process(located, self.build_environment(repository), patience=seconds)
+        return self.start_process(
+            located, self.build_environment(repository), timeout_seconds=seconds
+        )
 
     def run_command(
         self,
         repository: Path,
         *arguments: Argument,
         seconds: float = _COMMAND_TIMEOUT_SECONDS,
-        accepted: Sequence[int] = (0,),
+        accepted_statuses: Sequence[int] = (0,),
     ) -> bytes:
         """Run a command in a repository and return its output.
 
-        `seconds` is the timeout of the command, and `accepted` contains the exit statuses that
-        indicate success. Raise GitFailedError for other statuses, and GitTimeoutError after the
-        timeout.
+        `seconds` is the timeout of the command, and `accepted_statuses` contains the exit statuses
+        that indicate success. Raise GitFailedError for other statuses, and GitTimeoutError after
+        the timeout.
         """
         child = self.start_command(repository, *arguments, seconds=seconds)
         deadline, output = monotonic() + seconds, bytearray()
@@ -165,7 +170,7 @@ class Git:
                 },
             )
             raise GitTimeoutError("Git took too long on this server. Try again in a moment.")
-        if status not in accepted:
+        if status not in accepted_statuses:
             _log.warning(
                 "Git command failed.",
                 extra={

@@ -85,14 +85,14 @@ def remove_interrupted_leftovers(root: Path, *, older_than: float) -> int:
     return len(old)
 
 
-def check_free_space(root: Path, *, least: int) -> None:
-    """Check that the disk has at least `least` free bytes.
+def check_free_space(root: Path, *, minimum: int) -> None:
+    """Check that the disk has at least `minimum` free bytes.
 
     Raise DiskNearlyFullError if not.
     """
     while not root.exists():
         root = root.parent
-    if shutil.disk_usage(root).free < least:
+    if shutil.disk_usage(root).free < minimum:
         message = "The server's disk is nearly full, so pushes are rejected for now."
         raise DiskNearlyFullError(f"{message} You can still clone and fetch.")
 

@@ -42,16 +42,16 @@ class ChildProcess:
         command: Sequence[Argument],
         environment: Mapping[str, str],
         *,
-        patience: float,
+        timeout_seconds: float,
         answer: AnswerFunction | None = None,
     ) -> None:
         """Start a program found in PATH.
 
-        `patience` is the timeout in seconds of a single read or write. While the program or a
+        `timeout_seconds` is the timeout of a single read or write. While the program or a
         process started by it waits for an answer, a read or write calls `answer`. Raise OSError if
         the program cannot be started.
         """
-        self._patience = patience
+        self._patience = timeout_seconds
         self._questions = _QuestionAndAnswerPipes(answer)
         self._errors = TemporaryFile()  # noqa: SIM115 - `end` closes it
         self.status: int | None = None

@@ -339,12 +339,14 @@ def _build_not_found_error() -> NotFoundError:
     return NotFoundError("Heartbeat not found in this project.")
 
 
-def _set_values(row: HeartbeatRow, given: Mapping[str, Any], present: Mapping[str, Any]) -> None:
+def _set_values(
+    row: HeartbeatRow, given_values: Mapping[str, Any], present: Mapping[str, Any]
+) -> None:
     """Set the given values of a heartbeat.
 
     Raise InvalidError for a schedule that cannot be met.
     """
-    wanted = {name: value for name, value in given.items() if value is not None}
+    wanted = {name: value for name, value in given_values.items() if value is not None}
     schedule = _build_changed_schedule(wanted, dict(present))
     for name, value in {**wanted, **vars(schedule)}.items():
         setattr(row, name, value)

@@ -287,6 +287,8 @@ def _build_parameters(ping: Ping, digest: bytes) -> dict[str, object]:
     }
 
 
-def is_evaluation_due(stored: StoredPing, ping: Ping) -> bool:
+def is_evaluation_due(stored_ping: StoredPing, ping: Ping) -> bool:
     """Return whether the heartbeat must be evaluated immediately."""
-    return stored.due_ms is not None and stored.due_ms <= convert_to_unix_ms(ping.received_at)
+    return stored_ping.due_ms is not None and stored_ping.due_ms <= convert_to_unix_ms(
+        ping.received_at
+    )

@@ -26,7 +26,7 @@ def fold_environment_names(*, session: Session) -> None:
         session.flush()
 
 
-def refold_account_names(*, session: Session, between: Callable[[], None]) -> int:
+def refold_account_names(*, session: Session, commit_batch: Callable[[], None]) -> int:
     """Fold account names again if they were folded wrongly, and return the number of changes.
 
     An email address that collides with the address of an older account is retried in each run,
@@ -49,7 +49,7 @@ def refold_account_names(*, session: Session, between: Callable[[], None]) -> in
             if right != values[len(texts) :]:
                 changed += _refold_account(number, right, session=session)
             last = number
-        between()
+        commit_batch()
     return changed
 
 

@@ -160,12 +160,12 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         """Reject a client that may not use this endpoint."""
 
     @abstractmethod
-    def validate_request(self, asked: ClientRequest[CredentialT]) -> CheckedT:
+    def validate_request(self, client_request: ClientRequest[CredentialT]) -> CheckedT:
         """Check the request, and return the input of `execute_request`."""
 
     @abstractmethod
     def execute_request(
-        self, asked: ClientRequest[CredentialT], checked: CheckedT
+        self, client_request: ClientRequest[CredentialT], checked_input: CheckedT
     ) -> Mapping[str, object]:
         """Execute the request, and return the body of the response.
 

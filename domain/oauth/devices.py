@@ -64,14 +64,14 @@ def format_user_code(code: str) -> str:
     return f"{code[:4]}-{code[4:]}"
 
 
-def parse_user_code(typed: str) -> str | None:
+def parse_user_code(typed_code: str) -> str | None:
     """Return the code in a user's input, or None if it cannot be a code.
 
     Case, spaces, dashes and the width of the letters are ignored.
     """
-    if len(typed) > MAX_TYPED_CODE_LENGTH:
+    if len(typed_code) > MAX_TYPED_CODE_LENGTH:
         return None
-    letters = unicodedata.normalize("NFKC", typed).upper()
+    letters = unicodedata.normalize("NFKC", typed_code).upper()
     code = "".join(each for each in letters if not _is_separator(each))
     return code if len(code) == USER_CODE_LENGTH and set(code) <= set(USER_CODE_ALPHABET) else None
 
@@ -227,13 +227,13 @@ def build_store_statement(
     return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
 
 
-def open_device_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
+def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
     """Return the request with a user code, and reserve it for this user (section 5.1).
 
     Raise UnknownUserCodeError or OpenedByOtherUserError, or TooManyAttemptsError after too many
     guesses. The caller must not roll back the transaction on these errors, since guesses count.
     """
-    code = parse_user_code(typed)
+    code = parse_user_code(typed_code)
     if code is None:
         raise UnknownUserCodeError  # a typing error: valid codes have another form
     limits = _build_limits(user_id, context)
@@ -274,7 +274,7 @@ def release_device_requests(user_id: int, *, context: OAuthContext) -> None:
 
 
 def decide_device_request(
-    asked: DisplayedDeviceRequest,
+    displayed_device_request: DisplayedDeviceRequest,
     decision: DeviceDecision,
     approval: Approval,
     *,
@@ -285,8 +285,12 @@ def decide_device_request(
     An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
     no longer open, or if another user has opened it.
     """
-    digests = context.keyring.compute_digests(parse_user_code(asked.user_code) or "")
-    is_it = (DeviceAuthorization.id == asked.id) & DeviceAuthorization.user_code_digest.in_(digests)
+    digests = context.keyring.compute_digests(
+        parse_user_code(displayed_device_request.user_code) or ""
+    )
+    is_it = (
+        DeviceAuthorization.id == displayed_device_request.id
+    ) & DeviceAuthorization.user_code_digest.in_(digests)
     row = context.session.execute(_select_for_update().where(is_it)).first()
     # Without a user, the same user has signed out in another browser and released the request.
     if row is None or row[0].user_id not in {None, approval.user_id}:
@@ -294,7 +298,9 @@ def decide_device_request(
     device, application = row
     if _get_decision(device) is decision:
         return str(application.name)
-    scopes = " ".join(each for each in _get_allowed_scopes(row).split() if each in asked.scopes)
+    scopes = " ".join(
+        each for each in _get_allowed_scopes(row).split() if each in displayed_device_request.scopes
+    )
     if not _is_request_open(row, context) or not scopes:
         raise AlreadyDecidedError
     device.user_id = approval.user_id

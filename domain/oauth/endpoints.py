@@ -70,38 +70,43 @@ class IntrospectionEndpoint(
         if not client.application.confidential:
             raise ClientAuthenticationError(was_basic="Authorization" in request.headers)
 
-    def validate_request(self, asked: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
+    def validate_request(self, client_request: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
         """Return the token if it is active and belongs to the client.
 
         An unknown token is not an error.
         """
-        found, own_id = asked.found, asked.get_client().application.id
+        found, own_id = client_request.found, client_request.get_client().application.id
         if found is None or found.token_application_id != own_id or not _is_token_pair_live(found):
             return None
         return found
 
     def execute_request(
-        self, asked: ClientRequest[TokenPairRow], checked: TokenPairRow | None
+        self, client_request: ClientRequest[TokenPairRow], checked_input: TokenPairRow | None
     ) -> Mapping[str, object]:
         """Return the metadata of the token (section 2.2)."""
-        if checked is None:
+        if checked_input is None:
             return INACTIVE_TOKEN
-        if _is_refresh_token(asked.request):
+        if _is_refresh_token(client_request.request):
             # Refresh tokens have no expiry and no token_type: they are not valid as bearer tokens.
-            scopes = asked.get_client().get_allowed_scope(checked.grant_scopes or "")
-            return self._build_token_metadata(asked, checked, {"scope": scopes})
-        expires_at = checked.token_expires_at
+            scopes = client_request.get_client().get_allowed_scope(checked_input.grant_scopes or "")
+            return self._build_token_metadata(client_request, checked_input, {"scope": scopes})
+        expires_at = checked_input.token_expires_at
         if expires_at is not None and expires_at <= self.server.context.now:
             return INACTIVE_TOKEN
-        return self._build_token_metadata(asked, checked, _describe_access_token(checked))
+        return self._build_token_metadata(
+            client_request, checked_input, _describe_access_token(checked_input)
+        )
 
     def _build_token_metadata(
-        self, asked: ClientRequest[TokenPairRow], token: TokenPairRow, more: dict[str, object]
+        self,
+        client_request: ClientRequest[TokenPairRow],
+        token: TokenPairRow,
+        more: dict[str, object],
     ) -> dict[str, object]:
         return {
             "active": True,
             "scope": token.token_scopes,
-            "client_id": asked.get_client().get_client_id(),
+            "client_id": client_request.get_client().get_client_id(),
             "username": token.username,
             **more,
             "iat": _to_epoch_seconds(token.token_created_at),
@@ -241,7 +246,11 @@ class BrowserSession:
 
 
 def find_next_logout_step(
-    asked: LogoutRequest, browser: BrowserSession | None, *, session: Session, keyring: Keyring
+    logout_request: LogoutRequest,
+    browser: BrowserSession | None,
+    *,
+    session: Session,
+    keyring: Keyring,
 ) -> LogoutStep:
     """Return the next step of a logout; `browser` is the browser's sign-in, if any.
 
@@ -251,43 +260,47 @@ def find_next_logout_step(
     hint proves nothing about this browser, so only trusted applications are redirected to.
     """
     if browser is not None:
-        is_own = _is_hint_of_session(asked, browser, session=session, keyring=keyring)
+        is_own = _is_hint_of_session(logout_request, browser, session=session, keyring=keyring)
         return LogoutStep.SIGN_OUT if is_own else LogoutStep.ASK
-    is_hinted = asked.user_id is not None and asked.redirect_uri is not None
-    return LogoutStep.REDIRECT if is_hinted and asked.is_trusted else LogoutStep.SHOW_DONE
+    is_hinted = logout_request.user_id is not None and logout_request.redirect_uri is not None
+    return LogoutStep.REDIRECT if is_hinted and logout_request.is_trusted else LogoutStep.SHOW_DONE
 
 
 def _is_hint_of_session(
-    asked: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
+    logout_request: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
 ) -> bool:
     """Return whether the hint was issued for this sign-in, and the access still exists.
 
     An application that revokes its own tokens before it signs the user out keeps the session.
     """
-    if asked.sid is None or asked.application_uid is None or asked.user_id != browser.user_id:
+    if (
+        logout_request.sid is None
+        or logout_request.application_uid is None
+        or logout_request.user_id != browser.user_id
+    ):
         return False
-    if asked.sid not in compute_session_ids(
-        browser.sign_in_id, asked.application_uid, keyring=keyring
+    if logout_request.sid not in compute_session_ids(
+        browser.sign_in_id, logout_request.application_uid, keyring=keyring
     ):
         return False
     found = session.scalar(
         select(Authorization.id)
         .join(Application, Application.id == Authorization.application_id)
         .where(
-            Application.uid == asked.application_uid,
+            Application.uid == logout_request.application_uid,
             Authorization.user_id == browser.user_id,
-            Authorization.sid == asked.sid,
+            Authorization.sid == logout_request.sid,
         )
         .limit(1)
     )
     return found is not None
 
 
-def build_return_url(asked: LogoutRequest) -> str | None:
+def build_return_url(logout_request: LogoutRequest) -> str | None:
     """Return the URL to redirect to, with the state of the request (section 3)."""
-    if asked.redirect_uri is None or asked.state is None:
-        return asked.redirect_uri
-    return add_parameters(asked.redirect_uri, [("state", asked.state)])
+    if logout_request.redirect_uri is None or logout_request.state is None:
+        return logout_request.redirect_uri
+    return add_parameters(logout_request.redirect_uri, [("state", logout_request.state)])
 
 
 def build_redirect(location: str) -> OAuthResponse:
@@ -321,23 +334,25 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         token = self._find_token(request.get_parameter("token") or "")
         return token is not None and token.application_id is None
 
-    def validate_request(self, asked: ClientRequest[None]) -> AccessToken | None:
+    def validate_request(self, client_request: ClientRequest[None]) -> AccessToken | None:
         """Return the token, which must belong to the client.
 
         An unknown token is not an error (section 2.2).
         """
-        token = self._find_token(asked.request.require_parameter("token"))
-        own_id = asked.client.application.id if asked.client else None
+        token = self._find_token(client_request.request.require_parameter("token"))
+        own_id = client_request.client.application.id if client_request.client else None
         if token is not None and token.application_id != own_id:
             raise ForeignTokenError
         return token
 
     def execute_request(
-        self, asked: ClientRequest[None], checked: AccessToken | None
+        self, client_request: ClientRequest[None], checked_input: AccessToken | None
     ) -> Mapping[str, object]:
         """Revoke the pair of the token."""
-        if checked is not None:
-            self._revoke_pair(checked, asked.client.application if asked.client else None)
+        if checked_input is not None:
+            self._revoke_pair(
+                checked_input, client_request.client.application if client_request.client else None
+            )
         return {}
 
     def _find_token(self, text: str) -> AccessToken | None:

@@ -80,7 +80,7 @@ class TokenPair:
 
 
 def build_grant(
-    found: GrantRow,
+    grant: GrantRow,
     client: Client,
     *,
     key_thumbprint: str | None,
@@ -92,18 +92,18 @@ def build_grant(
     Raise invalid_grant if the client may no longer use any of its scopes.
     """
     return Grant(
-        user_id=found.grant_user_id,
+        user_id=grant.grant_user_id,
         application_id=client.application.id,
         application_uid=client.application.uid,
-        authorization_id=found.grant_id,
-        scopes=client.get_granted_scope(found.grant_scopes),
+        authorization_id=grant.grant_id,
+        scopes=client.get_granted_scope(grant.grant_scopes),
         key_thumbprint=key_thumbprint,
         is_renewable=is_renewable,
         authentication=GrantAuthentication(
-            auth_time=found.grant_auth_time,
+            auth_time=grant.grant_auth_time,
             nonce=nonce,
-            methods=found.grant_methods,
-            sid=found.grant_sid,
+            methods=grant.grant_methods,
+            sid=grant.grant_sid,
         ),
     )
 

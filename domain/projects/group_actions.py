@@ -112,7 +112,7 @@ def create_group(work: UnitOfWork, new: NewGroup) -> Group:
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
-        words=creation.NamespaceDetails(name=new.name, description=new.description),
+        namespace_details=creation.NamespaceDetails(name=new.name, description=new.description),
     )
     add_creator_as_owner(work, made)
     record_namespace_created(work, made)

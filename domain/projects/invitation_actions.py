@@ -167,14 +167,16 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
     return found
 
 
-def _invite_address(work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations) -> str:
+def _invite_address(
+    work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
+) -> str:
     """Invite an email address; return the reason if that fails, or else an empty string."""
-    if work.actor.is_admin and _try_add_member(work, namespace, email, new):
+    if work.actor.is_admin and _try_add_member(work, namespace, email, new_invitations):
         return ""
     if not work.policy(AccountMessageBuilder).has_mail_server:
         return _NO_MAIL_REASON
     try:
-        made = _store_invitation(work, namespace, email, new)
+        made = _store_invitation(work, namespace, email, new_invitations)
         _count_message(work, namespace, made.invite_email)
     except (ConflictError, RecipientLimitError) as error:
         return str(error)
@@ -222,17 +224,17 @@ def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None
 
 
 def _try_add_member(
-    work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations
+    work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> bool:
     """Add the account with an email address as a member; return False if that fails.
 
     Only administrators can add accounts by email address.
     """
-    if new.expires_at is not None:
+    if new_invitations.expires_at is not None:
         return False
-    by, role = get_viewer(work), new.access_level
+    by, role = get_viewer(work), new_invitations.access_level
     try:
-        user = add_member(namespace, email, role, by=by, session=work.session, now=work.now)
+        user = add_member(namespace, email, role, viewer=by, session=work.session, now=work.now)
     except (NotFoundError, ConflictError):
         return False
     record_member_added(work, namespace, user, role)
@@ -240,7 +242,7 @@ def _try_add_member(
 
 
 def _store_invitation(
-    work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations
+    work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> Invitation:
     """Store an invitation.
 
@@ -248,8 +250,8 @@ def _store_invitation(
     ConflictError if the address was already invited.
     """
     giver = lock_members(namespace, get_viewer(work), session=work.session)
-    check_grantable(new.access_level, giver)
-    check_expiry_date(new.expires_at, work.now.date())
+    check_grantable(new_invitations.access_level, giver)
+    check_expiry_date(new_invitations.expires_at, work.now.date())
     address = normalize_email(email)
     _delete_invitations(work, _is_for_address(namespace, address) & ~_is_pending(work))
     insert = insert_into(Row, session=work.session).values(
@@ -258,9 +260,9 @@ def _store_invitation(
         email=address,
         email_key=fold_text(address),
         invited_by=work.actor.id,
-        role=int(new.access_level),
+        role=int(new_invitations.access_level),
         created_at=work.now,
-        expires_at=new.expires_at,
+        expires_at=new_invitations.expires_at,
         authorization_id=lock_authorization(work),
     )
     stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
@@ -368,7 +370,7 @@ def _record_event(work: UnitOfWork, kind: EventKind, invitation: Invitation) -> 
     """Record an audit event about an invitation, and return the invitation."""
     details = {"email": invitation.invite_email, "role": invitation.role.label}
     work.record_audit_event(
-        kind, subject=invitation.path, place=invitation.namespace, details=details
+        kind, subject=invitation.path, event_namespace=invitation.namespace, details=details
     )
     return invitation
 

@@ -154,9 +154,9 @@ def _sort_nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def build_used_by_condition(table: Any, used: Iterable[GroupChain]) -> ColumnElement[bool]:
+def build_used_by_condition(table: Any, group_chains: Iterable[GroupChain]) -> ColumnElement[bool]:
     """Return the condition for rows that at least one of the projects or groups uses."""
-    some = tuple(used)
+    some = tuple(group_chains)
     projects = {each.project_id for each in some if each.project_id is not None}
     groups = {group_id for each in some for group_id in each.group_ids}
     return or_(table.project_id.in_(projects), table.group_id.in_(groups))
@@ -183,11 +183,11 @@ def find_group_ids_above(holder: ProjectOrGroup, *, session: Session) -> tuple[i
 
 
 def group_rows_by_project(
-    rows: Iterable[Row], used: Mapping[int, GroupChain]
+    rows: Iterable[Row], group_chains: Mapping[int, GroupChain]
 ) -> Mapping[int, Sequence[Row]]:
     """Return the rows that each project uses, by project id, in their original order."""
     of_project: dict[int, list[int]] = {}
-    for project_id, lineage in used.items():
+    for project_id, lineage in group_chains.items():
         for group_id in lineage.group_ids:
             of_project.setdefault(group_id, []).append(project_id)
     found: dict[int, list[Row]] = {}
@@ -195,7 +195,9 @@ def group_rows_by_project(
         if row.group_id is not None:
             users = of_project.get(row.group_id, [])
         else:
-            users = [each for each in (row.project_id,) if each in used and each is not None]
+            users = [
+                each for each in (row.project_id,) if each in group_chains and each is not None
+            ]
         for project_id in users:
             found.setdefault(project_id, []).append(row)
     return found

@@ -27,12 +27,12 @@ class Membership:
     path: str
     role: Role
 
-    def is_common_with(self, others: "OtherNamespaces") -> bool:
+    def is_common_with(self, other_namespaces: "OtherNamespaces") -> bool:
         """Return whether this role and a role of another user apply to a common namespace.
 
         The subgroups and projects of a group inherit the roles in the group.
         """
-        return self.path in others.around or not others.paths.isdisjoint(
+        return self.path in other_namespaces.around or not other_namespaces.paths.isdisjoint(
             list_ancestor_paths(self.path)
         )
 

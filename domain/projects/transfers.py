@@ -150,7 +150,7 @@ def _move_project(
         return {}
     check_path_valid(path, reserved=_NO_RESERVED_NAMES)
     if fold_text(path) != fold_text(before):
-        check_path_free(path, session=session, own=namespace)
+        check_path_free(path, session=session, own_namespace=namespace)
         _store_former_paths(Project, Project.id == project.id, session=session, now=now)
     project.path, project.group_id = path, group.id
     session.flush()
@@ -179,7 +179,7 @@ def _move_group(
     _check_lengths(before, path, groups, projects, session=session)
     if fold_text(path) != fold_text(before):
         own = Namespace(group_id=group.id, path=before)
-        check_path_free(path, session=session, own=own, owner_id=group.owner_id)
+        check_path_free(path, session=session, own_namespace=own, owner_id=group.owner_id)
         _store_former_paths(Group, groups, session=session, now=now)
         _store_former_paths(Project, projects, session=session, now=now)
     group.parent_id = holder.id if holder else None
@@ -203,16 +203,16 @@ def _build_subtree_conditions(group_id: int) -> tuple[ColumnElement[bool], Colum
 
 
 def _store_former_paths(
-    table: Table, inside: ColumnElement[bool], *, session: Session, now: datetime
+    table: Table, condition: ColumnElement[bool], *, session: Session, now: datetime
 ) -> None:
     """Store the current paths of groups or projects as former paths."""
-    rows = select(table.path, _get_path_key(table), table.id, literal(now)).where(inside)
+    rows = select(table.path, _get_path_key(table), table.id, literal(now)).where(condition)
     columns = ["path", "path_key", _get_owner_column(table), "created_at"]
     session.execute(insert(FormerPath).from_select(columns, rows))
 
 
 def _replace_path_prefix(
-    table: Table, inside: ColumnElement[bool], before: str, path: str, *, session: Session
+    table: Table, condition: ColumnElement[bool], before: str, path: str, *, session: Session
 ) -> None:
     # Paths are ASCII (`domain/accounts/names.py`), so folding does not change their length.
     rest = len(before) + 1
@@ -220,19 +220,21 @@ def _replace_path_prefix(
         "path": literal(path) + func.substr(table.path, rest),
         "path_key": literal(fold_text(path)) + func.substr(_get_path_key(table), rest),
     }
-    session.execute(update_rows(table).where(inside).values(values))
+    session.execute(update_rows(table).where(condition).values(values))
 
 
-def _resolve_former_paths(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
+def _resolve_former_paths(
+    table: Table, condition: ColumnElement[bool], *, session: Session
+) -> None:
     """Delete former paths that groups or projects use again.
 
     Raise TakenError if a path is a former path of another group or project.
     """
     holder = getattr(FormerPath, _get_owner_column(table))
-    is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
+    is_again = exists().where(condition, table.id == holder, table.path_key == FormerPath.path_key)
     session.execute(delete_rows(FormerPath).where(is_again))
     taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
-    of_another = session.scalar(taken.where(inside).limit(1))
+    of_another = session.scalar(taken.where(condition).limit(1))
     if of_another is not None:
         raise build_former_path_error(of_another)
 
@@ -273,11 +275,13 @@ def _get_row(table: type[Row], row_id: int, *, session: Session) -> Row:
     return found
 
 
-def _lock_rows(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
+def _lock_rows(
+    table: type[Row], condition: ColumnElement[bool], *, session: Session
+) -> Sequence[Row]:
     """Lock rows until the commit, so that nothing can be added to the groups and projects."""
     found = session.scalars(
         select(table)
-        .where(inside, table.deleted_at.is_(None))
+        .where(condition, table.deleted_at.is_(None))
         .order_by(table.id)
         .with_for_update()
         .execution_options(populate_existing=True)

@@ -41,11 +41,11 @@ _GITLAB_ONLY_LEVELS = {5: Role.GUEST, 25: Role.DEVELOPER}
 Level = Literal["disabled", "private", "enabled"]
 
 
-def choose_minimum_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
+def choose_minimum_role(*, owned: bool, role: Role | None, is_member: bool) -> Role | None:
     """Return the minimum role that the caller must have in the listed groups or projects."""
     if owned:
         return Role.OWNER
-    return given or (Role.GUEST if is_member else None)
+    return role or (Role.GUEST if is_member else None)
 
 
 def _map_access_level(value: Any) -> Any:
@@ -107,7 +107,7 @@ class GroupQuery(PagedQuery, GitLabQuery):
             is_top_level=self.top_level_only,
             least=choose_minimum_role(
                 owned=self.owned,
-                given=self.min_access_level,
+                role=self.min_access_level,
                 is_member=not self.all_available,
             ),
             search=self.search,
@@ -130,7 +130,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
 
     def build_filter(self, *, is_admin: bool) -> GroupFilter:
         """Return the filter: the caller's groups or, for administrators, all groups."""
-        least = choose_minimum_role(owned=self.owned_only, given=None, is_member=not is_admin)
+        least = choose_minimum_role(owned=self.owned_only, role=None, is_member=not is_admin)
         return GroupFilter(
             is_top_level=self.top_level_only, least=least, search=self.search, with_personal=True
         )
@@ -277,7 +277,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
             with_subgroups=with_subgroups,
             owner_id=owner_id,
             least=choose_minimum_role(
-                owned=self.owned, given=self.min_access_level, is_member=self.membership
+                owned=self.owned, role=self.min_access_level, is_member=self.membership
             ),
             search=self.search,
             searches_groups=self.search_namespaces,
@@ -477,11 +477,11 @@ class RepositoryLookup:
 
 
 def find_groups(
-    work: UnitOfWork, query: GroupQuery | TransferQuery, wanted: GroupFilter
+    work: UnitOfWork, query: GroupQuery | TransferQuery, group_filter: GroupFilter
 ) -> ListPage[Group]:
     """Return a page of the matching groups that the actor can see."""
     found = listing.list_groups(
-        wanted, query.requested_part, get_viewer(work), session=work.session
+        group_filter, query.requested_part, get_viewer(work), session=work.session
     )
     return ListPage.from_listed_page(found, lambda each: _build_group(work, each))
 
@@ -519,36 +519,38 @@ def show_project(work: UnitOfWork, project: ProjectView) -> Project:
     return _build_project(work, found, work.policy(RepositoryLookup).find(project))
 
 
-def _build_group(work: UnitOfWork, found: GroupDetails) -> Group:
-    group = found.group
+def _build_group(work: UnitOfWork, group_details: GroupDetails) -> Group:
+    group = group_details.group
     return Group(
         **get_column_values(group, Group) | {"path": group.path.rpartition("/")[2]},
         full_path=group.path,
-        full_name=" / ".join(found.names),
-        visibility=cast("Visibility", found.visibility),
+        full_name=" / ".join(group_details.names),
+        visibility=cast("Visibility", group_details.visibility),
         web_url=f"{work.settings.base_url}/{group.path}",
     )
 
 
-def _build_project(work: UnitOfWork, found: ProjectDetails, repository: RepositoryState) -> Project:
+def _build_project(
+    work: UnitOfWork, project_details: ProjectDetails, repository: RepositoryState
+) -> Project:
     """Return a project with all fields, including fields that a release removes."""
-    project = found.project
+    project = project_details.project
     levels: dict[str, Any] = {
         f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()
     }
     url = f"{work.settings.base_url}/api/v4/projects/{project.id}"
-    return _build_simple_project(work, found, repository).model_copy(
+    return _build_simple_project(work, project_details, repository).model_copy(
         update={
             **levels,
             "visibility": project.visibility,
             "archived": project.is_archived,
             "empty_repo": repository.is_empty,
-            "shared_with_groups": found.shares,
+            "shared_with_groups": project_details.shares,
             "operations_access_level": levels["monitor_access_level"],
             "ci_job_token_scope_enabled": project.job_token_scope.outbound_enabled,
             "permissions": ProjectPermissions(
-                project_access=_build_role(found.direct_role),
-                group_access=_build_role(found.inherited_role),
+                project_access=_build_role(project_details.direct_role),
+                group_access=_build_role(project_details.inherited_role),
             ),
             "links": ProjectLinks(
                 self=url,
@@ -561,14 +563,17 @@ def _build_project(work: UnitOfWork, found: ProjectDetails, repository: Reposito
 
 
 def _build_simple_project(
-    work: UnitOfWork, found: ProjectDetails, repository: RepositoryState
+    work: UnitOfWork, project_details: ProjectDetails, repository: RepositoryState
 ) -> Project:
     """Return a project with its basic fields."""
-    project, url = found.project, f"{work.settings.base_url}/{found.project.path}"
+    project, url = (
+        project_details.project,
+        f"{work.settings.base_url}/{project_details.project.path}",
+    )
     return Project(
         id=project.id,
         name=project.name,
-        name_with_namespace=" / ".join((*found.group_names, project.name)),
+        name_with_namespace=" / ".join((*project_details.group_names, project.name)),
         path=project.path.rpartition("/")[2],
         path_with_namespace=project.path,
         description=project.description,
@@ -576,9 +581,9 @@ def _build_simple_project(
         default_branch=repository.default_branch,
         http_url_to_repo=f"{url}.git",
         ssh_url_to_repo=f"{url}.git",
-        last_activity_at=found.last_activity_at,
+        last_activity_at=project_details.last_activity_at,
         web_url=url,
-        namespace=show_namespace(work, found.holder),
+        namespace=show_namespace(work, project_details.holder),
     )
 
 

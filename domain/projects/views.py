@@ -85,9 +85,9 @@ class _NamespaceView:
         """Return whether the viewer has an ability by role or by custom role."""
         return self.has_role(MINIMUM_ROLES[ability]) or ability in self.abilities
 
-    def has_role(self, least: Role) -> bool:
+    def has_role(self, minimum_role: Role) -> bool:
         """Return whether the viewer has at least the given role."""
-        return self.role is not None and self.role >= least
+        return self.role is not None and self.role >= minimum_role
 
     @property
     def handles_alerts(self) -> bool:

@@ -161,7 +161,7 @@ def _record_event(
     work: UnitOfWork, kind: EventKind, image: str, project: ProjectView, **details: object
 ) -> None:
     about = {"project": project.path, **details}
-    work.record_audit_event(kind, subject=image, place=project.namespace, details=about)
+    work.record_audit_event(kind, subject=image, event_namespace=project.namespace, details=about)
 
 
 @action("registry_keys.rotate", command="rotate-key")

@@ -222,9 +222,9 @@ class RegistryClient:
         return _Response(response.status, response.headers, content)
 
 
-def _check_status(answer: _Response, expected: int) -> None:
+def _check_status(answer: _Response, expected_status: int) -> None:
     """Raise the error for a response without the expected status."""
-    if answer.status == expected:
+    if answer.status == expected_status:
         return
     if answer.status >= _SERVER_ERRORS or answer.status == _TOO_MANY:
         message = f"The container registry failed with status {answer.status}."

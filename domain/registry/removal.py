@@ -149,10 +149,12 @@ def plan_tag_removal(repository: RepositoryView, tag: TagView, *, session: Sessi
     return _plan_removals([tag], list_all_tags(repository, session=session))[0]
 
 
-def _plan_removals(removed: Iterable[TagView], existing: Iterable[TagView]) -> list[TagRemoval]:
-    names = {tag.name for tag in removed}
-    staying = {tag.digest for tag in existing if tag.name not in names}
-    return [TagRemoval(tag=tag, is_shared=tag.digest in staying) for tag in removed]
+def _plan_removals(
+    removed_tags: Iterable[TagView], existing_tags: Iterable[TagView]
+) -> list[TagRemoval]:
+    names = {tag.name for tag in removed_tags}
+    staying = {tag.digest for tag in existing_tags if tag.name not in names}
+    return [TagRemoval(tag=tag, is_shared=tag.digest in staying) for tag in removed_tags]
 
 
 def remove_tag_in_registry(

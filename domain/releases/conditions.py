@@ -18,12 +18,12 @@ _MAX_DEPTH = 4
 _BRACKETS_PATTERN = re.compile(r"\[(\w*)\]")
 
 
-def list_nested_names(given: Mapping[str, Any]) -> Iterator[str]:
+def list_nested_names(given_values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the dotted names of nested parameters, with `[]` for the items of a list.
 
     The form parameter `assets[links][][url]` becomes `assets.links[].url`, as in a JSON body.
     """
-    for name, value in given.items():
+    for name, value in given_values.items():
         if "[" in name:
             yield _BRACKETS_PATTERN.sub(lambda found: f".{found[1]}" if found[1] else "[]", name)
         elif isinstance(value, dict | list):

@@ -37,14 +37,14 @@ def get_change_state(change: Change, *, running: Release) -> ReleaseChangeState:
     return ReleaseChangeState.IN_FORCE if is_in_force else ReleaseChangeState.ANNOUNCED
 
 
-def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
+def list_changes(change_filter: ChangeFilter, *, running: Release) -> Sequence[Change]:
     """Return the matching changes in the order of the schedule."""
     return [
         each
         for each in SCHEDULE
-        if wanted.release in {None, each.removal}
-        and wanted.interface in {None, each.interface}
-        and wanted.state in {None, get_change_state(each, running=running)}
+        if change_filter.release in {None, each.removal}
+        and change_filter.interface in {None, each.interface}
+        and change_filter.state in {None, get_change_state(each, running=running)}
     ]
 
 

@@ -332,13 +332,13 @@ def _store_project(project: ProjectView) -> ProjectView:
     return project
 
 
-def authenticate_bearer(accepted: tuple[str, ...]) -> Bearer:
+def authenticate_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
     """Count the request and return the bearer of its token.
 
     Raise the matching error if the token is invalid or has none of the accepted scopes.
     """
     _store_api_caller()
-    return _get_accepted_bearer(accepted)
+    return _get_accepted_bearer(accepted_scopes)
 
 
 def find_bearer(*accepted: str) -> Bearer | None:
@@ -351,9 +351,9 @@ def find_bearer(*accepted: str) -> Bearer | None:
     return authenticate_bearer(accepted)
 
 
-def find_bearer_or_count_anonymous(accepted: tuple[str, ...]) -> Bearer | None:
+def find_bearer_or_count_anonymous(accepted_scopes: tuple[str, ...]) -> Bearer | None:
     """Return the bearer as `find_bearer` does, and count requests without a token by IP address."""
-    found = find_bearer(*accepted)
+    found = find_bearer(*accepted_scopes)
     if found is None:
         _count_anonymous_request()
     return found
@@ -375,7 +375,7 @@ def _store_api_caller() -> None:
 
 
 @limit_api_by_user
-def _get_accepted_bearer(accepted: tuple[str, ...]) -> Bearer:
+def _get_accepted_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
     """Return the stored bearer if it has one of the scopes.
 
     Raise the stored error if there is one.
@@ -383,7 +383,7 @@ def _get_accepted_bearer(accepted: tuple[str, ...]) -> Bearer:
     found: Bearer | ProtocolError | InvalidTokenError = g.api_caller
     if isinstance(found, Exception):
         raise found
-    found.require_any_scope(*accepted)
+    found.require_any_scope(*accepted_scopes)
     record_token_use(
         found,
         address=request.remote_addr,
@@ -416,7 +416,7 @@ def oauth_token_required(*accepted: str) -> AccessDecorator:
     return AccessDecorator(access=f"an OAuth token with {' or '.join(accepted)}", guard=guard)
 
 
-def _get_oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
+def _get_oauth_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
     token = find_presented_token(*USERINFO_TOKEN_LOCATIONS)
     if token is None:
         raise InvalidTokenError(TokenRejection.MISSING)
@@ -425,6 +425,6 @@ def _get_oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
         token, connection=connection, keyring=get_services().keyring, now=moment
     )
     check_key_proof(found, token, now=moment)
-    found.require_any_scope(*accepted)
+    found.require_any_scope(*accepted_scopes)
     record_token_use(found, address=request.remote_addr, connection=connection, now=moment)
     return found

@@ -78,30 +78,30 @@ def _identify_and_authorize(path: str, service: GitService) -> GitAccess:
 
 @limit_git_by_user
 def _authorize_counted_request(
-    path: str, service: GitService, found: Bearer | None, refusal: str | None
+    path: str, service: GitService, bearer: Bearer | None, refusal: str | None
 ) -> GitAccess:
     if refusal is not None:
         raise CredentialsNeededError(refusal)
-    if found is not None:
-        _check_scope(found, service)
-    sender, session = _build_sender(found), db.session()
+    if bearer is not None:
+        _check_scope(bearer, service)
+    sender, session = _build_sender(bearer), db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
     # A transfer may take hours, and may first have to wait for a process.
     release_locks(session)
-    if found is not None:
+    if bearer is not None:
         connection = get_services().connections
         record_token_use(
-            found, address=request.remote_addr, connection=connection, now=get_current_time()
+            bearer, address=request.remote_addr, connection=connection, now=get_current_time()
         )
-        g.bearer = found
+        g.bearer = bearer
     answer = _build_push_check(project) if service is GitService.RECEIVE_PACK else None
     return GitAccess(project=project, service=service, user_id=sender.user_id, answer=answer)
 
 
-def _build_sender(found: Bearer | None) -> Viewer:
-    if found is None:
+def _build_sender(bearer: Bearer | None) -> Viewer:
+    if bearer is None:
         return Viewer(user_id=None)
-    return Viewer(user_id=found.user_id, is_admin=found.is_admin, today=get_current_time().date())
+    return Viewer(user_id=bearer.user_id, is_admin=bearer.is_admin, today=get_current_time().date())
 
 
 def _build_push_check(project: ProjectView) -> AnswerFunction:
@@ -141,10 +141,10 @@ def _recheck_push_access(project: ProjectView, token: str, began_at: datetime) -
     check_can_still_push(project, _build_sender(found), session=db.session())
 
 
-def _check_scope(found: Bearer, service: GitService) -> None:
+def _check_scope(bearer: Bearer, service: GitService) -> None:
     accepted = ACCEPTED_SCOPES[service]
     try:
-        found.require_any_scope(*accepted)
+        bearer.require_any_scope(*accepted)
     except InsufficientScopeError as error:
         message = f"The access token must have one of these scopes: {', '.join(accepted)}."
         raise ForbiddenError(message) from error

@@ -178,13 +178,13 @@ def _to_timestamp(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-def _read_or_log_failure(subject: str, read: Callable[[], ReadResult]) -> ReadResult | None:
-    """Return the result of `read`, or None if the database is unavailable.
+def _read_or_log_failure(subject: str, read_value: Callable[[], ReadResult]) -> ReadResult | None:
+    """Return the result of `read_value`, or None if the database is unavailable.
 
     The failure is logged with the subject of the metrics.
     """
     try:
-        return read()
+        return read_value()
     except SQLAlchemyError as error:
         db.session.rollback()
         _log.warning(

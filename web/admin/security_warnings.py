@@ -10,7 +10,7 @@ from sqlalchemy.engine import make_url
 from domain.accounts.sign_up import SIGN_UP_OPEN
 from web.admin.settings import format_setting_title
 from web.settings.kinds import list_database_hosts
-from web.settings.policies.accounts import sign_up_policy
+from web.settings.policies.accounts import build_sign_up_policy
 from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import Settings
 
@@ -107,7 +107,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     ),
     (
         "sign_up",
-        lambda settings: settings.sign_up != sign_up_policy(settings).mode,
+        lambda settings: settings.sign_up != build_sign_up_policy(settings).mode,
         "has no effect: it requires MAIL_URL, and domains also requires SIGN_UP_EMAIL_DOMAINS.",
     ),
     (

@@ -134,13 +134,15 @@ class SectionView:
         return tuple(each for each in self.settings if each.is_live)
 
 
-def list_section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[SectionView, ...]:
+def list_section_views(
+    environment: Settings, stored_values: Mapping[str, str]
+) -> tuple[SectionView, ...]:
     """Return all settings by section, feature flags first."""
     given = list_names_in_environment()
     flags: list[SettingView] = []
     found: list[SectionView] = []
     for section in list_sections():
-        views = [_build_view(each, environment, stored, given) for each in section.settings]
+        views = [_build_view(each, environment, stored_values, given) for each in section.settings]
         flags += [view for view in views if view.name in _FEATURE_FLAGS]
         others = tuple(view for view in views if view.name not in _FEATURE_FLAGS)
         found.append(SectionView(key=section.key, title=section.title, settings=others))
@@ -148,7 +150,7 @@ def list_section_views(environment: Settings, stored: Mapping[str, str]) -> tupl
     return (SectionView(key=key, title=_FEATURE_FLAGS_TITLE, settings=tuple(flags)), *found)
 
 
-def filter_sections(found: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
+def filter_sections(section_views: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
     """Return the settings that contain all words of a search.
 
     The search covers the name, the title, the description and the section.
@@ -163,7 +165,7 @@ def filter_sections(found: Iterable[SectionView], search: str) -> tuple[SectionV
                 if all(word in _build_search_text(section, each) for word in words)
             ),
         )
-        for section in found
+        for section in section_views
     )
     return tuple(section for section in kept if section.settings)
 
@@ -175,11 +177,14 @@ def _build_search_text(section: SectionView, setting: SettingView) -> str:
 
 
 def _build_view(
-    setting: Field[Any], environment: Settings, stored: Mapping[str, str], given: frozenset[str]
+    setting: Field[Any],
+    environment: Settings,
+    stored_values: Mapping[str, str],
+    given: frozenset[str],
 ) -> SettingView:
     known = get_setting_metadata(setting)
     at_start = getattr(environment, setting.name)
-    change = _find_stored_value(setting.name, stored)
+    change = _find_stored_value(setting.name, stored_values)
     value = at_start if change is None else change
     source = ValueSource.ENVIRONMENT if setting.name in given else ValueSource.DEFAULT
     is_secret = known.source is Source.SECRET
@@ -201,10 +206,10 @@ def _build_view(
     )
 
 
-def _find_stored_value(name: str, stored: Mapping[str, str]) -> Any:
+def _find_stored_value(name: str, stored_values: Mapping[str, str]) -> Any:
     """Return the stored value that replaces the environment's value, or None."""
     try:
-        return parse_change(name, stored[name]) if name in stored else None
+        return parse_change(name, stored_values[name]) if name in stored_values else None
     except SettingsError:
         return None  # stored by an older release and no longer allowed
 
@@ -218,23 +223,27 @@ def format_setting_title(name: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _format_visible_part(value: Any, known: SettingMetadata) -> str:
+def _format_visible_part(value: Any, setting_metadata: SettingMetadata) -> str:
     """Return the part of a secret setting that may be displayed, or an empty string."""
-    return known.kind.shown(value) if known.kind.shown else ""
+    return setting_metadata.kind.shown(value) if setting_metadata.kind.shown else ""
 
 
 def _format_raw_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _format_value(value: Any, known: SettingMetadata) -> str:
-    if known.source is Source.SECRET:
-        return _format_visible_part(value, known) or ("Set" if value else "Not set")
+def _format_value(value: Any, setting_metadata: SettingMetadata) -> str:
+    if setting_metadata.source is Source.SECRET:
+        return _format_visible_part(value, setting_metadata) or ("Set" if value else "Not set")
     if isinstance(value, bool):
         return "On" if value else "Off"
     if isinstance(value, int):
         # A number without a unit, such as a port, has no thousands separators.
-        return _format_quantity(value, known.kind.unit) if known.kind.unit else str(value)
+        return (
+            _format_quantity(value, setting_metadata.kind.unit)
+            if setting_metadata.kind.unit
+            else str(value)
+        )
     return str(value) or "None"
 
 

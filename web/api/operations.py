@@ -194,7 +194,7 @@ class ResourceBlueprint(Blueprint):
         self,
         method: str,
         rule: str,
-        act: Action[Any, Any],
+        action: Action[Any, Any],
         *,
         returns: type[Done] | None = None,
         status: int | None = None,
@@ -210,36 +210,36 @@ class ResourceBlueprint(Blueprint):
         resulting view, innermost first.
         """
         if status is None:
-            status = _USUAL_STATUSES.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
+            status = _USUAL_STATUSES.get(method, HTTPStatus.OK) if action.changes else HTTPStatus.OK
         if returns is None and status != HTTPStatus.NO_CONTENT:
-            returns = act.result_type
-        is_query = act.input_type is not None and issubclass(act.input_type, Query)
+            returns = action.result_type
+        is_query = action.input_type is not None and issubclass(action.input_type, Query)
         mark = declare_operation(
-            act.name,
-            query=cast("type[Query]", act.input_type) if is_query else None,
-            body=None if is_query else cast("type[Body] | None", act.input_type),
+            action.name,
+            query=cast("type[Query]", action.input_type) if is_query else None,
+            body=None if is_query else cast("type[Body] | None", action.input_type),
             returns=returns,
             status=status,
             limit=limit,
         )
-        if writes or not act.changes:
+        if writes or not action.changes:
             mark = mark.with_changes(writes=writes)
-        view = _build_view(act, "query" if is_query else "body", returns)
+        view = _build_view(action, "query" if is_query else "body", returns)
         marked = mark(view)
         for decorate in around:
             marked = decorate(marked)
-        self.add_url_rule(rule, act.verb, marked, methods=[method])
+        self.add_url_rule(rule, action.verb, marked, methods=[method])
 
 
 def _build_view(
-    act: Action[Any, Any], model: str, returns: ResultType | None
+    action: Action[Any, Any], model: str, returns: ResultType | None
 ) -> Callable[..., Any]:
     """Return a view that runs an action with the parsed parameters."""
     # The decorator passes values by name, and uses its own name for the model.
-    names = [model if each.name == act.input_name else each.name for each in act.parameters]
+    names = [model if each.name == action.input_name else each.name for each in action.parameters]
 
     def view(**given: Any) -> Any:
-        returned = act(get_unit_of_work(), *(given[name] for name in names))
+        returned = action(get_unit_of_work(), *(given[name] for name in names))
         if returns is Done:
             return _DONE
         return None if returns is None else returned
@@ -247,7 +247,7 @@ def _build_view(
     view.__signature__ = Signature(  # type: ignore[attr-defined]
         [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
     )
-    view.__name__, view.__doc__ = act.verb, act.summary
+    view.__name__, view.__doc__ = action.verb, action.summary
     return view
 
 
@@ -363,17 +363,17 @@ def _get_given_parameters(arguments: OperationSpec) -> Mapping[str, Any]:
 
 
 def _read_parameters(
-    arguments: OperationSpec, given: dict[str, Any], gate: ReleaseGate | None
+    arguments: OperationSpec, given_values: dict[str, Any], gate: ReleaseGate | None
 ) -> Collection[str]:
-    """Add the parsed query or body to `given`, and return the names of the request parameters."""
+    """Add the parsed query or body to `given_values`; return the names of the parameters."""
     if arguments.body is not None:
         sent = gate.rename_parameters() if gate else arguments.reader()
-        given["body"] = validate_body(arguments.body, sent)
+        given_values["body"] = validate_body(arguments.body, sent)
         return sent.keys() - CALLER_PARAMETERS
     if arguments.query is None:
         return request.args.keys() - CALLER_PARAMETERS
     asked = {name: each for name, each in request.args.lists() if name not in CALLER_PARAMETERS}
-    given["query"] = query = validate_query(arguments.query, asked)
+    given_values["query"] = query = validate_query(arguments.query, asked)
     if unknown := find_unknown_names(arguments.query, asked):
         add_ignored_parameters_header(unknown)
     if getattr(query, "search", ""):
@@ -427,15 +427,15 @@ def _build_result_headers(returned: Any, query: Query | None) -> Mapping[str, st
     return {"Cache-Control": "no-store"} if isinstance(returned, SecretResource) else {}
 
 
-def _build_page_headers(found: ListPage[Any], query: Query | None) -> Mapping[str, str]:
-    if isinstance(query, OffsetQuery) and found.total is not None:
-        cursor = found.next_cursor
+def _build_page_headers(list_page: ListPage[Any], query: Query | None) -> Mapping[str, str]:
+    if isinstance(query, OffsetQuery) and list_page.total is not None:
+        cursor = list_page.next_cursor
         return build_offset_headers(
-            query.page, query.page_size, total=found.total, keyset_from=cursor
+            query.page, query.page_size, total=list_page.total, keyset_from=cursor
         )
     # Lists that support both kinds of pagination may use keyset pagination by default.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
-    return build_cursor_headers(found.next_cursor, **kind)
+    return build_cursor_headers(list_page.next_cursor, **kind)
 
 
 def _add_etag(response: Response, content: bytes) -> None:

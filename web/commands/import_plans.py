@@ -98,11 +98,11 @@ class _ReportEntry:
 
 
 def _build_report(
-    entries: Sequence[_ReportEntry], left_out: Sequence[SkippedEntity], *, is_dry_run: bool
+    entries: Sequence[_ReportEntry], skipped_entities: Sequence[SkippedEntity], *, is_dry_run: bool
 ) -> dict[str, Any]:
     """Return the report of an import as a JSON object."""
     counts = Counter(each.outcome for each in entries)
-    counts[_ImportOutcome.LEFT_OUT] += len(left_out)
+    counts[_ImportOutcome.LEFT_OUT] += len(skipped_entities)
     return {
         "dry_run": is_dry_run,
         "summary": {each.value.replace(" ", "_"): counts[each] for each in _ImportOutcome},
@@ -111,7 +111,8 @@ def _build_report(
             for kind, plural in _REPORT_LIST_NAMES.items()
         },
         "left_out": [
-            {"kind": each.kind, "name": each.name, "reason": each.reason} for each in left_out
+            {"kind": each.kind, "name": each.name, "reason": each.reason}
+            for each in skipped_entities
         ],
     }
 
@@ -166,14 +167,14 @@ def _create_or_note_error(entry: _ReportEntry, make: Callable[[], _Created]) -> 
 
 
 def _import_integrations(
-    found: Iterable[ImportedIntegration], places: _ImportTargets
+    imported_integrations: Iterable[ImportedIntegration], places: _ImportTargets
 ) -> list[_ReportEntry]:
     """Create the missing integrations and return their entries.
 
     New integrations include the URL and the key for senders.
     """
     entries = []
-    for integration in found:
+    for integration in imported_integrations:
         entry, holder = places.build_entry("integration", integration.name, integration.team)
         entries.append(entry)
         if holder is None:
@@ -316,7 +317,7 @@ class _UserAccounts:
                     place,
                     account.username,
                     Role.DEVELOPER,
-                    by=OPERATOR_VIEWER,
+                    viewer=OPERATOR_VIEWER,
                     session=session,
                     now=get_current_time(),
                 )
@@ -329,11 +330,11 @@ class _UserAccounts:
 
 
 def _import_schedules(
-    found: Iterable[ImportedSchedule], people: _UserAccounts, places: _ImportTargets
+    imported_schedules: Iterable[ImportedSchedule], people: _UserAccounts, places: _ImportTargets
 ) -> tuple[list[_ReportEntry], _ScheduleIds]:
     """Create the missing schedules and return their entries and ids."""
     entries, ids = list[_ReportEntry](), _ScheduleIds()
-    for schedule in found:
+    for schedule in imported_schedules:
         entry, holder = places.build_entry("schedule", schedule.name, schedule.team)
         entries.append(entry)
         if holder is None:
@@ -370,13 +371,13 @@ def _create_schedule(
 
 
 def _build_rotations(
-    found: Iterable[ImportedRotation],
+    imported_rotations: Iterable[ImportedRotation],
     holder: ProjectOrGroup,
     people: _UserAccounts,
     entry: _ReportEntry,
 ) -> list[dict[str, Any]]:
     wanted, names = list[dict[str, Any]](), set[str]()
-    for each in found:
+    for each in imported_rotations:
         missing = list[str]()
         users = people.find_reachable(each.users, holder, missing)
         entry.notes += [f"{each.name}: {one}" for one in dict.fromkeys(missing)]
@@ -402,7 +403,7 @@ def _build_rotations(
 
 def _create_overrides(
     schedule: ImportedSchedule,
-    made: OnCallSchedule,
+    on_call_schedule: OnCallSchedule,
     holder: ProjectOrGroup,
     people: _UserAccounts,
     entry: _ReportEntry,
@@ -412,20 +413,20 @@ def _create_overrides(
             new = NewOverride(user=user.username, starts_at=each.starts_at, ends_at=each.ends_at)
             try:
                 with db.session().begin_nested():
-                    create_override(get_unit_of_work(), holder, made.id, new)
+                    create_override(get_unit_of_work(), holder, on_call_schedule.id, new)
             except DomainError as error:
                 entry.notes.append(f"Override of {user.username}: {error}")
 
 
 def _import_policies(
-    found: Iterable[ImportedPolicy],
+    imported_policies: Iterable[ImportedPolicy],
     people: _UserAccounts,
     places: _ImportTargets,
     schedules: _ScheduleIds,
 ) -> list[_ReportEntry]:
     """Create the missing policies and return their entries."""
     entries = []
-    for policy in found:
+    for policy in imported_policies:
         entry, holder = places.build_entry("policy", policy.name, policy.team)
         entries.append(entry)
         if holder is None:
@@ -465,7 +466,7 @@ def _create_policy(
 
 
 def _build_steps(
-    found: Iterable[ImportedStep],
+    imported_steps: Iterable[ImportedStep],
     holder: ProjectOrGroup,
     people: _UserAccounts,
     schedules: _ScheduleIds,
@@ -475,7 +476,7 @@ def _build_steps(
         each.id for each in list_all_schedules(get_unit_of_work(), holder, with_groups_above=True)
     }
     steps = []
-    for number, step in enumerate(found, 1):
+    for number, step in enumerate(imported_steps, 1):
         notes = list[str]()
         users = people.find_reachable(step.users, holder, notes)
         targets = [GivenTarget(type="user", id=each.id) for each in users]

@@ -90,7 +90,7 @@ def opsgenie_command(**options: Any) -> dict[str, Any]:
 
 
 def _run_import(
-    read: Callable[..., ImportPlan],
+    read_plan: Callable[..., ImportPlan],
     *,
     file: Path,
     into: str | None,
@@ -99,7 +99,7 @@ def _run_import(
     dry_run: bool,
     **people: bool,
 ) -> dict[str, Any]:
-    plan = read(read_documents(file), now=get_current_time())
+    plan = read_plan(read_documents(file), now=get_current_time())
     if into is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         raise InvalidError(

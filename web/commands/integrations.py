@@ -21,7 +21,7 @@ from domain.core.types.validation import validate_body
 from web.commands.generated import build_command, build_command_group
 from web.commands.transaction import get_project_by_path, run_in_transaction
 from web.http.work import get_unit_of_work
-from web.services import get_current_time, parser_settings
+from web.services import get_current_time, get_parser_settings
 
 #: Maximum number of bytes read. It exceeds the limit of a sample, so that large samples are
 #: rejected and not truncated.
@@ -77,7 +77,7 @@ def recognize_payload_command(
         repeat=_read_text(repeat, "repeat"),
         recovery=_read_text(recovery, "recovery"),
     )
-    found = recognize_messages(texts, now=get_current_time(), reading=parser_settings())
+    found = recognize_messages(texts, now=get_current_time(), reading=get_parser_settings())
     return build_recognition_resource(found).model_dump(mode="json")
 
 

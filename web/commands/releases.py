@@ -184,6 +184,6 @@ def rehearse_command(*, release: Release, output: str) -> None:
     if output == "text":
         click.echo("\n".join(rehearsal.format_rehearsal(found)))
     else:
-        made = ReleaseRehearsal.from_rehearsal(found, most=None).model_dump(mode="json")
+        made = ReleaseRehearsal.from_rehearsal(found, maximum=None).model_dump(mode="json")
         click.echo(json.dumps(made, ensure_ascii=False))
     sys.exit(1 if found.breaking_uses else 0)

@@ -58,31 +58,33 @@ def forget_command() -> dict[str, Any]:
     return {"forgotten": list(gone)}
 
 
-def _describe_key(fingerprint: str, seen: SecretKeyRotation) -> dict[str, Any]:
+def _describe_key(fingerprint: str, secret_key_rotation: SecretKeyRotation) -> dict[str, Any]:
     ignorant, writing = (
-        seen.list_hosts_without_key(fingerprint),
-        seen.list_hosts_writing_with_key(fingerprint),
+        secret_key_rotation.list_hosts_without_key(fingerprint),
+        secret_key_rotation.list_hosts_writing_with_key(fingerprint),
     )
-    is_newest = fingerprint == seen.keyring.fingerprints[0]
+    is_newest = fingerprint == secret_key_rotation.keyring.fingerprints[0]
     return {
         "fingerprint": fingerprint,
         "setting": "SECRET_KEY" if is_newest else "SECRET_KEY_FALLBACKS",
         "unknown_to": list(ignorant),
         "written_with_by": list(writing),
         "may_be_written_with": not ignorant,
-        "may_be_dropped": not (is_newest or writing or seen.old_key_row_count),
+        "may_be_dropped": not (is_newest or writing or secret_key_rotation.old_key_row_count),
     }
 
 
-def _find_next_step(seen: SecretKeyRotation) -> str:
-    newest, *others = seen.keyring.fingerprints
+def _find_next_step(secret_key_rotation: SecretKeyRotation) -> str:
+    newest, *others = secret_key_rotation.keyring.fingerprints
     ignorant = [
         f"{host} needs {each}"
         for each in (newest, *others)
-        for host in seen.list_hosts_without_key(each)
+        for host in secret_key_rotation.list_hosts_without_key(each)
     ]
-    writing = [name for each in others for name in seen.list_hosts_writing_with_key(each)]
-    was_swapped = not seen.used.isdisjoint(others)
+    writing = [
+        name for each in others for name in secret_key_rotation.list_hosts_writing_with_key(each)
+    ]
+    was_swapped = not secret_key_rotation.used.isdisjoint(others)
     steps = (
         (ignorant, f"Wait until every host has every key: {', '.join(ignorant)}."),
         (
@@ -94,9 +96,9 @@ def _find_next_step(seen: SecretKeyRotation) -> str:
             "Every host has every key. Swap the new key and SECRET_KEY on one host after another.",
         ),
         (writing, f"Wait until these hosts write with {newest}: {', '.join(writing)}."),
-        (any(seen.encrypted.values()), "Run `gatebell secrets reencrypt`."),
+        (any(secret_key_rotation.encrypted.values()), "Run `gatebell secrets reencrypt`."),
         (
-            any(seen.hashed.values()),
+            any(secret_key_rotation.hashed.values()),
             (
                 "Keep SECRET_KEY_FALLBACKS. Without it, the credentials in hashed_with_older would "
                 "become invalid."

@@ -36,9 +36,9 @@ class _FreeConnections:
     Requests take a connection from `free`, which needs no lock. If there is none, they wait.
     """
 
-    def __init__(self, *, size: int, patience: float) -> None:
-        """Create `size` slots; requests wait up to `patience` seconds for a free slot."""
-        self._patience = patience
+    def __init__(self, *, size: int, timeout_seconds: float) -> None:
+        """Create `size` slots; requests wait up to `timeout_seconds` seconds for a free slot."""
+        self._patience = timeout_seconds
         #: Free connections. The connection that was used last is reused first. None stands for a
         #: connection that still has to be opened.
         self.free: list[SqlalchemyStatements | None] = [None] * size
@@ -91,8 +91,8 @@ class _FreeConnections:
         with self._lock:
             self._serve_waiting_requests()
 
-    def _return_connection(self, kept: SqlalchemyStatements | None) -> None:
-        self.free.append(kept)
+    def _return_connection(self, kept_connection: SqlalchemyStatements | None) -> None:
+        self.free.append(kept_connection)
         if self.waiters:
             self.serve_waiting_requests()
 
@@ -117,10 +117,10 @@ class AutocommitPool:
         engine: Engine,
         *,
         size: int,
-        patience: float,
+        timeout_seconds: float,
         held: Callable[[], StatementConnection | None] | None = None,
     ) -> None:
-        """Create a pool of up to `size` connections; wait up to `patience` seconds for a free one.
+        """Create a pool of up to `size` connections; wait up to `timeout_seconds` for a free one.
 
         The engine comes from `web.database.engine.open_autocommit_engine`. If `held` returns a
         connection, reads use that connection. Without `held`, requests could occupy all connections
@@ -130,11 +130,11 @@ class AutocommitPool:
         #: Name of the dialect, `postgresql` or `sqlite`.
         self.dialect_name = engine.dialect.name
         self._held = held
-        self._writing = self._reading = _FreeConnections(size=size, patience=patience)
+        self._writing = self._reading = _FreeConnections(size=size, timeout_seconds=timeout_seconds)
         if self.dialect_name == "sqlite":
             # In SQLite, readers do not wait for writers. They must not wait for the writers'
             # connections either, because the transaction with the write lock also reads settings.
-            self._reading = _FreeConnections(size=size, patience=patience)
+            self._reading = _FreeConnections(size=size, timeout_seconds=timeout_seconds)
         #: Connection of the current transaction.
         self._own = local()
         self._make = _get_connection_wrapper(engine)
@@ -197,16 +197,16 @@ class AutocommitPool:
         self._reading.close_connections()
 
     def _run_in_transaction(
-        self, work: Callable[[], Outcome], kept: SqlalchemyStatements
+        self, work: Callable[[], Outcome], kept_connection: SqlalchemyStatements
     ) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
-        self._own.kept = kept
+        self._own.kept = kept_connection
         try:
-            kept.connection.exec_driver_sql(begin)
+            kept_connection.connection.exec_driver_sql(begin)
             outcome = work()
-            kept.connection.exec_driver_sql("COMMIT")
+            kept_connection.connection.exec_driver_sql("COMMIT")
         except BaseException as error:
-            _roll_back_or_discard(kept, error)
+            _roll_back_or_discard(kept_connection, error)
             raise
         finally:
             self._own.kept = None
@@ -246,11 +246,13 @@ class AutocommitPool:
     def _open_connection(self) -> SqlalchemyStatements:
         return self._make(self._engine.connect())
 
-    def _discard_if_broken(self, kept: SqlalchemyStatements, error: BaseException) -> None:
+    def _discard_if_broken(
+        self, kept_connection: SqlalchemyStatements, error: BaseException
+    ) -> None:
         if not isinstance(error, Exception):
-            _discard_connection(kept)  # a statement may still be running
+            _discard_connection(kept_connection)  # a statement may still be running
         elif is_connection_lost(error) or is_read_only(error):
-            _discard_connection(kept)
+            _discard_connection(kept_connection)
             self.close_connections()  # connections opened before the failure are broken too
 
 
@@ -264,17 +266,17 @@ def _get_connection_wrapper(engine: Engine) -> Callable[[Connection], Sqlalchemy
     return partial(direct_statements.PsycopgStatements, compiled=compiled)
 
 
-def _roll_back_or_discard(kept: SqlalchemyStatements, error: BaseException) -> None:
+def _roll_back_or_discard(kept_connection: SqlalchemyStatements, error: BaseException) -> None:
     if is_connection_lost(error) or not isinstance(error, Exception):
         return  # the connection can no longer be used
     try:
-        kept.connection.exec_driver_sql("ROLLBACK")
+        kept_connection.connection.exec_driver_sql("ROLLBACK")
     except Exception:  # noqa: BLE001 - after any error, this connection is not reused
-        _discard_connection(kept)
+        _discard_connection(kept_connection)
 
 
-def _discard_connection(kept: SqlalchemyStatements | None) -> None:
-    if kept is not None:
+def _discard_connection(kept_connection: SqlalchemyStatements | None) -> None:
+    if kept_connection is not None:
         with suppress(Exception):
-            kept.connection.invalidate()
-            kept.connection.close()
+            kept_connection.connection.invalidate()
+            kept_connection.connection.close()

@@ -52,12 +52,12 @@ class ProbeTimeouts(NamedTuple):
 class PostgresProbe:
     """A probe that checks whether Postgres responds. Each process has one probe."""
 
-    def __init__(self, patience: ProbeTimeouts, *, may_cancel: bool) -> None:
+    def __init__(self, probe_timeouts: ProbeTimeouts, *, may_cancel: bool) -> None:
         """Create a probe without a connection.
 
         Set `may_cancel` if process ids come from Postgres itself and not from a pooler.
         """
-        self.patience = patience
+        self.patience = probe_timeouts
         self._may_cancel = may_cancel
         #: Function that opens a connection with the options of the engine.
         self.connect: partial[Connection[Any]] | None = None

@@ -62,16 +62,22 @@ def prepare_database(settings: Settings) -> None:
         _require_password_change(settings)
 
 
-def _print_first_administrator(first: Credentials) -> None:
+def _print_first_administrator(credentials: Credentials) -> None:
     """Print the first administrator's name, and the password only on a terminal.
 
     Output that does not go to a terminal may be logged, and logs must not contain the password.
     """
     if sys.stdout.isatty():
-        print_line(f"The first administrator is {first.username}. The password is {first.password}")
-        print_line(f"It is shown only once, and is stored in {first.path} until it is changed.")
+        print_line(
+            f"The first administrator is {credentials.username}. The password is {credentials.password}"
+        )
+        print_line(
+            f"It is shown only once, and is stored in {credentials.path} until it is changed."
+        )
     else:
-        print_line(f"The first administrator is {first.username}. The password is in {first.path}")
+        print_line(
+            f"The first administrator is {credentials.username}. The password is in {credentials.path}"
+        )
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:

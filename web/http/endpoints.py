@@ -140,15 +140,15 @@ class PageBlueprint(Blueprint):
         super().__init__(name, import_name, url_prefix=url_prefix)
         self._leads_to_applications = leads_to_applications
 
-    def describe_endpoint(self, mark: AccessDecorator) -> Endpoint:
+    def describe_endpoint(self, access_decorator: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this decorator."""
         usual = Endpoint(
-            access=mark.access,
+            access=access_decorator.access,
             errors=ErrorFormat.PAGE,
             is_page=True,
             leads_to_applications=self._leads_to_applications,
         )
-        return replace(usual, **mark.refinement)
+        return replace(usual, **access_decorator.refinement)
 
 
 class NamespaceBlueprint(PageBlueprint):
@@ -182,15 +182,15 @@ class MachineBlueprint(Blueprint):
         self._errors = errors
         self.cross_origin = cross_origin
 
-    def describe_endpoint(self, mark: AccessDecorator) -> Endpoint:
+    def describe_endpoint(self, access_decorator: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this decorator."""
         usual = Endpoint(
-            access=mark.access,
+            access=access_decorator.access,
             errors=self._errors,
             is_page=False,
             cross_origin=self.cross_origin,
         )
-        return replace(usual, **mark.refinement)
+        return replace(usual, **access_decorator.refinement)
 
 
 @dataclass(frozen=True, kw_only=True)

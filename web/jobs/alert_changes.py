@@ -79,7 +79,7 @@ def open_waiting_incidents(settings: Settings) -> None:
         context = _build_incident_context(
             session, read_system_clock(), read_current_settings(settings, session=session)
         )
-        open_incidents_for_waiting_alerts(context, between=session.commit)
+        open_incidents_for_waiting_alerts(context, commit_batch=session.commit)
 
 
 class ChangeHandler(Protocol):

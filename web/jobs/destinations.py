@@ -97,7 +97,9 @@ class DestinationWorker(Job):
         if most <= 0 or not self.is_due(self.kind.due_condition):
             return []
         with Session(self.engine) as session, session.begin():
-            claims = self.kind.claim_due_destinations(most=most, session=session, now=self.clock())
+            claims = self.kind.claim_due_destinations(
+                maximum=most, session=session, now=self.clock()
+            )
         begun = [
             Thread(target=self._deliver_all, args=(claim,), name=self.kind.noun, daemon=True)
             for claim in claims
@@ -162,13 +164,16 @@ class DestinationWorker(Job):
             return self._find_next_delivery(claim, session)
 
     def _record_delivery_failure(
-        self, claim: DestinationClaim, delivery: ClaimedDelivery | None, made: DeliveryAttempt
+        self,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery | None,
+        delivery_attempt: DeliveryAttempt,
     ) -> None:
         with Session(self.engine) as session, session.begin():
             days = read_current_settings(self.settings, session=session).webhook_pause_days
             retries = RetryPolicy(share=self.share(), patience=timedelta(days=days))
             failure = self.kind.record_failure(
-                claim, delivery, made, retries, session=session, now=self.clock()
+                claim, delivery, delivery_attempt, retries, session=session, now=self.clock()
             )
         if failure is None:
             return
@@ -181,7 +186,9 @@ class DestinationWorker(Job):
                     **self._describe_destination(claim),
                 },
             )
-        said = self._describe_destination(claim, reason=made.problem, failures=failure.failures)
+        said = self._describe_destination(
+            claim, reason=delivery_attempt.problem, failures=failure.failures
+        )
         if self.clock() - failure.failing_since >= FAILING_AFTER:
             self.log.error(
                 "%s deliveries have been failing for a day; the worker keeps retrying.",
@@ -216,7 +223,7 @@ def queue_webhook_changes(
     queue_alert_changes(
         changes,
         base_url=settings.base_url,
-        reading=build_parser_settings(settings),
+        parser_settings=build_parser_settings(settings),
         session=session,
         now=now,
     )

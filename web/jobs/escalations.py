@@ -35,7 +35,7 @@ def handle_escalation_changes(
 ) -> None:
     """Start and end escalations, as the escalations handler of `web.jobs.alert_changes`."""
     lifecycle.process_alert_changes(
-        changes, session=session, now=now, around=_build_escalation_settings(settings)
+        changes, session=session, now=now, escalation_settings=_build_escalation_settings(settings)
     )
 
 
@@ -121,7 +121,7 @@ class Escalations(Job):
                 settings = read_current_settings(self.settings, session=session)
                 around = _build_escalation_settings(settings)
                 return lifecycle.take_due_steps(
-                    ids, session=session, now=self.clock(), around=around
+                    ids, session=session, now=self.clock(), escalation_settings=around
                 )
         except Exception as error:
             if is_database_failure(error):

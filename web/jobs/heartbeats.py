@@ -33,7 +33,7 @@ class Heartbeats(Job):
         self._kept = AutocommitPool(
             open_autocommit_engine(settings),
             size=1,
-            patience=settings.database_connect_timeout_seconds,
+            timeout_seconds=settings.database_connect_timeout_seconds,
         )
 
     def finish_current_run(self) -> None:
@@ -43,7 +43,7 @@ class Heartbeats(Job):
 
     def run_due(self) -> int:
         """Evaluate the heartbeats that are due and return their number."""
-        due = find_due_heartbeats(connection=self._kept, now=self.clock(), most=_BATCH_SIZE)
+        due = find_due_heartbeats(connection=self._kept, now=self.clock(), maximum=_BATCH_SIZE)
         return sum(self._evaluate_heartbeat(heartbeat_id) for heartbeat_id in due)
 
     def _evaluate_heartbeat(self, heartbeat_id: int) -> int:

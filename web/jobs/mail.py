@@ -155,7 +155,7 @@ def queue_gap_mail(settings: Settings, *, clock: Clock = read_system_clock) -> i
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
         sign = MessageSettings(**_build_sender_fields(current))
-        return queue_gap_notices(sign, session=session, now=clock(), between=session.commit)
+        return queue_gap_notices(sign, session=session, now=clock(), commit_batch=session.commit)
 
 
 def queue_assignment_notices(settings: Settings, *, clock: Clock = read_system_clock) -> int:
@@ -246,7 +246,7 @@ def _cancel_if_blocked(
     why = find_notice_block(
         message.about,
         find_page_holds,
-        reading=build_parser_settings(settings),
+        parser_settings=build_parser_settings(settings),
         session=session,
         now=now,
     )

@@ -50,9 +50,9 @@ _deletion_log = logging.getLogger("gatebell.deletion")
 _webhook_log = logging.getLogger("gatebell.webhooks")
 
 
-def run_prune(settings: Settings, *, kept: CheckedDeliveries) -> None:
+def run_prune(settings: Settings, *, checked_deliveries: CheckedDeliveries) -> None:
     """Prune the database and log the numbers of removed rows."""
-    removed = prune_database(settings, kept=kept)
+    removed = prune_database(settings, checked_deliveries=checked_deliveries)
     if any(removed.values()):
         _log.info("Expired data was removed.", extra={"event": "prune.completed", **removed})
 
@@ -67,10 +67,14 @@ def assign_alerts_to_monitors(settings: Settings) -> None:
 def record_on_call_eligibility(settings: Settings) -> None:
     """Record changes in the users who are eligible for on-call duty."""
     with use_engine(settings) as engine, Session(engine) as session:
-        record_eligibility_changes(session=session, now=read_system_clock(), between=session.commit)
+        record_eligibility_changes(
+            session=session, now=read_system_clock(), commit_batch=session.commit
+        )
 
 
-def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None) -> dict[str, int]:
+def prune_database(
+    settings: Settings, *, checked_deliveries: CheckedDeliveries | None = None
+) -> dict[str, int]:
     """Remove expired rows, and return the number of removed rows by kind.
 
     Tokens without an expiry date get an expiry date if the running release requires it.
@@ -84,16 +88,22 @@ def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None)
             keep_calls_for=timedelta(days=current.call_keep_days),
             keep_pings=current.heartbeat_log_keep_count,
         )
-        refold_account_names(session=session, between=session.commit)
+        refold_account_names(session=session, commit_batch=session.commit)
         session.commit()
         now, between = read_system_clock(), session.commit
         removed = prune_expired_rows(
-            retention, kept=kept, session=session, now=now, between=between
+            retention,
+            checked_deliveries=checked_deliveries,
+            session=session,
+            now=now,
+            commit_batch=between,
         )
         between()
-        removed["members"] = remove_ended_memberships(session=session, now=now, between=between)
+        removed["members"] = remove_ended_memberships(
+            session=session, now=now, commit_batch=between
+        )
         removed["tokens_given_expiry"] = assign_expiry_to_tokens(
-            build_token_lifetimes(current), session=session, now=now, between=between
+            build_token_lifetimes(current), session=session, now=now, commit_batch=between
         )
         between()
         removed["alert_batches"] = prune_batches(session=session, now=now, between=between)
@@ -105,54 +115,56 @@ def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None)
 
 
 def _prune_alerts(
-    current: Settings, session: Session, between: CommitBatchFunction
+    current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
     """Remove resolved alerts that exceed the configured age and return their number."""
     if not current.alert_keep_days:
         return {}
     before = read_system_clock() - timedelta(days=current.alert_keep_days)
-    return {"alerts": delete_resolved_alerts(before=before, session=session, between=between)}
+    return {"alerts": delete_resolved_alerts(before=before, session=session, between=commit_batch)}
 
 
 def _prune_audit_log(
-    current: Settings, session: Session, between: CommitBatchFunction
+    current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
     """Remove old audit events and old stream entries and return the number of each."""
     now = read_system_clock()
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
     dropped = drop_old_stream_events(
-        session=session, before=waiting_since, now=now, between=between
+        session=session, before=waiting_since, now=now, commit_batch=commit_batch
     )
     if dropped:
         _audit_log.error(
             "Audit events were dropped because a destination did not accept them in time.",
             extra={"event": "audit_stream.events_dropped", "count": dropped},
         )
-    orphans = delete_orphaned_events(session=session, between=between)
-    between()
+    orphans = delete_orphaned_events(session=session, commit_batch=commit_batch)
+    commit_batch()
     key = get_or_create_audit_key(session=session, keyring=_build_keyring(current), now=now)
     _seal_and_log(session, key)
-    between()
+    commit_batch()
     kept_since = now - timedelta(days=current.audit_event_keep_days)
-    removed = prune_events(session=session, key=key, before=kept_since, between=between)
+    removed = prune_events(session=session, key=key, before=kept_since, commit_batch=commit_batch)
     return {"audit_stream_entries": dropped + orphans, "audit_events": removed}
 
 
 def _prune_webhooks(
-    current: Settings, session: Session, between: CommitBatchFunction
+    current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
     """Cancel overdue deliveries and remove old log entries; return the number of both."""
     now = read_system_clock()
-    given_up = abandon_old_deliveries(session=session, now=now, between=between)
+    given_up = abandon_old_deliveries(session=session, now=now, commit_batch=commit_batch)
     if given_up:
         _webhook_log.error(
             "Webhook deliveries were canceled because they waited too long.",
             extra={"event": "webhook.deliveries_canceled", "count": given_up},
         )
     before = now - timedelta(days=current.webhook_delivery_keep_days)
-    between()
+    commit_batch()
     return {
-        "webhook_deliveries": prune_webhook_log(before=before, session=session, between=between)
+        "webhook_deliveries": prune_webhook_log(
+            before=before, session=session, commit_batch=commit_batch
+        )
     }
 
 
@@ -166,7 +178,7 @@ def encrypt_stored_secrets(
             session=session,
             keyring=_build_keyring(settings),
             now=clock(),
-            between=session.commit,
+            commit_batch=session.commit,
         )
     if any(done.values()):
         _log.info("Stored secrets were encrypted.", extra={"event": "secrets.encrypted", **done})
@@ -233,7 +245,7 @@ def remove_deleted_data(settings: Settings, *, clock: Clock = read_system_clock)
         removed = remove_deleted_namespaces(
             remove_files=partial(remove_repository, settings.repositories_path),
             session=session,
-            between=session.commit,
+            commit_batch=session.commit,
             now=clock(),
         )
         session.commit()
@@ -268,7 +280,9 @@ def seal_audit_events(settings: Settings) -> None:
 
 
 def _seal_and_log(session: Session, key: bytes) -> None:
-    made = seal_events(session=session, key=key, now=read_system_clock(), between=session.commit)
+    made = seal_events(
+        session=session, key=key, now=read_system_clock(), commit_batch=session.commit
+    )
     if made:
         said = {
             "head": str(build_seal_head(made[-1])),

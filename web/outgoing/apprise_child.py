@@ -180,9 +180,9 @@ def _is_configured_host(address: str, port: int, hosts: HostList) -> bool:
     return hosts.has_host(address, port) or (of_port == port and hosts.has_host(name, port))
 
 
-def _deny_access(why: str) -> NoReturn:
-    _active_request.get(_ActiveRequest()).refused.append(why)
-    raise PermissionError(why)
+def _deny_access(reason: str) -> NoReturn:
+    _active_request.get(_ActiveRequest()).refused.append(reason)
+    raise PermissionError(reason)
 
 
 class AppriseRequestHandler:
@@ -366,9 +366,9 @@ def _find_problem(service: Any) -> str | None:
     return None
 
 
-def _get_failure_reason(said: Sequence[Any]) -> str:
+def _get_failure_reason(log_messages: Sequence[Any]) -> str:
     """Return the reason for a failure, in our own words."""
-    messages = [each.message for each in said]
+    messages = [each.message for each in log_messages]
     status = next((found[1] for each in messages if (found := _RESPONSE_STATUS.search(each))), None)
     if status is not None and (problem := describe_status_problem(int(status))) is not None:
         return problem.removeprefix("the server ")
@@ -378,12 +378,14 @@ def _get_failure_reason(said: Sequence[Any]) -> str:
     return "could not be reached" if is_lost else "did not accept the message"
 
 
-def _get_service_message(said: Sequence[Any]) -> str:
+def _get_service_message(log_messages: Sequence[Any]) -> str:
     """Return the message about a failure from the service or from apprise."""
-    warnings = [each.message for each in said if each.level in {"WARNING", "ERROR", "CRITICAL"}]
+    warnings = [
+        each.message for each in log_messages if each.level in {"WARNING", "ERROR", "CRITICAL"}
+    ]
     details = [
         _FAILURE_DETAILS.sub("", each.message)
-        for each in said
+        for each in log_messages
         if _FAILURE_DETAILS.match(each.message)
     ]
     details = [_CONNECTION_CAUSE.sub(r"\1", each) for each in details]

@@ -205,18 +205,18 @@ class _OutgoingRequest:
         self._is_stopped = True
         self._drop_connection()
 
-    def _try_kept_connection(self, kept: HTTPConnection) -> bool:
+    def _try_kept_connection(self, kept_connection: HTTPConnection) -> bool:
         """Send the request on a kept connection, or return False if the other side has closed it.
 
         The request may still have arrived. Receivers recognize a repeated request by its id.
         """
-        self.connection = kept
-        if not kept.is_connected:
+        self.connection = kept_connection
+        if not kept_connection.is_connected:
             self._drop_connection()
             return False
         try:
             self._write_request()
-            self._response = kept.getresponse()
+            self._response = kept_connection.getresponse()
         except (OSError, HTTPException, HTTPError):
             self._drop_connection()
             return False

@@ -103,12 +103,14 @@ def build_page_links(
     )
 
 
-def build_numbered_links(found: PageResult[Any], part: PageRequest) -> LinkedPage:
+def build_numbered_links(page_result: PageResult[Any], page_request: PageRequest) -> LinkedPage:
     """Add the URLs of the next and previous pages to a numbered page, keeping current filters."""
-    number, total = part.offset // part.size + 1, found.total or 0
+    number, total = page_request.offset // page_request.size + 1, page_result.total or 0
     return LinkedPage(
-        items=found.items,
-        next_url=_build_page_url(page=number + 1) if part.offset + part.size < total else None,
+        items=page_result.items,
+        next_url=_build_page_url(page=number + 1)
+        if page_request.offset + page_request.size < total
+        else None,
         previous_url=_build_page_url(page=number - 1) if number > 1 else None,
     )
 

@@ -282,11 +282,11 @@ def get_initial(text: str) -> str:
     return next((character.upper() for character in text if character.isalnum()), "?")
 
 
-def format_lateness(since: datetime | None, now: datetime) -> str:
+def format_lateness(start: datetime | None, now: datetime) -> str:
     """Return how long a task has been waiting, or an empty string if the worker is on time."""
-    if since is None or now - since <= CLOCK_TOLERANCE:
+    if start is None or now - start <= CLOCK_TOLERANCE:
         return ""
-    return format_waiting_time(now - since)
+    return format_waiting_time(now - start)
 
 
 def init_app(app: Flask) -> None:

@@ -64,15 +64,15 @@ def build_atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
     return text.encode()
 
 
-def _build_feed_entry(listed: ListedChange, entered_at: datetime | None) -> _FeedEntry:
-    change, announced = listed.change, get_announcement_date(listed.change)
-    updated = max(announced, entered_at) if listed.day and entered_at else announced
+def _build_feed_entry(listed_change: ListedChange, entered_at: datetime | None) -> _FeedEntry:
+    change, announced = listed_change.change, get_announcement_date(listed_change.change)
+    updated = max(announced, entered_at) if listed_change.day and entered_at else announced
     return _FeedEntry(
         change=change,
-        url=listed.url,
+        url=listed_change.url,
         published=format_api_time(announced),
         updated=format_api_time(updated),
-        release=f"{change.release} ({listed.day})" if listed.day else change.release,
+        release=f"{change.release} ({listed_change.day})" if listed_change.day else change.release,
     )
 
 

@@ -33,10 +33,10 @@ class InvalidReleaseError(DomainError):
 class UnknownReleaseError(DomainError):
     """Error for a release whose changes are unknown, so that a response would be misleading."""
 
-    def __init__(self, last: Release) -> None:
+    def __init__(self, release: Release) -> None:
         """Set the message, which names the last release that can be requested."""
         super().__init__(
-            f"{RELEASE_HEADER} can be at most {last}: later changes are not known yet."
+            f"{RELEASE_HEADER} can be at most {release}: later changes are not known yet."
         )
 
 

@@ -64,10 +64,11 @@ class ListedChange:
     url: str
 
 
-def list_displayed_changes(wanted: ChangeFilter) -> Sequence[ListedChange]:
+def list_displayed_changes(change_filter: ChangeFilter) -> Sequence[ListedChange]:
     """Return the changes that match a filter, in the order of the schedule."""
     return [
-        build_listed_change(each) for each in list_changes(wanted, running=get_running_release())
+        build_listed_change(each)
+        for each in list_changes(change_filter, running=get_running_release())
     ]
 
 

@@ -49,8 +49,8 @@ _RELEASE_HEADER_KEY = "HTTP_PLATFORM_RELEASE"
 
 def record_operation(
     bearer: Bearer | None,
-    given: Iterable[str],
-    known: frozenset[str],
+    given_names: Iterable[str],
+    known_names: frozenset[str],
     kind: str = "",
     *,
     browser_of: int | None = None,
@@ -69,7 +69,7 @@ def record_operation(
     shape = _build_shape(
         asked.method,
         format_route(rule.rule, kind) if rule else _find_scheduled_path(changes),
-        list_known_names(given, known) if given else (),
+        list_known_names(given_names, known_names) if given_names else (),
         changes,
     )
     _count_call(bearer, shape, asked, browser_of)
@@ -155,10 +155,10 @@ def _find_scheduled_path(changes: Iterable[str]) -> str:
     return next((each.call.path for each in found if each.change.id in changes), "")
 
 
-def list_known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+def list_known_names(given_names: Iterable[str], known_names: frozenset[str]) -> tuple[str, ...]:
     """Return the sorted names of parameters, with one name for all unknown names."""
-    names = {each.removesuffix("[]") for each in given}
-    found = sorted(names & known)
+    names = {each.removesuffix("[]") for each in given_names}
+    found = sorted(names & known_names)
     return tuple(found) if len(found) == len(names) else (*found, UNKNOWN_NAME)
 
 
@@ -229,7 +229,7 @@ class CallFlusher:
         return stored == len(calls)
 
 
-def _count_deprecated_calls(part: list[CountedCalls]) -> None:
-    for each in part:
+def _count_deprecated_calls(counted_callses: list[CountedCalls]) -> None:
+    for each in counted_callses:
         for change_id, certainty in find_affecting_changes(each.shape).items():
             count_deprecated_calls(change_id, certainty, each.count.calls)

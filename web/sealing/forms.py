@@ -86,10 +86,16 @@ def consume_consent_form(form: ConsentForm) -> bool:
     )
 
 
-def seal_device_form(shown: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
+def seal_device_form(displayed_device_request: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
     """Seal a device request, as it was displayed, for one sign-in."""
     return seal_value(
-        [shown.id, sign_in_id, shown.user_code, list(shown.scopes)], purpose=_DEVICE_PURPOSE
+        [
+            displayed_device_request.id,
+            sign_in_id,
+            displayed_device_request.user_code,
+            list(displayed_device_request.scopes),
+        ],
+        purpose=_DEVICE_PURPOSE,
     )
 
 
@@ -111,9 +117,9 @@ def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceReq
     return DisplayedDeviceRequest(id=int(device_id), user_code=user_code, scopes=tuple(scopes))
 
 
-def seal_logout_request(asked: LogoutRequest) -> str:
+def seal_logout_request(logout_request: LogoutRequest) -> str:
     """Seal a logout request for a redirect."""
-    return seal_value(asdict(asked), purpose=_LOGOUT_REQUEST_PURPOSE)
+    return seal_value(asdict(logout_request), purpose=_LOGOUT_REQUEST_PURPOSE)
 
 
 def open_logout_request(sealed_text: str) -> LogoutRequest:
@@ -126,9 +132,9 @@ def open_logout_request(sealed_text: str) -> LogoutRequest:
     )
 
 
-def seal_logout_form(asked: LogoutRequest, *, sign_in_id: int) -> str:
+def seal_logout_form(logout_request: LogoutRequest, *, sign_in_id: int) -> str:
     """Seal a logout request for confirmation by one sign-in."""
-    sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
+    sealed = {"asked": asdict(logout_request), "sign_in": sign_in_id}
     return seal_value(sealed, purpose=_LOGOUT_PURPOSE)
 
 

@@ -31,9 +31,9 @@ def take_secret(name: str) -> str | None:
     return _decrypt_secret(session.pop(name, None))
 
 
-def _decrypt_secret(sealed: str | None) -> str | None:
+def _decrypt_secret(sealed_text: str | None) -> str | None:
     try:
-        return get_services().keyring.decrypt(sealed) if sealed else None
+        return get_services().keyring.decrypt(sealed_text) if sealed_text else None
     except UndecipherableError:
         return None  # the secret key was replaced in the meantime
 

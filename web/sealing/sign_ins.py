@@ -96,7 +96,7 @@ class PendingSignIn:
     first: Authentication
 
 
-def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
+def begin_pending_sign_in(user: UserView, first_authentication: Authentication) -> None:
     """Replace the session's content with a pending sign-in.
 
     A user who signs in again stays signed in meanwhile.
@@ -111,8 +111,8 @@ def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
         "number": generate_random_hex(16),
         "user": user.id,
         "password": _get_password_version(user),
-        "methods": first.methods,
-        "identity": first.identity_id,
+        "methods": first_authentication.methods,
+        "identity": first_authentication.identity_id,
     }
     session[_PENDING_KEY] = seal_value(sealed, purpose=_PENDING_PURPOSE)
 
@@ -139,10 +139,10 @@ def find_pending_sign_in() -> PendingSignIn | None:
     return PendingSignIn(number=sealed["number"], user=user, first=first)
 
 
-def consume_pending_sign_in(pending: PendingSignIn) -> bool:
+def consume_pending_sign_in(pending_sign_in: PendingSignIn) -> bool:
     """Mark the pending sign-in as used and return True, or return False if it was used before."""
     return claim_single_use(
-        f"second factor ticket {pending.number}",
+        f"second factor ticket {pending_sign_in.number}",
         lifetime=_PENDING_LIFETIME,
         session=db.session(),
         keyring=get_services().keyring,

@@ -79,7 +79,7 @@ def build_worker_supervisor(settings: Settings) -> Supervisor:
 
 def _build_supervisor(settings: Settings, **programs: SupervisedProgram) -> Supervisor:
     stopping = settings.shutdown_delay_seconds + settings.graceful_timeout_seconds
-    return Supervisor(programs, patience=stopping + _STOP_GRACE_SECONDS)
+    return Supervisor(programs, timeout_seconds=stopping + _STOP_GRACE_SECONDS)
 
 
 def _check_certificate(settings: Settings) -> None:

@@ -230,12 +230,14 @@ class Supervisor:
     program once. If the supervisor is killed, the watchdog stops the programs.
     """
 
-    def __init__(self, programs: Mapping[str, SupervisedProgram], *, patience: float) -> None:
+    def __init__(
+        self, programs: Mapping[str, SupervisedProgram], *, timeout_seconds: float
+    ) -> None:
         """Store the programs by name, and the seconds that they may take to stop."""
         self._runs = [_ProgramRun(name, program) for name, program in programs.items()]
         self._by_name = {run.name: run for run in self._runs}
-        self._patience = patience
-        self._watchdog = Watchdog(patience=patience)
+        self._patience = timeout_seconds
+        self._watchdog = Watchdog(timeout_seconds=timeout_seconds)
         #: State of the signals received. These are plain values, since a signal may arrive while
         #: another is handled, and locks would deadlock.
         self._told_at: float | None = None

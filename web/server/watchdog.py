@@ -19,9 +19,9 @@ _POLL_SECONDS = 0.1
 class Watchdog:
     """Supervisor's end of the pipe."""
 
-    def __init__(self, *, patience: float) -> None:
-        """Store `patience`, the number of seconds that remaining processes may take to stop."""
-        self._patience = patience
+    def __init__(self, *, timeout_seconds: float) -> None:
+        """Store the number of seconds that remaining processes may take to stop."""
+        self._patience = timeout_seconds
         self._known: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -69,14 +69,14 @@ def main() -> None:
     for line in sys.stdin:
         pid = int(line[1:])
         (left.add if line.startswith("+") else left.discard)(pid)
-    _end_processes(left, patience=float(sys.argv[1]))
+    _end_processes(left, timeout_seconds=float(sys.argv[1]))
 
 
-def _end_processes(left: set[int], *, patience: float) -> None:
+def _end_processes(left: set[int], *, timeout_seconds: float) -> None:
     for pid in left:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    deadline = monotonic() + patience
+    deadline = monotonic() + timeout_seconds
     while any(map(_is_alive, left)) and monotonic() < deadline:
         sleep(_POLL_SECONDS)
     for pid in left:

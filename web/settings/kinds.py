@@ -60,22 +60,22 @@ class SettingKind(Generic[Value]):
     has_release_dates: bool = False
 
 
-def allow_whole_number(least: int, most: int, unit: str = "") -> SettingKind[int]:
-    """Allow integers from `least` to `most`."""
+def allow_whole_number(minimum: int, maximum: int, unit: str = "") -> SettingKind[int]:
+    """Allow integers from `minimum` to `maximum`."""
 
     def read(text: str) -> int:
         # int() would also accept "1_000", "+5" and digits of other scripts.
-        if not re.fullmatch(r"[0-9]{1,18}", text) or not least <= int(text) <= most:
+        if not re.fullmatch(r"[0-9]{1,18}", text) or not minimum <= int(text) <= maximum:
             raise ValueError(text)
         return int(text)
 
     of_what = f" of {unit}" if unit else ""
-    return SettingKind(read, f"a whole number{of_what} from {least} to {most}", unit=unit)
+    return SettingKind(read, f"a whole number{of_what} from {minimum} to {maximum}", unit=unit)
 
 
-def allow_zero_or_whole_number(least: int, most: int, unit: str) -> SettingKind[int]:
-    """Allow 0, and integers from `least` to `most`."""
-    known = allow_whole_number(least, most, unit)
+def allow_zero_or_whole_number(minimum: int, maximum: int, unit: str) -> SettingKind[int]:
+    """Allow 0, and integers from `minimum` to `maximum`."""
+    known = allow_whole_number(minimum, maximum, unit)
     return replace(
         known,
         read=lambda text: 0 if text == "0" else known.read(text),
@@ -119,25 +119,25 @@ def _build_text_kind(is_allowed: Callable[[str], bool], allowed: str) -> Setting
     return SettingKind(read, allowed)
 
 
-def allow_line_of_text(most: int) -> SettingKind[str]:
+def allow_line_of_text(maximum: int) -> SettingKind[str]:
     """Allow any printable text on one line."""
     return _build_text_kind(
-        lambda text: len(text) <= most and text.isprintable(),
-        f"one line of at most {most} characters",
+        lambda text: len(text) <= maximum and text.isprintable(),
+        f"one line of at most {maximum} characters",
     )
 
 
-def allow_text(most: int) -> SettingKind[str]:
+def allow_text(maximum: int) -> SettingKind[str]:
     """Allow any printable text, or an empty string."""
 
     def read(text: str) -> str:
         lines = text.replace("\r\n", "\n")
-        if len(lines) > most or not all(line.isprintable() for line in lines.split("\n")):
+        if len(lines) > maximum or not all(line.isprintable() for line in lines.split("\n")):
             raise ValueError(text)
         return lines
 
     return SettingKind(
-        read, f"a text of at most {most} characters", may_be_empty=True, is_long=True
+        read, f"a text of at most {maximum} characters", may_be_empty=True, is_long=True
     )
 
 
@@ -511,9 +511,9 @@ def allow_release() -> SettingKind[str]:
     return _build_text_kind(lambda text: bool(is_release(text)), "a release such as 18.0")
 
 
-def allow_optional_line_of_text(most: int) -> SettingKind[str]:
+def allow_optional_line_of_text(maximum: int) -> SettingKind[str]:
     """Allow any printable text on one line, or an empty string."""
-    known = allow_line_of_text(most)
+    known = allow_line_of_text(maximum)
     return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
 
 

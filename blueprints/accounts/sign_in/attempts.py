@@ -43,7 +43,7 @@ from web.http.public_urls import get_current_path
 from web.http.work import get_unit_of_work
 from web.sealing.sealer import BrokenSealError, seal_value, store_secret, take_secret, unseal_text
 from web.sealing.sign_ins import begin_pending_sign_in
-from web.services import get_current_time, get_services, get_settings, sign_in_limits
+from web.services import get_current_time, get_services, get_settings, get_sign_in_limits
 
 _COOKIE_NAME = "gatebell_browser"
 _COOKIE_PURPOSE = "known browser"
@@ -87,17 +87,17 @@ def _build_cookie_name() -> str:
     return build_cookie_name(_COOKIE_NAME, get_settings().base_url)
 
 
-def _read_cookie(sealed: str) -> dict[int, str]:
+def _read_cookie(sealed_text: str) -> dict[int, str]:
     """Return the content of the cookie, or an empty dictionary if the cookie is invalid."""
     try:
-        return dict(unseal_text(sealed, purpose=_COOKIE_PURPOSE, lifetime=_COOKIE_LIFETIME))
+        return dict(unseal_text(sealed_text, purpose=_COOKIE_PURPOSE, lifetime=_COOKIE_LIFETIME))
     except BrokenSealError:
         return {}
 
 
 def build_sign_in_attempt(login: str, password: str) -> SignInAttempt:
     """Return a sign-in attempt with the limits for this request's address and browser."""
-    return sign_in_limits().build_attempt(
+    return get_sign_in_limits().build_attempt(
         login, password, address=request.remote_addr, device_ids=get_device_ids()
     )
 

@@ -84,21 +84,21 @@ def set_password(sealed: str) -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in"))
 
 
-def _set_password(sealed: str, form: NewPasswordForm) -> bool:
+def _set_password(sealed_text: str, form: NewPasswordForm) -> bool:
     password_reset.set_password_by_link(
-        get_unit_of_work(), *_unseal_link(sealed), form.build_entered_body(PasswordBody)
+        get_unit_of_work(), *_unseal_link(sealed_text), form.build_entered_body(PasswordBody)
     )
     return True
 
 
-def _unseal_link(sealed: str) -> tuple[int, str]:
+def _unseal_link(sealed_text: str) -> tuple[int, str]:
     """Return the user ID and the stamp from a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
         user_id, stamp = unseal_text(
-            sealed,
+            sealed_text,
             purpose=password_reset.RESET_LINK_PURPOSE,
             lifetime=password_reset.RESET_LINK_LIFETIME,
         )
@@ -120,12 +120,12 @@ def _render_login_form(form: ForgottenPasswordForm) -> str:
 
 
 def _render_password_form(
-    form: NewPasswordForm, sealed: str, account: UserView
+    form: NewPasswordForm, sealed_text: str, account: UserView
 ) -> ResponseReturnValue:
     page = render_template(
         "sessions/new_password.html",
         form=form,
-        sealed=sealed,
+        sealed=sealed_text,
         account=account,
         minimum=get_settings().password_min_length,
         **find_granted_access(get_unit_of_work(), account.id),

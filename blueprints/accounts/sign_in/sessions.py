@@ -39,7 +39,7 @@ from web.sealing.sign_ins import (
     store_challenge,
     take_passkey_response,
 )
-from web.services import get_settings, sign_up_policy
+from web.services import get_settings, get_sign_up_policy
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
@@ -169,7 +169,7 @@ def _render_form(form: SignInForm) -> str:
         welcome_title=get_settings().appearance_title,
         welcome_text=render_markdown(get_settings().appearance_description),
         has_passkeys=find_relying_party() is not None,
-        offers_sign_up=sign_up_policy().is_offered,
+        offers_sign_up=get_sign_up_policy().is_offered,
         providers=list_active_providers(db.session()),
         leads_to_device=get_requested_page().partition("?")[0] == url_for("device.enter"),
     )

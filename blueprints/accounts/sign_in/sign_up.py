@@ -101,20 +101,20 @@ def create(sealed: str) -> ResponseReturnValue:
     return create_sign_in_and_redirect(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
 
 
-def _create_account(sealed: str, form: OwnAccountForm) -> UserView:
+def _create_account(sealed_text: str, form: OwnAccountForm) -> UserView:
     return domain.create_account(
-        get_unit_of_work(), *_unseal_link(sealed), form.build_entered_body(OwnAccountBody)
+        get_unit_of_work(), *_unseal_link(sealed_text), form.build_entered_body(OwnAccountBody)
     )
 
 
-def _unseal_link(sealed: str) -> tuple[str, str]:
+def _unseal_link(sealed_text: str) -> tuple[str, str]:
     """Return the email address and the unique number from a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
         email, number = unseal_text(
-            sealed, purpose=domain.SIGN_UP_LINK_PURPOSE, lifetime=SIGN_UP_LINK_LIFETIME
+            sealed_text, purpose=domain.SIGN_UP_LINK_PURPOSE, lifetime=SIGN_UP_LINK_LIFETIME
         )
     except BrokenSealError as error:
         message = "This link has expired or is incomplete. Sign up again to get a new one."
@@ -132,15 +132,15 @@ def _render_email_form(form: SignUpForm) -> str:
     return render_template("sessions/sign_up.html", form=form, policy=policy)
 
 
-def _render_account_form(form: OwnAccountForm, sealed: str) -> tuple[str, int, dict[str, str]]:
-    email, _ = _unseal_link(sealed)
+def _render_account_form(form: OwnAccountForm, sealed_text: str) -> tuple[str, int, dict[str, str]]:
+    email, _ = _unseal_link(sealed_text)
     page = render_template(
         "sessions/new_account.html",
         form=form,
         invitation=None,
         email=email,
         policy=domain.get_policy_for_sign_up_link(get_unit_of_work(), email),
-        target=url_for("sign_up.create", sealed=sealed, next=get_return_url() or None),
+        target=url_for("sign_up.create", sealed=sealed_text, next=get_return_url() or None),
         minimum=get_settings().password_min_length,
     )
     return page, 422 if form.errors else 200, SECRET_URL_HEADERS

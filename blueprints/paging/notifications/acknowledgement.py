@@ -86,7 +86,7 @@ def _parse_subjects(name: str) -> frozenset[PageSubject]:
     )
 
 
-def _parse_link(sealed: str) -> AcknowledgementLink:
+def _parse_link(sealed_text: str) -> AcknowledgementLink:
     settings = get_services().live_settings.environment_settings
     keys = (settings.secret_key, *settings.secret_key_fallbacks)
-    return parse_signed_link(sealed, keys, now=get_current_time())
+    return parse_signed_link(sealed_text, keys, now=get_current_time())

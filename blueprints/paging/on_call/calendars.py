@@ -32,38 +32,38 @@ _REFRESH_INTERVAL = timedelta(hours=1)
 NO_STORE_HEADERS = {"Cache-Control": "no-store"}
 
 
-def build_calendar(opened: CalendarFeed, *, only_own: bool) -> bytes:
+def build_calendar(calendar_feed: CalendarFeed, *, only_own: bool) -> bytes:
     """Return a calendar with shifts from the past month to the next four months.
 
     With `only_own`, it contains only the owner's shifts.
     """
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
-    name, uid, url = _build_title(opened)
+    name, uid, url = _build_title(calendar_feed)
     made = Calendar.new(prodid="-//Gatebell//On-call//EN", name=name, uid=uid, url=url)
     # The value type must be declared (RFC 7986 section 5.7).
     made.add("REFRESH-INTERVAL", _REFRESH_INTERVAL, parameters={"VALUE": "DURATION"})
     # The period covers whole days, so the calendar and its ETag do not change within a day.
     today = get_current_time().replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - CALENDAR_PAST_PERIOD, today + _CALENDAR_FUTURE_PERIOD)
-    ids = [each.id for _, each in opened.schedules]
+    ids = [each.id for _, each in calendar_feed.schedules]
     shifts = find_shifts_by_schedule(get_unit_of_work(), ids, within)
-    for holder, schedule in opened.schedules:
+    for holder, schedule in calendar_feed.schedules:
         for shift in shifts[schedule.id]:
-            is_own = any(person.id == opened.user_id for person in shift.users)
+            is_own = any(person.id == calendar_feed.user_id for person in shift.users)
             if is_own or (shift.on_call and not only_own):
-                event = _build_event(holder, schedule, shift, is_named=not opened.is_own)
+                event = _build_event(holder, schedule, shift, is_named=not calendar_feed.is_own)
                 made.add_component(event)
     content: bytes = made.to_ical()
     return content
 
 
-def _build_title(opened: CalendarFeed) -> tuple[str, str, str]:
+def _build_title(calendar_feed: CalendarFeed) -> tuple[str, str, str]:
     """Return the name and the ID of a calendar, and the URL of its page."""
-    if opened.is_own:
+    if calendar_feed.is_own:
         url = build_public_url(url_for("own_on_call.index"))
-        return "My on-call", f"on-call-of-{opened.user_id}@{_get_host()}", url
-    ((holder, schedule),) = opened.schedules
+        return "My on-call", f"on-call-of-{calendar_feed.user_id}@{_get_host()}", url
+    ((holder, schedule),) = calendar_feed.schedules
     name = f"On-call: {schedule.name} ({holder.path})"
     return name, f"on-call-{schedule.id}@{_get_host()}", schedule.web_url
 

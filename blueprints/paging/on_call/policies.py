@@ -157,7 +157,7 @@ def _render_page(
 
 def _find_choices(holder: ProjectOrGroup) -> TargetChoices:
     return find_target_choices(
-        holder, most=_MAX_USER_CHOICES, session=db.session(), today=get_current_time().date()
+        holder, maximum=_MAX_USER_CHOICES, session=db.session(), today=get_current_time().date()
     )
 
 

@@ -154,13 +154,13 @@ class CalendarGrid:
 
 
 def _build_entries(
-    day: date, place: ZoneInfo, shifts: Sequence[OnCallShift]
+    day: date, time_zone: ZoneInfo, shifts: Sequence[OnCallShift]
 ) -> tuple[CalendarEntry, ...]:
-    start, end = _get_midnight(day, place), _get_midnight(day + _DAY, place)
+    start, end = _get_midnight(day, time_zone), _get_midnight(day + _DAY, time_zone)
     return tuple(
         CalendarEntry(
-            start=_format_clock_time(shift.starts_at, place) if shift.starts_at > start else "",
-            end=_format_clock_time(shift.ends_at, place) if shift.ends_at < end else "",
+            start=_format_clock_time(shift.starts_at, time_zone) if shift.starts_at > start else "",
+            end=_format_clock_time(shift.ends_at, time_zone) if shift.ends_at < end else "",
             people=shift.users,
             is_changed=any(each.source != DutySource.ROTATION for each in shift.on_call),
         )
@@ -169,23 +169,23 @@ def _build_entries(
     )
 
 
-def _format_clock_time(moment: datetime, place: ZoneInfo) -> str:
-    return f"{moment.astimezone(place):%H:%M}"
+def _format_clock_time(moment: datetime, time_zone: ZoneInfo) -> str:
+    return f"{moment.astimezone(time_zone):%H:%M}"
 
 
-def _get_midnight(day: date, place: ZoneInfo) -> datetime:
-    return convert_to_utc(datetime.combine(day, time()), place)
+def _get_midnight(day: date, time_zone: ZoneInfo) -> datetime:
+    return convert_to_utc(datetime.combine(day, time()), time_zone)
 
 
-def _get_next_month(first: date) -> date:
-    return (first + timedelta(days=31)).replace(day=1)
+def _get_next_month(first_day: date) -> date:
+    return (first_day + timedelta(days=31)).replace(day=1)
 
 
 def list_eligible_names(holder: ProjectOrGroup) -> tuple[str, ...]:
     """Return the names of users who can be on call."""
     return list_eligible_usernames(
         holder.namespace,
-        most=_MAX_CANDIDATES,
+        maximum=_MAX_CANDIDATES,
         session=db.session(),
         today=get_current_time().date(),
     )
@@ -224,10 +224,10 @@ def get_common_zone(schedules: Sequence[OwnSchedule]) -> str:
     return zones.pop() if len(zones) == 1 else get_current_user().time_zone
 
 
-def parse_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
+def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
     """Return the requested part of the calendar. The default is the current and the next week."""
-    view = get_choice(given, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
-    text = given.get("day", "")
+    view = get_choice(arguments, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
+    text = arguments.get("day", "")
     try:
         day = (
             date.fromisoformat(text)

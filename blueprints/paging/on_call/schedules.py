@@ -195,13 +195,13 @@ def _end_shift_change(
     return _redirect_to_schedule(holder, schedule_id)
 
 
-def _try_shift_change(form: Form, act: Callable[[], Any]) -> bool:
+def _try_shift_change(form: Form, change_shift: Callable[[], Any]) -> bool:
     """Apply the submitted change, and return whether it succeeded.
 
     If the user may not change the shifts, the page shows the reason.
     """
     try:
-        return form.is_submitted() and form.run_if_valid(act) is not None
+        return form.is_submitted() and form.run_if_valid(change_shift) is not None
     except ForbiddenError as error:
         form.add_error("", str(error))
         return False

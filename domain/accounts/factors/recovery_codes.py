@@ -40,9 +40,11 @@ def replace_recovery_codes(
     return tuple(_format_code(code) for code in codes)
 
 
-def normalize_recovery_code(typed: str) -> str | None:
+def normalize_recovery_code(typed_code: str) -> str | None:
     """Normalize the case, spaces and dashes of a typed code; return None if it is malformed."""
-    folded = unicodedata.normalize("NFKC", typed).lower().replace("-", "").translate(_LOOKALIKES)
+    folded = (
+        unicodedata.normalize("NFKC", typed_code).lower().replace("-", "").translate(_LOOKALIKES)
+    )
     bare = "".join(folded.split())
     return bare if len(bare) == _CODE_LENGTH and set(bare) <= set(_ALPHABET) else None
 

@@ -34,9 +34,9 @@ def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:
     return TOTP(seed).provisioning_uri(name=username, issuer_name=instance)
 
 
-def normalize_totp_code(typed: str) -> str | None:
+def normalize_totp_code(typed_code: str) -> str | None:
     """Remove spaces and dashes from a typed code; return None if it is malformed."""
-    bare = "".join(unicodedata.normalize("NFKC", typed).replace("-", "").split())
+    bare = "".join(unicodedata.normalize("NFKC", typed_code).replace("-", "").split())
     is_code = len(bare) == _CODE_DIGITS and bare.isascii() and bare.isdigit()
     return bare if is_code else None
 

@@ -184,13 +184,13 @@ def _build_resource(work: UnitOfWork, row: Row) -> IdentityProvider:
     )
 
 
-def _set_columns(work: UnitOfWork, row: Row, given: Mapping[str, Any]) -> None:
+def _set_columns(work: UnitOfWork, row: Row, given_values: Mapping[str, Any]) -> None:
     """Set and check the columns of a provider.
 
     Raise InvalidError for a value that cannot be used.
     """
     preset = PRESETS[row.preset]
-    for name, value in given.items():
+    for name, value in given_values.items():
         if name in _PRESET_FIELDS and value in (None, ""):
             setattr(row, name, getattr(preset, name))
         elif name != "client_secret":

@@ -99,10 +99,13 @@ def add_identity(
 
 
 def store_identity_details(
-    work: UnitOfWork, identity: Identity, seen: ProviderUser, refresh_token: str | None
+    work: UnitOfWork, identity: Identity, provider_user: ProviderUser, refresh_token: str | None
 ) -> None:
     """Store the details from a sign-in, and the refresh token if the provider returned one."""
-    identity.name, identity.email = seen.name or seen.username, seen.email
+    identity.name, identity.email = (
+        provider_user.name or provider_user.username,
+        provider_user.email,
+    )
     identity.last_used_at = identity.checked_at = work.now
     if refresh_token is not None:
         identity.refresh_token_ciphertext = work.policy(Keyring).encrypt(refresh_token)

@@ -70,7 +70,7 @@ class IdleAccountProcessor:
         }
 
     def _process_matching_users(
-        self, condition: ColumnElement[bool], act: Callable[[User], bool]
+        self, condition: ColumnElement[bool], process_user: Callable[[User], bool]
     ) -> int:
         done, found = 0, select(User).where(condition).order_by(User.id)
         for user_id in self.session.scalars(found.with_only_columns(User.id)).all():
@@ -78,7 +78,7 @@ class IdleAccountProcessor:
             # meantime.
             still = found.where(User.id == user_id).with_for_update(key_share=True)
             user = self.session.scalar(still)
-            done += user is not None and act(user)
+            done += user is not None and process_user(user)
             self.between()
         return done
 

@@ -528,22 +528,22 @@ class ListPage(Generic[Item]):
 
     @classmethod
     def from_listed_page(
-        cls, listed: PageResult[Any], present: Callable[[Any], Item]
+        cls, page_result: PageResult[Any], build_item: Callable[[Any], Item]
     ) -> "ListPage[Item]":
         """Return a page of a list that supports numbered and keyset pages (`PagedQuery`)."""
         return cls(
-            items=[present(each) for each in listed.items],
-            total=listed.total,
-            next_cursor=listed.next_cursor,
+            items=[build_item(each) for each in page_result.items],
+            total=page_result.total,
+            next_cursor=page_result.next_cursor,
         )
 
     @classmethod
     def from_keyset_page(
-        cls, page: KeysetPage[Any], present: Callable[[Any], Item]
+        cls, page: KeysetPage[Any], build_item: Callable[[Any], Item]
     ) -> "ListPage[Item]":
         """Return a page of a list that supports only keyset pages (`KeysetQuery`)."""
         following = page.next_before
         return cls(
-            items=[present(each) for each in page.items],
+            items=[build_item(each) for each in page.items],
             next_cursor=None if following is None else str(following),
         )

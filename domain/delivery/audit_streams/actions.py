@@ -104,5 +104,9 @@ def delete_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
     return _STREAM_ACTIONS.delete_destination(work, stream_id)
 
 
-def _build_new_stream(made: DestinationWithSecret[AuditStream]) -> NewAuditStream:
-    return NewAuditStream(**dict(made.destination), secret=made.secret)
+def _build_new_stream(
+    destination_with_secret: DestinationWithSecret[AuditStream],
+) -> NewAuditStream:
+    return NewAuditStream(
+        **dict(destination_with_secret.destination), secret=destination_with_secret.secret
+    )

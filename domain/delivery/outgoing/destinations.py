@@ -440,7 +440,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self._select_due_destinations(NOW).exists()
 
     def claim_due_destinations(
-        self, *, most: int, session: Session, now: datetime
+        self, *, maximum: int, session: Session, now: datetime
     ) -> Sequence[DestinationClaim]:
         """Claim destinations that have messages to send, preferring those without a recent failure.
 
@@ -449,9 +449,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """
         due = self._select_due_destinations(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
-        well = due.where(self.row.tries == 0).order_by(last).limit(most)
+        well = due.where(self.row.tries == 0).order_by(last).limit(maximum)
         found = claims.claim_destinations(self.row, well, session=session, now=now)
-        left = max(most - len(found) - _RESERVED_THREADS, 0)
+        left = max(maximum - len(found) - _RESERVED_THREADS, 0)
         failing = due.where(self.row.tries > 0).order_by(self.row.next_try_at)
         others = claims.claim_destinations(self.row, failing.limit(left), session=session, now=now)
         return [*found, *others]
@@ -536,9 +536,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self.record_rejected_message(claim, refusal, session=session, now=now)
 
     def find_surplus_entries(
-        self, most: int, condition: ColumnElement[bool], *, session: Session
+        self, maximum: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
-        """Return a condition for the oldest matching entries above `most`, for each destination."""
+        """Return a condition for the oldest entries above `maximum`, for each destination."""
         found = []
         for destination_id in session.scalars(select(self.row.id)).all():
             mine = (self.queue.destination == destination_id) & condition
@@ -546,7 +546,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
                 select(self.queue.entry.id)
                 .where(mine)
                 .order_by(self.queue.entry.id.desc())
-                .offset(most)
+                .offset(maximum)
                 .limit(1)
             )
             if newest is not None:
@@ -562,13 +562,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         condition: ColumnElement[bool],
         *,
         session: Session,
-        between: CommitCallback,
+        commit_batch: CommitCallback,
         noted: Callable[[int], None] = lambda _count: None,
     ) -> int:
         """Remove entries in batches, oldest first; return the number of removed entries.
 
         `noted` is called in the transaction of each batch, with the number of removed entries.
-        `between` is called after each batch.
+        `commit_batch` is called after each batch.
         """
         oldest = (
             select(self.queue.entry.id)
@@ -580,7 +580,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         while ids := session.scalars(oldest).all():
             session.execute(delete_rows(self.queue.entry).where(self.queue.entry.id.in_(ids)))
             noted(len(ids))
-            between()
+            commit_batch()
             total += len(ids)
         return total
 

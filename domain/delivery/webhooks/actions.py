@@ -186,5 +186,7 @@ def _build_hook(webhook: Webhook, project: ProjectView) -> Hook:
     )
 
 
-def _build_new_webhook(made: DestinationWithSecret[Webhook]) -> NewWebhook:
-    return NewWebhook(**dict(made.destination), secret=made.secret)
+def _build_new_webhook(destination_with_secret: DestinationWithSecret[Webhook]) -> NewWebhook:
+    return NewWebhook(
+        **dict(destination_with_secret.destination), secret=destination_with_secret.secret
+    )

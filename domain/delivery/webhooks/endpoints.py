@@ -323,7 +323,7 @@ def record_attempt(row: DeliveryRow, attempt: DeliveryAttempt, *, now: datetime)
 
 
 def list_deliveries(
-    endpoint_id: int, state: DeliveryState | None, part: KeysetRange, *, session: Session
+    endpoint_id: int, state: DeliveryState | None, keyset_range: KeysetRange, *, session: Session
 ) -> KeysetPage[WebhookDelivery]:
     """Return a page of the deliveries of an endpoint, newest first."""
     statement = (
@@ -337,7 +337,7 @@ def list_deliveries(
     def view(row: Row[Any]) -> WebhookDelivery:
         return WebhookDelivery.model_validate(row[0])
 
-    return fetch_page(statement, DeliveryRow.id, part, session=session, view=view)
+    return fetch_page(statement, DeliveryRow.id, keyset_range, session=session, view=view)
 
 
 def list_recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
@@ -447,7 +447,11 @@ def get_webhook_backlog(*, session: Session) -> WebhookBacklog:
 
 
 def abandon_old_deliveries(
-    *, session: Session, now: datetime, between: CommitCallback, most: int = MAX_WAITING_DELIVERIES
+    *,
+    session: Session,
+    now: datetime,
+    commit_batch: CommitCallback,
+    maximum: int = MAX_WAITING_DELIVERIES,
 ) -> int:
     """Give up deliveries that waited too long, and the oldest deliveries above the maximum.
 
@@ -456,14 +460,16 @@ def abandon_old_deliveries(
     """
     # The four hours leave time for the last attempt of a delivery.
     before = now - MAX_DELIVERY_AGE - timedelta(hours=4)
-    total = _abandon_deliveries(DeliveryRow.queued_at < before, _EXPIRED_REASON, session, between)
-    for _, surplus in WEBHOOK_KIND.find_surplus_entries(most, _IS_WAITING, session=session):
-        total += _abandon_deliveries(surplus, _SURPLUS_REASON, session, between)
+    total = _abandon_deliveries(
+        DeliveryRow.queued_at < before, _EXPIRED_REASON, session, commit_batch
+    )
+    for _, surplus in WEBHOOK_KIND.find_surplus_entries(maximum, _IS_WAITING, session=session):
+        total += _abandon_deliveries(surplus, _SURPLUS_REASON, session, commit_batch)
     return total
 
 
 def _abandon_deliveries(
-    condition: ColumnElement[bool], reason: str, session: Session, between: CommitCallback
+    condition: ColumnElement[bool], reason: str, session: Session, commit_batch: CommitCallback
 ) -> int:
     some = select(DeliveryRow.id).where(_IS_WAITING, condition).limit(_BATCH_SIZE)
     total = 0
@@ -477,7 +483,7 @@ def _abandon_deliveries(
                 error=func.coalesce(DeliveryRow.error, reason),
             )
         )
-        between()
+        commit_batch()
         total += len(ids)
     return total
 
@@ -486,23 +492,23 @@ def prune_webhook_log(
     *,
     before: datetime,
     session: Session,
-    between: CommitCallback,
-    most: int = MAX_FINISHED_DELIVERIES,
+    commit_batch: CommitCallback,
+    maximum: int = MAX_FINISHED_DELIVERIES,
 ) -> int:
     """Remove old and excess finished deliveries, and deliveries of deleted endpoints."""
 
     def remove(condition: ColumnElement[bool]) -> int:
-        return WEBHOOK_KIND.delete_entries(condition, session=session, between=between)
+        return WEBHOOK_KIND.delete_entries(condition, session=session, commit_batch=commit_batch)
 
     is_done = ~_IS_WAITING
     total = remove(is_done & (DeliveryRow.created_at < before))
-    for _, surplus in WEBHOOK_KIND.find_surplus_entries(most, is_done, session=session):
+    for _, surplus in WEBHOOK_KIND.find_surplus_entries(maximum, is_done, session=session):
         total += remove(surplus)
     return total + remove(WEBHOOK_KIND.build_orphan_condition())
 
 
 def queue_webhook_notices(
-    sign: DestinationNoticeSettings, *, session: Session, now: datetime
+    notice_settings: DestinationNoticeSettings, *, session: Session, now: datetime
 ) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
@@ -510,17 +516,17 @@ def queue_webhook_notices(
     after failures.
     """
     messages = []
-    troubled = find_failing_endpoints(session=session, keyring=sign.keyring, now=now)
+    troubled = find_failing_endpoints(session=session, keyring=notice_settings.keyring, now=now)
     for project_id, endpoint in troubled:
         if endpoint.state in {DestinationState.PAUSED, DestinationState.FAILING}:
             path, people = find_maintainers(None, project_id, session=session, today=now.date())
-            notice = _build_notice(endpoint, path, sign)
-            messages += [notice.build_email(each, sign) for each in people]
-    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
+            notice = _build_notice(endpoint, path, notice_settings)
+            messages += [notice.build_email(each, notice_settings) for each in people]
+    return queue_emails(messages, session=session, keyring=notice_settings.keyring, now=now)
 
 
 def _build_notice(
-    endpoint: Webhook, path: str, sign: DestinationNoticeSettings
+    endpoint: Webhook, path: str, notice_settings: DestinationNoticeSettings
 ) -> DestinationNotice:
     url, error = endpoint.shown_url, endpoint.last_error
     page, role = f"{path}/-/settings/webhooks/{endpoint.id}", f"a maintainer of {path}"
@@ -529,7 +535,7 @@ def _build_notice(
         why = (
             "The URL returned 410 Gone."
             if gone
-            else f"No delivery succeeded for {sign.days} days. Last error: {error}."
+            else f"No delivery succeeded for {notice_settings.days} days. Last error: {error}."
         )
         return DestinationNotice(
             key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
@@ -551,6 +557,9 @@ def _build_notice(
         lines=(
             f"No delivery to {url} succeeded for a day. Last error: {error}.",
             f"Waiting deliveries: {endpoint.backlog}. Each is discarded after three days.",
-            f"After {sign.days} days without a successful delivery, the webhook is paused.",
+            (
+                f"After {notice_settings.days} days without a successful delivery, "
+                "the webhook is paused."
+            ),
         ),
     )

@@ -217,10 +217,12 @@ def _changes_trusted_properties(
     )
 
 
-def delete_matching_applications(which: ColumnElement[bool], *, session: Session) -> int:
+def delete_matching_applications(condition: ColumnElement[bool], *, session: Session) -> int:
     """Delete applications with their codes, tokens and consents, and return their number."""
-    end_service_accounts(which, session=session)
-    return len(session.scalars(delete(Application).where(which).returning(Application.id)).all())
+    end_service_accounts(condition, session=session)
+    return len(
+        session.scalars(delete(Application).where(condition).returning(Application.id)).all()
+    )
 
 
 def get_own_application(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:

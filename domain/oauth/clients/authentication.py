@@ -210,7 +210,7 @@ def authenticate_client(
     request: ProtocolRequest,
     context: OAuthContext,
     lookup: CredentialLookup[CredentialT] | None,
-    write: LookupWithWrite | None = None,
+    lookup_with_write: LookupWithWrite | None = None,
 ) -> tuple[Client, CredentialT | None, Any]:
     """Return the authenticated client, the credential and the result of the write.
 
@@ -225,13 +225,17 @@ def authenticate_client(
         raise _build_error(was_basic=was_basic)
     text = None if lookup is None else request.get_parameter(lookup.parameter)
     if presented.assertion is not None:
-        write = None  # the client is authenticated only after the lookup
-    elif write is not None:
+        lookup_with_write = None  # the client is authenticated only after the lookup
+    elif lookup_with_write is not None:
         # A secret hashed with an older key does not match here. The later checks accept it and
         # renew its hash.
         digest = context.keyring.compute_digest(presented.secret) if presented.secret else None
-        write = write._replace(values={**write.values, "presented_secret": digest})
-    found = find_client_with_credential(presented.client_id, text, lookup, context, write)
+        lookup_with_write = lookup_with_write._replace(
+            values={**lookup_with_write.values, "presented_secret": digest}
+        )
+    found = find_client_with_credential(
+        presented.client_id, text, lookup, context, lookup_with_write
+    )
     if not found.clients:
         raise _build_error(was_basic=was_basic)
     client = found.clients[0]
@@ -267,21 +271,21 @@ def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -
     return found[0].id if found else None
 
 
-def _find_failure_reason(client: ClientRow, presented: PresentedClient) -> RejectionReason:
+def _find_failure_reason(client: ClientRow, presented_client: PresentedClient) -> RejectionReason:
     """Return why a known client was not authenticated; the reason is not sent to the client."""
-    if presented.secret is None:
+    if presented_client.secret is None:
         return MISSING_SECRET
     return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC_APPLICATION
 
 
 def _is_client_authenticated(
-    rows: Sequence[ClientRow], presented: PresentedClient, context: OAuthContext
+    rows: Sequence[ClientRow], presented_client: PresentedClient, context: OAuthContext
 ) -> bool:
     """Return whether the client is authenticated; a secret that is sent must be valid."""
-    if presented.secret is None:
+    if presented_client.secret is None:
         return not rows[0].confidential
     # All secrets are compared, so that the response time does not reveal which one matched.
-    keyring, secret = context.keyring, presented.secret
+    keyring, secret = context.keyring, presented_client.secret
     matching = [row for row in rows if keyring.matches_digests(secret, [row.secret_digest])]
     if not matching:
         return False

@@ -188,9 +188,9 @@ _REHASH_SECRET = (
 )
 
 
-def rehash_secret(found: ClientRow, newest: bytes, *, run: RunStatement, now: datetime) -> None:
+def rehash_secret(client: ClientRow, newest: bytes, *, run: RunStatement, now: datetime) -> None:
     """Store the hash of a presented secret under the newest key."""
-    values = {"secret_id": found.secret_id, "former": found.secret_digest}
+    values = {"secret_id": client.secret_id, "former": client.secret_digest}
     run(_REHASH_SECRET, {**values, "newest": newest, "moment": now})
 
 

@@ -161,14 +161,14 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
     PROOF_PATH = "/oauth/par"
     STATUS = 201
 
-    def validate_request(self, asked: ClientRequest[None]) -> ProtocolRequest:
+    def validate_request(self, client_request: ClientRequest[None]) -> ProtocolRequest:
         """Check the request as the authorization endpoint would, and return it (section 2.1).
 
         Errors are returned to the client, never to a redirect URI.
         """
-        if asked.request.get_parameter("request_uri") is not None:
+        if client_request.request.get_parameter("request_uri") is not None:
             raise InvalidRequestError("A request_uri cannot be pushed.")
-        pushed = _build_authorization_request(asked)
+        pushed = _build_authorization_request(client_request)
         try:
             self.server.get_authorization_grant(pushed).validate_authorization_request()
         except OAuth2Error as error:
@@ -177,20 +177,28 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
         return pushed
 
     def execute_request(
-        self, asked: ClientRequest[None], checked: ProtocolRequest
+        self, client_request: ClientRequest[None], checked_input: ProtocolRequest
     ) -> Mapping[str, object]:
         """Store the request, and return the response; `expires_in` is in seconds (section 2.2)."""
-        request_uri = store_pushed_request(checked, asked.get_client(), self.server.context)
+        request_uri = store_pushed_request(
+            checked_input, client_request.get_client(), self.server.context
+        )
         lifetime = self.server.context.policy.pushed_requests.lifetime
         return {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
 
 
-def _build_authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
+def _build_authorization_request(client_request: ClientRequest[None]) -> ProtocolRequest:
     """Return the authorization request, bound to the key of the proof (RFC 9449 section 10.1)."""
-    named, thumbprint = asked.request.get_parameter("dpop_jkt"), asked.key_thumbprint
+    named, thumbprint = (
+        client_request.request.get_parameter("dpop_jkt"),
+        client_request.key_thumbprint,
+    )
     if thumbprint is not None and named not in {None, thumbprint}:
         raise InvalidProofError("The key of the DPoP proof does not match dpop_jkt.")
     # With Basic authentication, client_id is not in the body.
-    known = {"client_id": asked.get_client().get_client_id(), "dpop_jkt": thumbprint or named}
-    lists = {**asked.request.payload.datalist, **{k: [v] for k, v in known.items() if v}}
+    known = {
+        "client_id": client_request.get_client().get_client_id(),
+        "dpop_jkt": thumbprint or named,
+    }
+    lists = {**client_request.request.payload.datalist, **{k: [v] for k, v in known.items() if v}}
     return ProtocolRequest("POST", lists, {})

@@ -387,14 +387,16 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             generate_token_pair(), self.server.context, **values
         )
 
-    def validate_request(self, asked: ClientRequest[GrantRow]) -> GrantRow:
+    def validate_request(self, client_request: ClientRequest[GrantRow]) -> GrantRow:
         """Check the code, the redirect URI and the verifier in this order, and return the code."""
-        found = asked.get_credential(UNKNOWN_CODE)
-        self._check_code_owner_and_use(found, asked.get_client())
-        if asked.request.require_parameter("redirect_uri") != found.grant_redirect_uri:
+        found = client_request.get_credential(UNKNOWN_CODE)
+        self._check_code_owner_and_use(found, client_request.get_client())
+        if client_request.request.require_parameter("redirect_uri") != found.grant_redirect_uri:
             raise RejectedGrantError(WRONG_REDIRECT_URI)
-        check_verifier(asked.request.get_parameter("code_verifier"), found.grant_code_challenge)
-        if found.grant_key_thumbprint not in {None, asked.key_thumbprint}:
+        check_verifier(
+            client_request.request.get_parameter("code_verifier"), found.grant_code_challenge
+        )
+        if found.grant_key_thumbprint not in {None, client_request.key_thumbprint}:
             # RFC 9449 section 10.
             raise RejectedGrantError(WRONG_CODE_KEY)
         if found.user_state != ACTIVE:
@@ -402,25 +404,25 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             raise RejectedGrantError(UNKNOWN_CODE)
         return found
 
-    def _check_code_owner_and_use(self, found: GrantRow, client: Client) -> None:
+    def _check_code_owner_and_use(self, grant: GrantRow, client: Client) -> None:
         context = self.server.context
-        if found.grant_application_id != client.application.id:
+        if grant.grant_application_id != client.application.id:
             # The code was stolen, so it is invalidated for its own client as well.
-            self._mark_code_used(found.grant_id)
-            self._record_code_theft(EventKind.CODE_INVALIDATED, found, client)
+            self._mark_code_used(grant.grant_id)
+            self._record_code_theft(EventKind.CODE_INVALIDATED, grant, client)
             raise RejectedGrantError(UNKNOWN_CODE)
-        if found.grant_code_used_at is not None:
+        if grant.grant_code_used_at is not None:
             # The code was redeemed twice, so one of the clients is a thief (section 4.1.2).
             had_tokens = revoke_authorization(
-                found.grant_id, session=context.session, now=context.now
+                grant.grant_id, session=context.session, now=context.now
             )
-            self._record_code_theft(EventKind.CODE_REUSED, found, client)
+            self._record_code_theft(EventKind.CODE_REUSED, grant, client)
             raise RejectedGrantError(USED_CODE if had_tokens else ALREADY_USED_CODE)
-        expires_at = found.grant_code_expires_at
+        expires_at = grant.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise RejectedGrantError(EXPIRED_CODE)
 
-    def _record_code_theft(self, kind: EventKind, found: GrantRow, client: Client) -> None:
+    def _record_code_theft(self, kind: EventKind, grant: GrantRow, client: Client) -> None:
         """Record a possible theft of the code for its user.
 
         Ordinary redemptions are not recorded: there are too many, and the consent is recorded
@@ -429,8 +431,8 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         self.server.context.record_event(
             kind,
             client.application,
-            user_id=found.grant_user_id,
-            details={"application_id": client.application.uid, "scopes": found.grant_scopes},
+            user_id=grant.grant_user_id,
+            details={"application_id": client.application.uid, "scopes": grant.grant_scopes},
         )
 
     def _mark_code_used(self, authorization_id: int) -> None:
@@ -442,17 +444,17 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         )
 
     def execute_request(
-        self, asked: ClientRequest[GrantRow], checked: GrantRow
+        self, client_request: ClientRequest[GrantRow], checked_input: GrantRow
     ) -> Mapping[str, object]:
         """Consume the code and store the pair atomically; one of concurrent requests succeeds."""
         grant = build_grant(
-            checked,
-            asked.get_client(),
-            key_thumbprint=asked.key_thumbprint,
-            nonce=checked.grant_nonce,
+            checked_input,
+            client_request.get_client(),
+            key_thumbprint=client_request.key_thumbprint,
+            nonce=checked_input.grant_nonce,
         )
-        pair = asked.written or generate_token_pair()
-        if not asked.written and not redeem_credential(
+        pair = client_request.written or generate_token_pair()
+        if not client_request.written and not redeem_credential(
             CODE_REDEMPTION, pair, grant, self.server.context
         ):
             raise RejectedGrantError(ALREADY_USED_CODE)

@@ -92,9 +92,9 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_APPLICATION)
 
-    def validate_request(self, asked: ClientRequest[None]) -> ServiceAccountToken:
+    def validate_request(self, client_request: ClientRequest[None]) -> ServiceAccountToken:
         """Return the service account and the checked scope."""
-        client = asked.get_client()
+        client = client_request.get_client()
         found = find_service_account_row(
             client.application.id, connection=self.server.context.connection
         )
@@ -104,21 +104,21 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
             raise RejectedGrantError(LOCKED_SERVICE_ACCOUNT)
         return ServiceAccountToken(
             user_id=found.user_id,
-            scopes=_check_scopes(asked.request.get_parameter("scope"), client),
+            scopes=_check_scopes(client_request.request.get_parameter("scope"), client),
         )
 
     def execute_request(
-        self, asked: ClientRequest[None], checked: ServiceAccountToken
+        self, client_request: ClientRequest[None], checked_input: ServiceAccountToken
     ) -> Mapping[str, object]:
         """Store an access token and return the token response (section 4.4.3)."""
-        application = asked.get_client().application
+        application = client_request.get_client().application
         grant = Grant(
-            user_id=checked.user_id,
+            user_id=checked_input.user_id,
             application_id=application.id,
             application_uid=application.uid,
             authorization_id=None,
-            scopes=checked.scopes,
-            key_thumbprint=asked.key_thumbprint,
+            scopes=checked_input.scopes,
+            key_thumbprint=client_request.key_thumbprint,
             is_renewable=False,
         )
         return issue_token_pair(grant, self.server.context)

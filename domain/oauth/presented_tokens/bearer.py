@@ -44,10 +44,10 @@ class InvalidTokenError(Exception):
 class InsufficientScopeError(Exception):
     """insufficient_scope (RFC 6750 section 3.1); any of the `accepted` scopes suffices."""
 
-    def __init__(self, accepted: tuple[str, ...]) -> None:
+    def __init__(self, accepted_scopes: tuple[str, ...]) -> None:
         """Store the accepted scopes."""
         super().__init__("The request requires higher privileges than the access token has.")
-        self.accepted = accepted
+        self.accepted = accepted_scopes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

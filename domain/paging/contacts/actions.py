@@ -207,9 +207,9 @@ def _build_namespace_owner(holder: ProjectOrGroup) -> ContactOwner:
     return ContactOwner(**build_owner_columns(holder))
 
 
-def _build_channels(work: UnitOfWork, found: Sequence[Contact]) -> Sequence[Channel]:
-    groups = find_owner_group_paths(found, session=work.session)
-    return [Channel(**dict(each), group=groups.get(each.group_id)) for each in found]
+def _build_channels(work: UnitOfWork, contacts: Sequence[Contact]) -> Sequence[Channel]:
+    groups = find_owner_group_paths(contacts, session=work.session)
+    return [Channel(**dict(each), group=groups.get(each.group_id)) for each in contacts]
 
 
 def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -> ListPage[Contact]:
@@ -218,7 +218,7 @@ def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -
 
 
 def _create_contact(
-    work: UnitOfWork, owner: ContactOwner, new: ContactBody, *, is_confirmed: bool
+    work: UnitOfWork, owner: ContactOwner, contact_body: ContactBody, *, is_confirmed: bool
 ) -> Contact:
     means = work.policy(ContactFunctions)
 
@@ -226,12 +226,14 @@ def _create_contact(
         release_locks(work.session)  # Starting the process that reads the URL takes a moment.
         return means.read_url(url)
 
-    address = get_contact_type(new.type).validate_address(new.address.strip(), read_url=read_url)
+    address = get_contact_type(contact_body.type).validate_address(
+        contact_body.address.strip(), read_url=read_url
+    )
     made = contacts.create_contact(
         NewContact(
             owner=owner,
             address=address,
-            label=new.label,
+            label=contact_body.label,
             is_confirmed=is_confirmed,
             authorization_id=None if owner.user_id is None else lock_authorization(work),
         ),
@@ -290,4 +292,4 @@ def _record_contact_event(
     if contact.group_id is not None:
         details["group_id"] = contact.group_id
     place = NamespaceIds(project_id=contact.project_id, group_id=contact.group_id)
-    work.record_audit_event(kind, user_id=contact.user_id, details=details, place=place)
+    work.record_audit_event(kind, user_id=contact.user_id, details=details, event_namespace=place)

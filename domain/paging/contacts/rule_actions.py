@@ -92,16 +92,16 @@ def delete_rule(work: UnitOfWork, rule_id: int) -> ContactRule:
     return gone
 
 
-def _set_rule_fields(work: UnitOfWork, row: RuleRow, wanted: NewContactRule) -> None:
+def _set_rule_fields(work: UnitOfWork, row: RuleRow, new_contact_rule: NewContactRule) -> None:
     """Set the fields of a notification rule.
 
     Raise InvalidError if the user already has an identical rule.
     """
     others = [build_rule(each) for each in _list_rule_rows(work) if each is not row]
-    row.contact_id = _get_confirmed_contact(work, wanted.contact_id).id
-    row.alerts = wanted.alerts
-    row.delay_minutes = wanted.delay_minutes
-    row.only = serialize_rule_window(wanted.only)
+    row.contact_id = _get_confirmed_contact(work, new_contact_rule.contact_id).id
+    row.alerts = new_contact_rule.alerts
+    row.delay_minutes = new_contact_rule.delay_minutes
+    row.only = serialize_rule_window(new_contact_rule.only)
     if build_rule(row) in others:
         raise InvalidError("An identical rule already exists.", field="contact_id")
 

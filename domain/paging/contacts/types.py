@@ -109,16 +109,18 @@ class ContactPreferencesBody(Body):
         "alert ends, and when an alert or incident is assigned to the user.",
     )
 
-    def apply_to_preferences(self, present: PagingPreferences) -> PagingPreferences:
+    def apply_to_preferences(self, paging_preferences: PagingPreferences) -> PagingPreferences:
         """Return the changed preferences; omitted fields are kept.
 
         Raise InvalidError if the quiet hours are invalid.
         """
         hours = self.quiet_hours.quiet_hours if self.quiet_hours is not None else None
         return PagingPreferences(
-            quiet_hours=hours if "quiet_hours" in self.given_values else present.quiet_hours,
+            quiet_hours=hours
+            if "quiet_hours" in self.given_values
+            else paging_preferences.quiet_hours,
             wants_follow_ups=(
-                present.wants_follow_ups if self.follow_ups is None else self.follow_ups
+                paging_preferences.wants_follow_ups if self.follow_ups is None else self.follow_ups
             ),
         )
 

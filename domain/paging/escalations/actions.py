@@ -444,7 +444,7 @@ def show_dry_run(work: UnitOfWork, holder: ProjectOrGroup, asked: DryRunBody) ->
         since = min(asked.until or work.now, work.now) - timedelta(days=asked.days)
     period = dry_run.build_dry_run_period(since, asked.until, now=work.now)
     return dry_run.simulate_pages(
-        holder, period, session=work.session, reading=work.policy(ParserSettings)
+        holder, period, session=work.session, parser_settings=work.policy(ParserSettings)
     )
 
 

@@ -137,10 +137,10 @@ def _convert_chain(
     chain: _ExportedChain,
     steps: Sequence[_ExportedPolicy],
     default: str,
-    left_out: list[SkippedEntity],
+    skipped_entities: list[SkippedEntity],
 ) -> ImportedPolicy:
     """Convert an escalation chain to a policy with the supported steps."""
-    walk = _ChainConversion(chain=chain, left_out=left_out)
+    walk = _ChainConversion(chain=chain, left_out=skipped_entities)
     mine = [each for each in steps if each.escalation_chain_id == chain.id]
     for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
         walk.convert_step(number, step)
@@ -206,24 +206,24 @@ class _ExportedSchedule(ExportEntity):
 
 
 def _convert_schedule(
-    found: _ExportedSchedule,
+    schedule: _ExportedSchedule,
     shifts: Mapping[str, _ExportedShift],
-    left_out: list[SkippedEntity],
+    skipped_entities: list[SkippedEntity],
     *,
     now: datetime,
 ) -> ImportedSchedule | None:
     """Convert a schedule and its supported shifts; return None for an external calendar."""
-    if found.type == "ical":
-        calendar = found.ical_url_primary[:200]
+    if schedule.type == "ical":
+        calendar = schedule.ical_url_primary[:200]
         reason = f"The schedule uses the calendar at {calendar}. Add its rotations manually."
-        left_out.append(SkippedEntity(kind="schedule", name=found.name, reason=reason))
+        skipped_entities.append(SkippedEntity(kind="schedule", name=schedule.name, reason=reason))
         return None
     notes = list[str]()
-    if found.ical_url_overrides:
+    if schedule.ical_url_overrides:
         notes.append("Its overrides are in a calendar. Add current and future overrides manually.")
-    place = resolve_time_zone(found.time_zone, notes)
+    place = resolve_time_zone(schedule.time_zone, notes)
     rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
-    for key in found.shifts:
+    for key in schedule.shifts:
         shift = shifts.get(key)
         try:
             if shift is not None and shift.type in {"single_event", "override"}:
@@ -231,12 +231,12 @@ def _convert_schedule(
             else:
                 rotations += _convert_rotations(shift, place, notes, now)
         except (InvalidError, ValueError, OverflowError) as error:
-            name = f"{found.name}: {shift.name if shift and shift.name else key}"
-            left_out.append(SkippedEntity(kind="rotation", name=name, reason=str(error)))
+            name = f"{schedule.name}: {shift.name if shift and shift.name else key}"
+            skipped_entities.append(SkippedEntity(kind="rotation", name=name, reason=str(error)))
     return ImportedSchedule(
-        key=found.id,
-        team=found.team_id or None,
-        name=found.name,
+        key=schedule.id,
+        team=schedule.team_id or None,
+        name=schedule.name,
         time_zone=place,
         rotations=tuple(rotations),
         overrides=tuple(overrides),
@@ -484,7 +484,7 @@ def _convert_user(user: _ExportedUser) -> ImportedUser:
 def _find_default_chain(
     integrations: Sequence[_ExportedIntegration],
     chains: Sequence[_ExportedChain],
-    left_out: list[SkippedEntity],
+    skipped_entities: list[SkippedEntity],
 ) -> str:
     """Return the key of the chain that most integrations use; record the other integrations."""
     names = {each.id: each.name for each in chains}
@@ -502,14 +502,14 @@ def _find_default_chain(
                 f"Its alerts went to {names[chain]}, but the default policy is {names[default]}. "
                 "Add a route with conditions on severity, environment, service and labels."
             )
-            left_out.append(SkippedEntity(kind="route", name=name, reason=reason))
+            skipped_entities.append(SkippedEntity(kind="route", name=name, reason=reason))
     return default
 
 
 def _record_skipped_routes(
     routes: Sequence[_ExportedRoute],
     integrations: Sequence[_ExportedIntegration],
-    left_out: list[SkippedEntity],
+    skipped_entities: list[SkippedEntity],
 ) -> None:
     names = {each.id: each.name for each in integrations}
     for route in routes:
@@ -519,21 +519,23 @@ def _record_skipped_routes(
                 "conditions on severity, environment, service and labels."
             )
             name = f"{names.get(route.integration_id, '')}: {route.routing_regex}"
-            left_out.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
+            skipped_entities.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
 
 
 def _convert_integration(
-    found: _ExportedIntegration, left_out: list[SkippedEntity]
+    integration: _ExportedIntegration, skipped_entities: list[SkippedEntity]
 ) -> ImportedIntegration | None:
-    if found.type in _TYPES_WITHOUT_HTTP:
-        reason = f"The type {found.type} does not receive alerts by HTTP."
-        left_out.append(SkippedEntity(kind="integration", name=found.name, reason=reason))
+    if integration.type in _TYPES_WITHOUT_HTTP:
+        reason = f"The type {integration.type} does not receive alerts by HTTP."
+        skipped_entities.append(
+            SkippedEntity(kind="integration", name=integration.name, reason=reason)
+        )
         return None
-    is_metrics = found.type in _ALERTMANAGER_TYPES
-    note = f"Its type was {found.type}. Add a mapping if its payload has other fields."
+    is_metrics = integration.type in _ALERTMANAGER_TYPES
+    note = f"Its type was {integration.type}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
-        team=found.team_id or None,
-        name=found.name or found.type,
+        team=integration.team_id or None,
+        name=integration.name or integration.type,
         type=PROMETHEUS if is_metrics else HTTP,
         notes=() if is_metrics else (note,),
     )

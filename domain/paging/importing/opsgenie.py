@@ -139,7 +139,7 @@ class _ScheduleFile(ExportEntity):
 
 
 def _convert_schedule(
-    file: _ScheduleFile, left_out: list[SkippedEntity], *, now: datetime
+    file: _ScheduleFile, skipped_entities: list[SkippedEntity], *, now: datetime
 ) -> ImportedSchedule:
     """Convert a schedule with its supported rotations and overrides."""
     found, notes = file.schedule, list[str]()
@@ -150,7 +150,7 @@ def _convert_schedule(
         try:
             rotations.append(_convert_rotation(each, name, place, notes, now))
         except (InvalidError, ValueError, OverflowError) as error:
-            left_out.append(
+            skipped_entities.append(
                 SkippedEntity(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
             )
     if found.enabled is False:
@@ -168,27 +168,29 @@ def _convert_schedule(
 
 
 def _convert_rotation(
-    found: _ExportedRotation, name: str, place: str, notes: list[str], now: datetime
+    rotation: _ExportedRotation, name: str, place: str, notes: list[str], now: datetime
 ) -> ImportedRotation:
-    unit = _ROTATION_UNITS.get(found.type)
+    unit = _ROTATION_UNITS.get(rotation.type)
     if unit is None:
-        raise InvalidError(f"Rotations of the type {found.type or '(none)'} are not supported.")
-    if found.endDate is not None and _add_time_zone(found.endDate, place) <= now:
+        raise InvalidError(f"Rotations of the type {rotation.type or '(none)'} are not supported.")
+    if rotation.endDate is not None and _add_time_zone(rotation.endDate, place) <= now:
         raise InvalidError("The rotation has ended.")
-    if found.endDate is not None:
-        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}. Remove it manually on that day.")
+    if rotation.endDate is not None:
+        notes.append(f"{name} ends on {rotation.endDate:%Y-%m-%d}. Remove it manually on that day.")
     starts_at = (
-        _add_time_zone(found.startDate, place).astimezone(get_zone(place)).replace(tzinfo=None)
+        _add_time_zone(rotation.startDate, place).astimezone(get_zone(place)).replace(tzinfo=None)
     )
     at = starts_at.time().replace(second=0, microsecond=0)
     return ImportedRotation(
         name=name,
-        users=_list_participants(found, name, notes),
-        cadence=Cadence(unit=unit, every=found.length or 1, at=at, weekdays=(starts_at.weekday(),)),
+        users=_list_participants(rotation, name, notes),
+        cadence=Cadence(
+            unit=unit, every=rotation.length or 1, at=at, weekdays=(starts_at.weekday(),)
+        ),
         # All rotations of a schedule are on call at the same time.
         layer=1,
         starts_at=starts_at,
-        restrictions=_convert_restrictions(found.timeRestriction),
+        restrictions=_convert_restrictions(rotation.timeRestriction),
     )
 
 
@@ -196,9 +198,9 @@ def _add_time_zone(moment: datetime, place: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(place))
 
 
-def _list_participants(found: _ExportedRotation, name: str, notes: list[str]) -> tuple[str, ...]:
+def _list_participants(rotation: _ExportedRotation, name: str, notes: list[str]) -> tuple[str, ...]:
     users = []
-    for each in found.participants or ():
+    for each in rotation.participants or ():
         if each.type in {"user", ""}:
             users.append(each.id)
         elif each.type == "none":
@@ -210,32 +212,34 @@ def _list_participants(found: _ExportedRotation, name: str, notes: list[str]) ->
     return tuple(users)
 
 
-def _convert_restrictions(found: _TimeRestriction | None) -> tuple[Restriction, ...]:
-    if found is None:
+def _convert_restrictions(time_restriction: _TimeRestriction | None) -> tuple[Restriction, ...]:
+    if time_restriction is None:
         return ()
-    if found.type == "time-of-day" and found.restriction is not None:
-        start, end = _parse_clock_times(found.restriction)
+    if time_restriction.type == "time-of-day" and time_restriction.restriction is not None:
+        start, end = _parse_clock_times(time_restriction.restriction)
         return (Restriction(start=start, end=end),)
     return merge_restrictions(
-        part for each in found.restrictions or () for part in _convert_week_time(each)
+        part for each in time_restriction.restrictions or () for part in _convert_week_time(each)
     )
 
 
-def _convert_week_time(found: _WeekTime) -> tuple[Restriction, ...]:
+def _convert_week_time(week_time: _WeekTime) -> tuple[Restriction, ...]:
     try:
-        days = _DAYS.index(found.startDay.lower()), _DAYS.index(found.endDay.lower())
+        days = _DAYS.index(week_time.startDay.lower()), _DAYS.index(week_time.endDay.lower())
     except ValueError as error:
         raise InvalidError("A restriction has an invalid weekday.") from error
     start, end = (
         compute_offset_from_monday(day, at)
-        for day, at in zip(days, _parse_clock_times(found), strict=True)
+        for day, at in zip(days, _parse_clock_times(week_time), strict=True)
     )
     return build_week_restrictions(start, (end - start) % _WEEK or _WEEK)
 
 
-def _parse_clock_times(found: _WeekTime) -> tuple[time, time]:
+def _parse_clock_times(week_time: _WeekTime) -> tuple[time, time]:
     try:
-        return time(found.startHour % 24, found.startMin), time(found.endHour % 24, found.endMin)
+        return time(week_time.startHour % 24, week_time.startMin), time(
+            week_time.endHour % 24, week_time.endMin
+        )
     except ValueError as error:
         raise InvalidError("A restriction has an invalid time of day.") from error
 
@@ -288,20 +292,20 @@ class _ExportedEscalation(ExportEntity):
 
 
 def _convert_escalation(
-    found: _ExportedEscalation,
+    escalation: _ExportedEscalation,
     members: Mapping[str, tuple[str, ...]],
     defaults: frozenset[str],
-    left_out: list[SkippedEntity],
+    skipped_entities: list[SkippedEntity],
 ) -> ImportedPolicy:
     """Convert an escalation to a policy with the supported rules, ordered by delay."""
     steps, notes = [], list[str]()
-    for number, rule in enumerate(found.rules or (), 1):
+    for number, rule in enumerate(escalation.rules or (), 1):
         try:
             steps.append(_convert_rule(rule, number, members, notes))
         except InvalidError as error:
-            name = f"{found.name}: rule {number}"
-            left_out.append(SkippedEntity(kind="step", name=name, reason=str(error)))
-    repeat = found.repeat or _ExportedRepeat()
+            name = f"{escalation.name}: rule {number}"
+            skipped_entities.append(SkippedEntity(kind="step", name=name, reason=str(error)))
+    repeat = escalation.repeat or _ExportedRepeat()
     count = repeat.count or 0
     if count > _MAX_REPEATS:
         notes.append(f"The policy had {count} repeats. Here, it has {_MAX_REPEATS}.")
@@ -309,13 +313,13 @@ def _convert_escalation(
         notes.append("The policy closed the alert at the end. Here, the alert stays open.")
     wait = repeat.waitInterval or 0
     return ImportedPolicy(
-        key=found.id,
-        team=found.ownerTeam.id if found.ownerTeam else None,
-        name=found.name,
+        key=escalation.id,
+        team=escalation.ownerTeam.id if escalation.ownerTeam else None,
+        name=escalation.name,
         steps=tuple(sorted(steps, key=lambda each: each.after)),
         repeats=max(min(count, _MAX_REPEATS), 0),
         pause=timedelta(minutes=wait) if wait > 0 else None,
-        is_default=found.id in defaults,
+        is_default=escalation.id in defaults,
         notes=tuple(notes),
     )
 
@@ -485,12 +489,14 @@ def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
                 yield kind, each
 
 
-def _convert_users(found: Iterable[_UserFile], left_out: list[SkippedEntity]) -> list[ImportedUser]:
+def _convert_users(
+    user_files: Iterable[_UserFile], skipped_entities: list[SkippedEntity]
+) -> list[ImportedUser]:
     users = []
-    for user in (each.user for each in found):
+    for user in (each.user for each in user_files):
         if user.blocked:
             reason = "The account is blocked."
-            left_out.append(SkippedEntity(kind="user", name=user.username, reason=reason))
+            skipped_entities.append(SkippedEntity(kind="user", name=user.username, reason=reason))
             continue
         name = user.username.partition("@")[0]
         email = user.username if "@" in user.username else ""
@@ -499,7 +505,7 @@ def _convert_users(found: Iterable[_UserFile], left_out: list[SkippedEntity]) ->
 
 
 def _find_default_escalations(
-    teams: Sequence[_TeamFile], left_out: list[SkippedEntity]
+    teams: Sequence[_TeamFile], skipped_entities: list[SkippedEntity]
 ) -> frozenset[str]:
     """Return the keys of escalations that teams use for alerts without a matching rule."""
     found = set()
@@ -516,26 +522,30 @@ def _find_default_escalations(
             if rule.isDefault:
                 reason = "Its alerts go to no escalation. Add a policy, and make it the default."
             name = f"{team.team.name}: {rule.name or 'rule'}"
-            left_out.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
+            skipped_entities.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
     return frozenset(found)
 
 
 def _convert_integration(
-    found: _ExportedIntegration, left_out: list[SkippedEntity]
+    integration: _ExportedIntegration, skipped_entities: list[SkippedEntity]
 ) -> ImportedIntegration | None:
-    if found.type in _TYPES_WITHOUT_HTTP:
+    if integration.type in _TYPES_WITHOUT_HTTP:
         reason = (
-            f"The type {found.type} does not receive alerts by HTTP. To send messages elsewhere, "
-            "add a channel or a webhook to the project."
+            f"The type {integration.type} does not receive alerts by HTTP. To send messages "
+            "elsewhere, add a channel or a webhook to the project."
         )
-        left_out.append(SkippedEntity(kind="integration", name=found.name, reason=reason))
+        skipped_entities.append(
+            SkippedEntity(kind="integration", name=integration.name, reason=reason)
+        )
         return None
-    is_metrics = found.type in _ALERTMANAGER_TYPES
-    note = f"Its type was {found.type or 'API'}. Add a mapping if its payload has other fields."
+    is_metrics = integration.type in _ALERTMANAGER_TYPES
+    note = (
+        f"Its type was {integration.type or 'API'}. Add a mapping if its payload has other fields."
+    )
     return ImportedIntegration(
-        team=found.ownerTeam.id if found.ownerTeam else None,
-        name=found.name or found.type,
+        team=integration.ownerTeam.id if integration.ownerTeam else None,
+        name=integration.name or integration.type,
         type=PROMETHEUS if is_metrics else HTTP,
-        is_active=found.enabled is not False,
+        is_active=integration.enabled is not False,
         notes=() if is_metrics else (note,),
     )

@@ -245,11 +245,13 @@ def _find_confirmed_contacts(user_id: int, *, session: Session) -> Mapping[int, 
 
 
 def _find_users_seeing_alerts(
-    users: Collection[User], place: Namespace, *, session: Session, now: datetime
+    users: Collection[User], namespace: Namespace, *, session: Session, now: datetime
 ) -> set[int]:
     """Return the ids of the users who can see the alerts of a project or group."""
     row: Group | Project | None = (
-        session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
+        session.get(Group, namespace.id)
+        if namespace.is_group
+        else session.get(Project, namespace.id)
     )
     if row is None:
         return set()
@@ -285,7 +287,7 @@ class UserReachability(StrEnum):
 
 def find_reachability(
     user_ids: Collection[int],
-    place: Namespace,
+    namespace: Namespace,
     *,
     is_critical: bool,
     sends_mail: bool,
@@ -304,7 +306,7 @@ def find_reachability(
         found = session.scalars(select(User).where(User.id.in_(some))).all()
         users |= {user.id: user for user in found}
         seeing |= _find_users_seeing_alerts(
-            [*filter(is_active_human, found)], place, session=session, now=now
+            [*filter(is_active_human, found)], namespace, session=session, now=now
         )
         with_contact |= set(
             session.scalars(

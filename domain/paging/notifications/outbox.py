@@ -296,7 +296,7 @@ def _build_notice_content(
 ) -> MessageContent | None:
     """Return the content of a notice, or None if the notice may not be sent now."""
     why = find_notice_block(
-        message.about, policy.find_holds, reading=policy.reading, session=session, now=now
+        message.about, policy.find_holds, parser_settings=policy.reading, session=session, now=now
     )
     if why is not None:
         if why.waits:

@@ -291,27 +291,29 @@ def _replace_rotation(
     work: UnitOfWork,
     holder: ProjectOrGroup,
     row: ScheduleRow,
-    before: OnCallSchedule,
+    previous_schedule: OnCallSchedule,
     rotation_id: int | None,
-    wanted: NewRotation | None,
+    new_rotation: NewRotation | None,
 ) -> None:
-    ids = [each.id for each in before.rotations]
+    ids = [each.id for each in previous_schedule.rotations]
     if rotation_id is not None and rotation_id not in ids:
         message = "This rotation was changed or removed in the meantime. Check it and try again."
         raise ConflictError(message, field="name")
     position = len(ids) if rotation_id is None else ids.index(rotation_id)
-    rotations = [NewRotation.model_validate(each.model_dump()) for each in before.rotations]
-    rotations[position : position + 1] = [wanted] if wanted else []
-    instead = {position: rotation_id} if wanted and rotation_id else {}
+    rotations = [
+        NewRotation.model_validate(each.model_dump()) for each in previous_schedule.rotations
+    ]
+    rotations[position : position + 1] = [new_rotation] if new_rotation else []
+    instead = {position: rotation_id} if new_rotation and rotation_id else {}
     store_rotations(work, holder, row, rotations, instead)
 
 
-def _store_schedule_fields(work: UnitOfWork, row: ScheduleRow, given: NewSchedule) -> None:
+def _store_schedule_fields(work: UnitOfWork, row: ScheduleRow, new_schedule: NewSchedule) -> None:
     """Store the given fields of a schedule.
 
     Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
-    values = given.model_dump(include=given.model_fields_set - {"rotations"})
+    values = new_schedule.model_dump(include=new_schedule.model_fields_set - {"rotations"})
     if "name" in values:
         values["name"] = _check_name(values["name"])
     if "time_zone" in values:
@@ -338,15 +340,20 @@ def _check_name(name: str) -> str:
 
 
 def _finish_change(
-    work: UnitOfWork, holder: ProjectOrGroup, before: OnCallSchedule, ahead: PreviousPlan | None
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    previous_schedule: OnCallSchedule,
+    previous_plan: PreviousPlan | None,
 ) -> OnCallSchedule:
     """Log a change, and notify the users who are affected by it, unless nothing changed."""
-    after = get_schedule(work, holder, before.id)
-    if after != before:
+    after = get_schedule(work, holder, previous_schedule.id)
+    if after != previous_schedule:
         _record_schedule_event(work, holder, after, "changed")
         change = ShiftChange(work, holder, after)
-        queue_notices_if_mail_is_configured(queue_rotation_removal_notices, before, change)
-        move_swaps_and_overrides(find_moved_swaps_and_overrides(ahead, work), change)
+        queue_notices_if_mail_is_configured(
+            queue_rotation_removal_notices, previous_schedule, change
+        )
+        move_swaps_and_overrides(find_moved_swaps_and_overrides(previous_plan, work), change)
     return after
 
 

@@ -20,7 +20,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def find_eligibility_ends(
-    place: Namespace, user_ids: Collection[int], *, session: Session, today: date
+    namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, datetime]:
     """Return the times until which users can be on call in a project or group, by user id.
 
@@ -30,7 +30,9 @@ def find_eligibility_ends(
     if not user_ids:
         return {}
     live = session.scalars(select(User.id).where(User.id.in_(user_ids), IS_ACTIVE_HUMAN)).all()
-    days = find_ability_end_dates(Ability.READ_ALERTS, place, live, session=session, today=today)
+    days = find_ability_end_dates(
+        Ability.READ_ALERTS, namespace, live, session=session, today=today
+    )
     absent = dict.fromkeys(set(user_ids) - days.keys(), LONG_AGO)
     return absent | {
         user_id: datetime.combine(day, time(), UTC) for user_id, day in days.items() if day
@@ -38,11 +40,11 @@ def find_eligibility_ends(
 
 
 def list_eligible_usernames(
-    place: Namespace, *, most: int, session: Session, today: date
+    namespace: Namespace, *, maximum: int, session: Session, today: date
 ) -> tuple[str, ...]:
-    """Return the names of at most `most` users who can be on call."""
+    """Return the names of at most `maximum` users who can be on call."""
     able = list_usernames_with_ability(
-        Ability.READ_ALERTS, place, limit=most, session=session, today=today
+        Ability.READ_ALERTS, namespace, limit=maximum, session=session, today=today
     )
     live = select(User.username).where(User.username.in_(able), IS_ACTIVE_HUMAN)
     return tuple(sorted(session.scalars(live), key=str.lower))

@@ -121,12 +121,14 @@ def format_cadence(cadence: Cadence) -> str:
     return f"{length} {unit} {at}"
 
 
-def format_restriction(each: Restriction) -> str:
+def format_restriction(restriction: Restriction) -> str:
     """Format a restriction, such as `Mon, Tue 09:00 to 17:00`."""
-    days = format_weekdays(each.weekdays)
-    if each.start == each.end == time():
+    days = format_weekdays(restriction.weekdays)
+    if restriction.start == restriction.end == time():
         return f"{days}, all day"
-    return f"{days} {format_time_of_day(each.start)} to {format_time_of_day(each.end)}"
+    return (
+        f"{days} {format_time_of_day(restriction.start)} to {format_time_of_day(restriction.end)}"
+    )
 
 
 def parse_restriction(text: str) -> dict[str, Any]:

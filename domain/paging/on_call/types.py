@@ -90,7 +90,7 @@ def check_period(
     start: datetime,
     end: datetime,
     *,
-    longest: timedelta = MAX_SHIFT_CHANGE_LENGTH,
+    max_lifetime: timedelta = MAX_SHIFT_CHANGE_LENGTH,
     fields: tuple[str, str],
 ) -> Period:
     """Validate and return a period.
@@ -103,14 +103,16 @@ def check_period(
         raise InvalidError(message, field=start_field if start < EARLIEST_TIME else end_field)
     if end <= start:
         raise InvalidError("The end must be after the start.", field=end_field)
-    if end - start > longest:
-        raise InvalidError(f"A period can be at most {longest.days} days long.", field=end_field)
+    if end - start > max_lifetime:
+        raise InvalidError(
+            f"A period can be at most {max_lifetime.days} days long.", field=end_field
+        )
     return Period(start, end)
 
 
-def check_period_not_over(during: Period, *, field: str, now: datetime) -> None:
+def check_period_not_over(period: Period, *, field: str, now: datetime) -> None:
     """Raise InvalidError if a period has ended, since past shifts cannot change."""
-    if during.end <= now:
+    if period.end <= now:
         raise InvalidError("This time is in the past. Choose an end in the future.", field=field)
 
 
@@ -218,13 +220,15 @@ class OnCallRotation(Resource):
         return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
 
     @classmethod
-    def from_plan(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
-        """Return the resource for a rotation; `named` maps user ids to users."""
+    def from_plan(
+        cls, plan: RotationPlan, users_by_id: Mapping[int, UserReference]
+    ) -> "OnCallRotation":
+        """Return the resource for a rotation; `users_by_id` maps user ids to users."""
         return cls(
             **get_column_values(plan, cls)
             | build_handoff_fields(plan.cadence)
             | {"restrictions": tuple(map(build_restriction_fields, plan.restrictions))},
-            users=tuple(named[each] for each in plan.user_ids),
+            users=tuple(users_by_id[each] for each in plan.user_ids),
         )
 
 
@@ -241,10 +245,10 @@ def build_handoff_fields(cadence: Cadence) -> dict[str, Any]:
     }
 
 
-def build_restriction_fields(each: Restriction) -> Any:
+def build_restriction_fields(restriction: Restriction) -> Any:
     """Return a restriction as fields of the resource."""
-    days = [WEEKDAYS[day] for day in each.weekdays]
-    return {"start_time": each.start, "end_time": each.end, "weekdays": days}
+    days = [WEEKDAYS[day] for day in restriction.weekdays]
+    return {"start_time": restriction.start, "end_time": restriction.end, "weekdays": days}
 
 
 class NewRotation(Body):
@@ -418,7 +422,9 @@ class ShiftQuery(OffsetQuery):
         """
         start: datetime = getattr(self, "from") or now
         end = self.until or start + _DEFAULT_SHIFT_LIST_PERIOD
-        return check_period(start, end, longest=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
+        return check_period(
+            start, end, max_lifetime=MAX_SHIFT_LIST_PERIOD, fields=("from", "until")
+        )
 
 
 @add_from_field
@@ -437,7 +443,9 @@ class BalanceQuery(Query):
         """
         end = self.until or now
         start: datetime = getattr(self, "from") or end - 2 * _DEFAULT_SHIFT_LIST_PERIOD
-        return check_period(start, end, longest=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
+        return check_period(
+            start, end, max_lifetime=MAX_SHIFT_LIST_PERIOD, fields=("from", "until")
+        )
 
 
 class OnCallPeriod(Resource):

@@ -302,7 +302,9 @@ def _select_own_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Select[tup
     return _select_silences(work, build_owner_match_condition(SilenceRow, holder))
 
 
-def _select_silences(work: UnitOfWork, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
+def _select_silences(
+    work: UnitOfWork, owner_condition: ColumnElement[bool]
+) -> Select[tuple[object, ...]]:
     """Build a query that selects the fields of `Silence`."""
     state = case(
         (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
@@ -324,7 +326,7 @@ def _select_silences(work: UnitOfWork, here: ColumnElement[bool]) -> Select[tupl
         .outerjoin(_ENDER, _ENDER.id == SilenceRow.ended_by_id)
         .outerjoin(Group, Group.id == SilenceRow.group_id)
         .outerjoin(Project, Project.id == SilenceRow.project_id)
-        .where(here)
+        .where(owner_condition)
     )
 
 
@@ -422,7 +424,7 @@ def show_mute(work: UnitOfWork, project: ProjectView, iid: int) -> AlertMute:
     """Show the reason why an alert is muted."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     mute = find_alert_mute(
-        alert_id, at=work.now, session=work.session, reading=work.policy(ParserSettings)
+        alert_id, moment=work.now, session=work.session, parser_settings=work.policy(ParserSettings)
     )
     if mute is None:
         return AlertMute(muted=False)

@@ -104,11 +104,13 @@ class CheckReport:
     is_truncated: bool
 
 
-def build_check_report(kind: str, found: Iterator[DetectedChange], release: Release) -> CheckReport:
+def build_check_report(
+    kind: str, detected_changes: Iterator[DetectedChange], release: Release
+) -> CheckReport:
     """Return the findings for a release and earlier releases, with each change once per line."""
     kept: dict[tuple[str, int], Finding] = {}
     is_cut = False
-    for each in found:
+    for each in detected_changes:
         key = (each.change.id, each.line)
         if not each.change.applies_in(release):
             continue

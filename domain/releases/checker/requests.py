@@ -186,12 +186,12 @@ class KnownParameters:
             is_known = value is not None and not value.startswith(_VARIABLE_PREFIXES)
             self.values[name.removesuffix("[]")] = value if is_known else None
 
-    def add_object(self, given: Mapping[str, Any]) -> None:
+    def add_object(self, given_values: Mapping[str, Any]) -> None:
         """Add the members of a JSON object."""
-        for name, value in given.items():
+        for name, value in given_values.items():
             if value is not None:
                 self.add_parameter(name, value if isinstance(value, str) else str(value))
-        for name in list_nested_names(given):
+        for name in list_nested_names(given_values):
             self.add_parameter(name, None)
 
 
@@ -201,8 +201,8 @@ def is_condition_met(condition: Condition, known: KnownParameters) -> bool:
     return not known.is_open and condition(_get_known_texts(known))
 
 
-def _get_known_texts(known: KnownParameters) -> dict[str, str]:
-    return {name: value for name, value in known.values.items() if value is not None}
+def _get_known_texts(parameters: KnownParameters) -> dict[str, str]:
+    return {name: value for name, value in parameters.values.items() if value is not None}
 
 
 @is_condition_met.register
@@ -350,16 +350,16 @@ def find_known_parameters(request: Request, query: str) -> KnownParameters:
     return known
 
 
-def add_body_parameters(known: KnownParameters, body: str) -> None:
+def add_body_parameters(parameters: KnownParameters, body: str) -> None:
     """Add the parameters of a body, which is JSON or a form."""
     if body.lstrip()[:1] in {"{", "["}:
         found = parse_json_or_none(body)
         if isinstance(found, dict):
-            known.add_object(found)
+            parameters.add_object(found)
         else:
-            known.is_open = True
+            parameters.is_open = True
         return
-    known.add_query(body)
+    parameters.add_query(body)
 
 
 def parse_json_or_none(text: str) -> Any:
@@ -379,35 +379,37 @@ class MatchReason(NamedTuple):
 
 
 def find_match_reason(
-    concern: CallMatch, method: str, known: KnownParameters
+    call_match: CallMatch, method: str, parameters: KnownParameters
 ) -> MatchReason | None:
     """Return the reason why a request is affected, or None."""
-    call = concern.call
+    call = call_match.call
     if call.methods and method not in call.methods:
         return None
     # An unknown method may be any text, and findings must not repeat submitted text.
     where = f"{method} {call.path}" if method in HTTP_METHODS else call.path
     if call.when is not None:
-        return _find_condition_reason(concern, where, known)
+        return _find_condition_reason(call_match, where, parameters)
     if call.attributes or call.fields:
         # The checker cannot know whether the caller reads the field of the response.
-        sent = [] if method in _READ_METHODS else sorted(known.values.keys() & {*call.attributes})
+        sent = (
+            [] if method in _READ_METHODS else sorted(parameters.values.keys() & {*call.attributes})
+        )
         return MatchReason(f"{where} with {', '.join(sent)}") if sent else None
     # Rate limits are detected from request times (`domain/releases/checker/access_logs.py`).
-    return None if concern.change.kind is ReleaseChangeKind.LIMIT_APPLIED else MatchReason(where)
+    return None if call_match.change.kind is ReleaseChangeKind.LIMIT_APPLIED else MatchReason(where)
 
 
 def _find_condition_reason(
-    concern: CallMatch, where: str, known: KnownParameters
+    call_match: CallMatch, where: str, parameters: KnownParameters
 ) -> MatchReason | None:
-    condition = concern.call.when
+    condition = call_match.call.when
     if condition is None:
         return None
-    if is_condition_met(condition, known):
+    if is_condition_met(condition, parameters):
         return MatchReason(f"{where}: {condition}")
     # The operation is removed, but it is unknown whether its parameters were sent.
-    is_gone = concern.change.kind is ReleaseChangeKind.OPERATION_GONE
-    return MatchReason(where, is_certain=False) if is_gone and known.is_open else None
+    is_gone = call_match.change.kind is ReleaseChangeKind.OPERATION_GONE
+    return MatchReason(where, is_certain=False) if is_gone and parameters.is_open else None
 
 
 def _check_graphql_headers(request: Request) -> Iterator[DetectedChange]:

@@ -75,12 +75,12 @@ class CallTotals:
     #: IP address of the last call.
     last_address: str | None
 
-    def add_calls(self, other: "CallTotals") -> None:
+    def add_calls(self, call_totals: "CallTotals") -> None:
         """Add calls of the same shape and consumer, which may be earlier or later."""
-        self.calls += other.calls
-        self.first_at = min(self.first_at, other.first_at)
-        if other.last_at >= self.last_at:
-            self.last_at, self.last_address = other.last_at, other.last_address
+        self.calls += call_totals.calls
+        self.first_at = min(self.first_at, call_totals.first_at)
+        if call_totals.last_at >= self.last_at:
+            self.last_at, self.last_address = call_totals.last_at, call_totals.last_address
 
 
 @dataclass(frozen=True, slots=True)

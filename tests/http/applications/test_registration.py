@@ -380,7 +380,7 @@ def test_unused_clients_without_an_owner_are_pruned(opened: Open) -> None:
         )
         for days, expected in ((29, {idle.id, used.id, owned.id}), (31, {used.id, owned.id})):
             later = get_current_time() + timedelta(days=days)
-            prune_expired_rows(kept, session=session, now=later, between=session.commit)
+            prune_expired_rows(kept, session=session, now=later, commit_batch=session.commit)
             assert set(session.scalars(select(Application.id))) == expected
 
 

@@ -77,7 +77,13 @@ def test_the_worker_checks_kept_deliveries_again_after_a_day(gatebell: LiveGateb
     def left_after(**later: float) -> list[int]:
         with database_of(gatebell) as session:
             at = began + timedelta(**later)
-            prune_expired_rows(retention, kept=kept, session=session, now=at, between=session.flush)
+            prune_expired_rows(
+                retention,
+                checked_deliveries=kept,
+                session=session,
+                now=at,
+                commit_batch=session.flush,
+            )
         return [log.index(each.id) for each in deliveries_of(gatebell, endpoint.project)]
 
     def remove_alert_of(index: int) -> None:

@@ -79,7 +79,7 @@ class Night:
             moment = self.next_try()
         with Session(self.service.engine()) as session:
             kept = Retention(keep_deliveries=1, keep_for=DAY)
-            prune_expired_rows(kept, session=session, now=until, between=session.commit)
+            prune_expired_rows(kept, session=session, now=until, commit_batch=session.commit)
 
     def come_back(self, moment: datetime) -> None:
         """Send all waiting messages as soon as they are due."""

@@ -250,7 +250,7 @@ def test_past_shifts_are_available_for_four_hundred_days(begin: Begin) -> None:
         kept = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
         with night.app.app_context():
             session = db.session()
-            prune_expired_rows(kept, session=session, now=night.now, between=session.commit)
+            prune_expired_rows(kept, session=session, now=night.now, commit_batch=session.commit)
             session.commit()
         night.give_token("alice")
 

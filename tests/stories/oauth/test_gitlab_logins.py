@@ -178,7 +178,7 @@ def join(gatebell: LiveGatebell, person: Person) -> str:
             creation.create_group(each, reserved=frozenset(), session=session, now=now())
         place = get_namespace(path, session=session)
         add_member(
-            place, person.username, Role.GUEST, by=OPERATOR_VIEWER, session=session, now=now()
+            place, person.username, Role.GUEST, viewer=OPERATOR_VIEWER, session=session, now=now()
         )
     return path
 

@@ -153,7 +153,7 @@ class RecordedService:
             made = create_resource_token(
                 get_namespace(path, session=session),
                 ResourceTokenRequest(details=details, role=Role.MAINTAINER),
-                by=OPERATOR_VIEWER,
+                viewer=OPERATOR_VIEWER,
                 session=session,
                 keyring=self.keyring,
                 now=self.now,

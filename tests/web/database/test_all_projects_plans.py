@@ -75,7 +75,7 @@ def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
                 assert_nothing_is_read_whole(found, "alerts", name, order.name)
         with plans("alerts") as found:
             counts = count_open_by_severity(projects, session=session)
-            list_open_incidents_of_user(me, projects, most=5, session=session)
+            list_open_incidents_of_user(me, projects, maximum=5, session=session)
         assert sum(counts.values()) == 1_500
         assert_nothing_is_read_whole(found, "alerts", "home")
         check_batch(EventActor(id=me, name="alice"))

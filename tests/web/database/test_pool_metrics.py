@@ -38,7 +38,7 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
     engine = create_engine(settings.database_url, **build_engine_options(small))
     with engine.connect(), pytest.raises(PoolTimeoutError):
         engine.connect()
-    kept = AutocommitPool(open_autocommit_engine(small), size=1, patience=0.1)
+    kept = AutocommitPool(open_autocommit_engine(small), size=1, timeout_seconds=0.1)
     kept.run_transaction(lambda: _fail_to_take(kept))
     kept.close_connections()
     engine.dispose()

@@ -72,7 +72,7 @@ def test_silences_are_found_without_table_scans(app: Flask) -> None:
                 labels = find_alert_labels(
                     session.scalars(is_open), session=session, reading=READING
                 )
-                held = find_mutes(tuple(labels.values()), at=now(), session=session)
+                held = find_mutes(tuple(labels.values()), moment=now(), session=session)
                 project = project_in(session, project_id)
                 seen = preview_silence(get_unit_of_work(), project, PreviewQuery(matchers=matchers))
                 get_silence_page(
@@ -107,7 +107,7 @@ def test_a_flapping_alert_reads_no_more_rows_than_its_limit(app: Flask) -> None:
         opened = session.scalars(select(Alert.created_at).where(Alert.id == alert_id)).one()
         with postgres_statements() as asked:
             found = find_mutes(
-                tuple(labels.values()), at=opened + timedelta(minutes=1), session=session
+                tuple(labels.values()), moment=opened + timedelta(minutes=1), session=session
             )
         assert found[alert_id].kind == "flapping"
         connection: Any = session.connection().connection.driver_connection

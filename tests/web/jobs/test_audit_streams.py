@@ -181,12 +181,18 @@ def test_only_one_of_two_simultaneous_workers_gets_a_claim(
     def claimed() -> int:
         with streams.session() as session:
             return len(
-                AUDIT_STREAM_KIND.claim_due_destinations(most=64, session=session, now=streams.now)
+                AUDIT_STREAM_KIND.claim_due_destinations(
+                    maximum=64, session=session, now=streams.now
+                )
             )
 
     with ThreadPoolExecutor(1) as other, streams.session() as session:
         assert (
-            len(AUDIT_STREAM_KIND.claim_due_destinations(most=64, session=session, now=streams.now))
+            len(
+                AUDIT_STREAM_KIND.claim_due_destinations(
+                    maximum=64, session=session, now=streams.now
+                )
+            )
             == 1
         )
         later = other.submit(claimed)
@@ -217,7 +223,7 @@ def test_a_crash_before_the_delivery_is_recorded_resends_the_event_with_its_id(
     # State after a worker was killed between the response and the record of the delivery.
     with streams.session() as session:
         (claim,) = AUDIT_STREAM_KIND.claim_due_destinations(
-            most=64, session=session, now=streams.now
+            maximum=64, session=session, now=streams.now
         )
     with streams.session() as session:
         delivery = AUDIT_STREAM_KIND.take_next_delivery(
@@ -237,7 +243,7 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
     streams.write()
     with streams.session() as session:
         (lost,) = AUDIT_STREAM_KIND.claim_due_destinations(
-            most=64, session=session, now=streams.now
+            maximum=64, session=session, now=streams.now
         )
     streams.wait(seconds=30)
     streams.deliver()
@@ -349,8 +355,8 @@ def test_the_backlog_of_a_removed_destination_is_deleted(
     assert streams.deliver() == 0
     assert receiver.subjects == written
     with streams.session() as session:
-        assert delete_orphaned_events(session=session, between=session.flush) == 3
-        assert delete_orphaned_events(session=session, between=session.flush) == 0
+        assert delete_orphaned_events(session=session, commit_batch=session.flush) == 3
+        assert delete_orphaned_events(session=session, commit_batch=session.flush) == 0
 
 
 @pytest.mark.long
@@ -378,7 +384,7 @@ def test_a_backlog_is_limited_by_age_and_size_and_counts_dropped_entries(streams
                 session=session,
                 before=streams.now - timedelta(days=14),
                 now=streams.now,
-                between=session.flush,
+                commit_batch=session.flush,
                 **limits,
             )
 

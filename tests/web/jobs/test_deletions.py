@@ -188,7 +188,7 @@ def test_a_deletion_resumes_after_a_worker_was_killed_at_any_point(
 
         try:
             remove_deleted_namespaces(
-                remove_files=lambda *_: None, session=session, between=between, now=NOW
+                remove_files=lambda *_: None, session=session, commit_batch=between, now=NOW
             )
             break
         except KilledError:
@@ -215,7 +215,7 @@ def test_a_slice_is_small(session: Session) -> None:
         last = now_left
 
     remove_deleted_namespaces(
-        remove_files=lambda *_: None, session=session, between=between, now=NOW
+        remove_files=lambda *_: None, session=session, commit_batch=between, now=NOW
     )
     assert sum(sizes) == 2 * ALERTS + 1
     assert max(sizes) <= 100

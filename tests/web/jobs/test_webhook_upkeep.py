@@ -34,7 +34,7 @@ def test_old_or_excess_deliveries_are_discarded(webhooks: Webhooks) -> None:
         webhooks.queue()
     with webhooks.session() as session:
         given_up = endpoints.abandon_old_deliveries(
-            session=session, now=webhooks.now, between=session.flush, most=2
+            session=session, now=webhooks.now, commit_batch=session.flush, maximum=2
         )
     assert given_up == 2
     failed, waiting = [DeliveryState.FAILED] * 2, [DeliveryState.WAITING] * 2
@@ -56,7 +56,7 @@ def test_the_log_keeps_recent_and_waiting_deliveries(
     def prune(before: datetime, most: int) -> int:
         with webhooks.session() as session:
             return endpoints.prune_webhook_log(
-                before=before, session=session, between=session.flush, most=most
+                before=before, session=session, commit_batch=session.flush, maximum=most
             )
 
     assert prune(webhooks.now - timedelta(days=2, hours=12), most=10) == 1

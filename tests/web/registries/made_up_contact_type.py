@@ -33,9 +33,9 @@ class Pigeon(ContactType):
         return ContactAddress(type=self, clear=text, shown=text.split(maxsplit=1)[0], lane="pigeon")
 
     def send_message(
-        self, delivery: ContactMessage, means: ContactTransports
+        self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
-        del means
+        del transports
         self.sent.append((delivery.address, delivery.content.subject))
         return self.problem
 

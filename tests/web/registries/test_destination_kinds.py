@@ -227,4 +227,4 @@ def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
     with Session(realm.engine) as session, session.begin():
         CASTLES.delete_destination(castle.id, owner=1, session=session)
         orphans = CASTLES.build_orphan_condition()
-        assert CASTLES.delete_entries(orphans, session=session, between=session.flush) == 1
+        assert CASTLES.delete_entries(orphans, session=session, commit_batch=session.flush) == 1

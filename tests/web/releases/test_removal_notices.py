@@ -157,7 +157,12 @@ def test_current_maintainers_are_notified_of_their_project_s_token(
         shop = get_namespace("acme/shop", session=session)
         for name in ("bob", "carol"):
             add_member(
-                shop, name, Role.MAINTAINER, by=OPERATOR_VIEWER, session=session, now=service.now
+                shop,
+                name,
+                Role.MAINTAINER,
+                viewer=OPERATOR_VIEWER,
+                session=session,
+                now=service.now,
             )
     exporter = service.resource_token_of("acme/shop")
     exporter("PUT", "/projects/acme%2Fshop", json=LEVEL)

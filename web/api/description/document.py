@@ -167,13 +167,13 @@ def _build_header_references(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def describe_responses(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
+def describe_responses(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
     """Return the responses of a view, by status."""
-    found: dict[str, Any] = {str(int(view.status)): _describe_success(view, referred)}
+    found: dict[str, Any] = {str(int(view.status)): _describe_success(view, find_reference)}
     if view.is_conditional:
         found["304"] = {"$ref": "#/components/responses/NotModified"}
     for status, answer in view.others.items():
-        found[str(int(status))] = _describe_other_response(answer, referred)
+        found[str(int(status))] = _describe_other_response(answer, find_reference)
     for status in view.errors:
         found[str(int(status))] = {
             "$ref": f"#/components/responses/{_get_response_name(status, view)}"
@@ -197,31 +197,33 @@ _SUCCESS_DESCRIPTIONS: Mapping[int, str] = {
 }
 
 
-def _describe_success(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
+def _describe_success(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
     found: dict[str, Any] = {"description": _SUCCESS_DESCRIPTIONS[view.status]}
     headers = _list_success_headers(view)
     if headers:
         found["headers"] = headers
     if view.content_type is not None:
-        found["content"] = {view.content_type: {"schema": _get_response_schema(view, referred)}}
+        found["content"] = {
+            view.content_type: {"schema": _get_response_schema(view, find_reference)}
+        }
     return found
 
 
-def _get_response_schema(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
+def _get_response_schema(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
     if not view.returns:  # a file
         return {} if view.content_type == JSON else {"type": "string"}
-    schema = _build_alternatives(view.returns, referred)
+    schema = _build_alternatives(view.returns, find_reference)
     return schema if view.paging is None else {"type": "array", "items": schema}
 
 
 def _describe_other_response(
-    answer: DescribedResponse, referred: ReferenceFinder
+    answer: DescribedResponse, find_reference: ReferenceFinder
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"description": answer.text}
     if answer.headers:
         found["headers"] = _build_header_references(*answer.headers)
     if answer.content_type is not None:
-        schema = referred(answer.returns) if answer.returns else {"type": "string"}
+        schema = find_reference(answer.returns) if answer.returns else {"type": "string"}
         found["content"] = {answer.content_type: {"schema": schema}}
     return found
 
@@ -241,7 +243,7 @@ def _list_success_headers(view: DescribedView) -> dict[str, Any]:
 
 
 def describe_shared_responses(
-    views: Sequence[DescribedView], referred: ReferenceFinder
+    views: Sequence[DescribedView], find_reference: ReferenceFinder
 ) -> dict[str, Any]:
     """Return the shared responses that views refer to."""
     used = {_get_response_name(status, view) for view in views for status in view.errors}
@@ -259,7 +261,7 @@ def describe_shared_responses(
     }
     return {"NotModified": not_modified} | {
         f"{_FORMAT_PREFIXES[each]}{name}": _describe_error(
-            status, special.get(status, usual), referred
+            status, special.get(status, usual), find_reference
         )
         for each, (special, usual) in formats.items()
         for status, name in _ERROR_NAMES.items()
@@ -267,11 +269,13 @@ def describe_shared_responses(
     }
 
 
-def _describe_error(status: int, schemas: _ModelTypes, referred: ReferenceFinder) -> dict[str, Any]:
+def _describe_error(
+    status: int, schemas: _ModelTypes, find_reference: ReferenceFinder
+) -> dict[str, Any]:
     return {
         "description": _ERROR_DESCRIPTIONS[status],
         "headers": _build_header_references(*_ERROR_HEADERS.get(status, ()), *_RATE_LIMIT_HEADERS),
-        "content": {JSON: {"schema": _build_alternatives(schemas, referred)}}
+        "content": {JSON: {"schema": _build_alternatives(schemas, find_reference)}}
         if schemas
         else _PLAIN_TEXT_CONTENT,
     }
@@ -281,8 +285,8 @@ def _describe_error(status: int, schemas: _ModelTypes, referred: ReferenceFinder
 _PLAIN_TEXT_CONTENT = {TEXT: {"schema": {"type": "string"}}}
 
 
-def _build_alternatives(schemas: _ModelTypes, referred: ReferenceFinder) -> dict[str, Any]:
-    references = [referred(each) for each in schemas]
+def _build_alternatives(schemas: _ModelTypes, find_reference: ReferenceFinder) -> dict[str, Any]:
+    references = [find_reference(each) for each in schemas]
     return references[0] if len(references) == 1 else {"anyOf": references}
 
 

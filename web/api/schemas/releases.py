@@ -89,13 +89,13 @@ class ReleaseChange(Resource):
     url: str = Field(description="URL of the page about the change.")
 
     @classmethod
-    def from_listed_change(cls, listed: ListedChange) -> "ReleaseChange":
+    def from_listed_change(cls, listed_change: ListedChange) -> "ReleaseChange":
         """Return a change as a resource."""
         shown = {
-            **get_column_values(listed.change, cls),
-            **get_column_values(listed, cls),
-            "date": listed.day,
-            "matches": tuple(map(str, listed.change.matches)),
+            **get_column_values(listed_change.change, cls),
+            **get_column_values(listed_change, cls),
+            "date": listed_change.day,
+            "matches": tuple(map(str, listed_change.change.matches)),
         }
         return cls.model_validate(shown)
 
@@ -141,10 +141,10 @@ class ReleaseFinding(Resource):
     url: str = Field(description="URL of the page about the change.")
 
     @classmethod
-    def from_finding(cls, found: Finding) -> Self:
+    def from_finding(cls, finding: Finding) -> Self:
         """Return a finding as a resource."""
-        shown = {**get_column_values(found.change, cls), **get_column_values(found, cls)}
-        shown |= {"change": found.change.id, "url": build_change_url(found.change)}
+        shown = {**get_column_values(finding.change, cls), **get_column_values(finding, cls)}
+        shown |= {"change": finding.change.id, "url": build_change_url(finding.change)}
         return cls.model_validate(shown)
 
 
@@ -274,15 +274,15 @@ class ReleaseRehearsal(Resource):
 
     @classmethod
     def from_rehearsal(
-        cls, found: Rehearsal, *, most: int | None = _MAX_USES
+        cls, rehearsal: Rehearsal, *, maximum: int | None = _MAX_USES
     ) -> "ReleaseRehearsal":
-        """Return a rehearsal with at most `most` uses, or with all uses if `most` is None."""
-        by_change = sorted(found.uses[:most], key=lambda use: use.change.id)
+        """Return a rehearsal with at most `maximum` uses, or with all uses if `maximum` is None."""
+        by_change = sorted(rehearsal.uses[:maximum], key=lambda use: use.change.id)
         return cls(
-            running=str(found.running),
-            release=str(found.release),
-            breaks=len(found.breaking_uses),
-            tokens_given_expiry=found.endless_tokens,
+            running=str(rehearsal.running),
+            release=str(rehearsal.release),
+            breaks=len(rehearsal.breaking_uses),
+            tokens_given_expiry=rehearsal.endless_tokens,
             changes=[
                 RehearsedChange(
                     **get_column_values(change, RehearsedChange),

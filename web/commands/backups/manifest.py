@@ -121,12 +121,12 @@ class Manifest:
         return any(each.name == name for each in self.files)
 
 
-def _find_file_fault(directory: Path, expected: BackedUpFile) -> str | None:
+def _find_file_fault(directory: Path, expected_file: BackedUpFile) -> str | None:
     try:
-        found = BackedUpFile.from_file(directory, expected.name)
+        found = BackedUpFile.from_file(directory, expected_file.name)
     except OSError as error:
-        return f"{expected.name} cannot be read: {error.strerror}."
-    return None if found == expected else f"{expected.name} has changed since the backup."
+        return f"{expected_file.name} cannot be read: {error.strerror}."
+    return None if found == expected_file else f"{expected_file.name} has changed since the backup."
 
 
 def list_backup_files(directory: Path) -> Iterable[BackedUpFile]:
@@ -163,15 +163,15 @@ def list_tables(connection: Connection) -> list[str]:
 
 
 def find_content_faults(
-    connection: Connection, expected: DatabaseContents, keyring: Keyring
+    connection: Connection, expected_contents: DatabaseContents, keyring: Keyring
 ) -> Iterator[str]:
     """Compare a restored database with its manifest and yield a sentence for each difference."""
     revision = _get_revision(connection)
-    if revision != expected.revision:
-        yield f"The database is at migration {revision} instead of {expected.revision}."
+    if revision != expected_contents.revision:
+        yield f"The database is at migration {revision} instead of {expected_contents.revision}."
     rows = _count_rows(connection)
-    for name in sorted(rows.keys() | expected.rows.keys()):
-        found, wanted = rows.get(name), expected.rows.get(name)
+    for name in sorted(rows.keys() | expected_contents.rows.keys()):
+        found, wanted = rows.get(name), expected_contents.rows.get(name)
         if found != wanted:
             yield f"{name} has {_format_row_count(found)} instead of {_format_row_count(wanted)}."
     if revision != get_newest_known_revision():
@@ -179,8 +179,8 @@ def find_content_faults(
     yield from _find_key_faults(connection, keyring)
     head, faults = _verify_audit_log(connection, keyring)
     yield from faults[:_MAX_REPORTED_FAULTS]
-    if head != expected.audit_head:
-        yield f"The audit log ends with the seal {head} instead of {expected.audit_head}."
+    if head != expected_contents.audit_head:
+        yield f"The audit log ends with the seal {head} instead of {expected_contents.audit_head}."
 
 
 def delete_hosts(connection: Connection) -> None:

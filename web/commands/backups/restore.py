@@ -33,7 +33,7 @@ from web.commands.transaction import describe_known_error, run_in_transaction, r
 from web.database.schema import is_before_known_revisions, is_known_revision
 from web.extensions import db
 from web.instance_files import make_private_file, write_private_file
-from web.services import get_current_time, get_services, git
+from web.services import get_current_time, get_git, get_services
 from web.settings.reader import Settings
 
 #: Secret files of the instance, which are part of a backup that includes the key. Each of them
@@ -244,7 +244,7 @@ def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> It
 
 
 def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
-    own = git()
+    own = get_git()
     kept = [
         each
         for each in maintenance.list_repositories(own.root, session=db.session())
@@ -395,7 +395,7 @@ def _restore_repositories(directory: Path) -> dict[str, Any]:
     source = directory / REPOSITORIES_FOLDER
     if not source.is_dir():
         return {}
-    own = git()
+    own = get_git()
     if problem := own.find_problem():
         return {"repositories": f"not restored: Git is {problem}"}
     with Session(db.engine) as session:

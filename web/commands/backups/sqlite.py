@@ -77,7 +77,7 @@ def has_tables(settings: Settings) -> bool:
 
 
 def restore_sqlite_copy(
-    settings: Settings, source: Path, expected: DatabaseContents, keyring: Keyring
+    settings: Settings, source: Path, expected_contents: DatabaseContents, keyring: Keyring
 ) -> Path | None:
     """Replace the database with a copy and return the new path of the previous database, if any.
 
@@ -90,7 +90,7 @@ def restore_sqlite_copy(
     with open_database_copy(copy) as connection:
         faults = [
             *find_page_faults(connection),
-            *find_content_faults(connection, expected, keyring),
+            *find_content_faults(connection, expected_contents, keyring),
         ]
     if faults:
         copy.unlink()
@@ -105,13 +105,15 @@ def restore_sqlite_copy(
     return former
 
 
-def _move_database_aside(place: Path) -> Path | None:
+def _move_database_aside(directory: Path) -> Path | None:
     """Rename the current database and its companion files, and return the new path."""
-    if not place.exists():
+    if not directory.exists():
         return None
-    former = place.with_name(f"{place.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}")
+    former = directory.with_name(
+        f"{directory.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}"
+    )
     for suffix in ("", *COMPANION_SUFFIXES):
-        each = Path(f"{place}{suffix}")
+        each = Path(f"{directory}{suffix}")
         if each.exists():
             each.replace(f"{former}{suffix}")
     return former

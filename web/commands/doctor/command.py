@@ -141,8 +141,8 @@ def _run_checks(settings: Settings) -> Iterator[tuple[str, CheckResult]]:
         yield from ((name, each) for each in shown)
 
 
-def _has_failed(found: list[CheckResult]) -> bool:
-    return any(each.state is CheckState.FAILED for each in found)
+def _has_failed(check_results: list[CheckResult]) -> bool:
+    return any(each.state is CheckState.FAILED for each in check_results)
 
 
 def _run_check(

@@ -12,7 +12,7 @@ from web.database.sessions import Pooler, find_pooler
 from web.database.start_checks import convert_database_errors
 from web.extensions import db
 from web.server.memory_limits import compute_needed_mib, find_memory_limit_mib, find_memory_warning
-from web.services import get_current_time, git
+from web.services import get_current_time, get_git
 from web.settings.reader import Settings
 
 _MIB, _GIB = 1024**2, 1024**3
@@ -110,7 +110,7 @@ def _check_last_backup() -> Iterator[CheckResult]:
 def check_git(settings: Settings) -> Iterator[CheckResult]:
     """Check for a Git version that can serve repositories."""
     del settings
-    problem = git().find_problem()
+    problem = get_git().find_problem()
     if problem:
         yield warning(f"Git is {problem}, so this host cannot serve repositories.")
     else:

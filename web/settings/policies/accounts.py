@@ -30,7 +30,7 @@ def build_second_factor_rule(current: Settings) -> SecondFactorRule:
     )
 
 
-def sign_up_policy(current: Settings) -> SignUpPolicy:
+def build_sign_up_policy(current: Settings) -> SignUpPolicy:
     """Return the policy for sign-ups.
 
     Sign-up is off without a mail server, or if it is limited to domains and no domains are set.
@@ -44,7 +44,7 @@ def sign_up_policy(current: Settings) -> SignUpPolicy:
     )
 
 
-def sign_in_limits(current: Settings) -> SignInLimits:
+def build_sign_in_limits(current: Settings) -> SignInLimits:
     """Return the limits for sign-in attempts."""
     return SignInLimits(
         per_account=current.sign_in_attempts_per_account,

@@ -9,7 +9,7 @@ from domain.oauth.context import (
     PushPolicy,
     RegistrationPolicy,
 )
-from web.settings.policies.accounts import build_second_factor_rule, sign_in_limits
+from web.settings.policies.accounts import build_second_factor_rule, build_sign_in_limits
 from web.settings.reader import Settings
 
 
@@ -26,7 +26,7 @@ def build_oauth_policy(current: Settings) -> OAuthPolicy:
         passwords=PasswordPolicy(
             is_offered=current.password_authentication_enabled_for_git,
             works_without_client=current.password_grant_without_client,
-            limits=sign_in_limits(current),
+            limits=build_sign_in_limits(current),
             second_factor=build_second_factor_rule(current),
         ),
         pushed_requests=PushPolicy(

@@ -30,15 +30,15 @@ class AppriseContactType(ContactType):
         found = read_url(text)
         return ContactAddress(type=self, clear=text, shown=found.shown, lane=found.lane)
 
-    def prepare_sending(self, means: ContactTransports) -> None:
+    def prepare_sending(self, transports: ContactTransports) -> None:
         """Start the process in which Apprise runs."""
-        means.prepare_apprise()
+        transports.prepare_apprise()
 
     def send_message(
-        self, delivery: ContactMessage, means: ContactTransports
+        self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
         """Send a message to an Apprise URL."""
-        return means.send_by_apprise(delivery.address, delivery.content)
+        return transports.send_by_apprise(delivery.address, delivery.content)
 
 
 APPRISE = AppriseContactType()

@@ -121,11 +121,11 @@ class ContactType(ABC):
         Raise InvalidError if the text is not an address of this type.
         """
 
-    def prepare_sending(self, means: ContactTransports) -> None:  # noqa: B027 - most types need nothing
+    def prepare_sending(self, transports: ContactTransports) -> None:  # noqa: B027 - most types need nothing
         """Prepare for messages that will be sent soon, if the preparation takes a moment."""
 
     @abstractmethod
     def send_message(
-        self, delivery: ContactMessage, means: ContactTransports
+        self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
         """Send a message; return the problem, or None."""

@@ -39,10 +39,10 @@ class EmailContactType(ContactType):
         return parse_email_address(text)
 
     def send_message(
-        self, delivery: ContactMessage, means: ContactTransports
+        self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
         """Send an email."""
-        return means.send_mail(
+        return transports.send_mail(
             ClaimedEmail(
                 id=delivery.attempt_id,
                 # The key is the same for each attempt, so that email clients recognize duplicates.

@@ -83,7 +83,7 @@ class Quiet:
         labels = self.labels()
         numbers = {each.alert_id: each.iid for each in labels}
         with database_of(self.gatebell) as session:
-            found = find_mutes(labels, at=at or now(), session=session)
+            found = find_mutes(labels, moment=at or now(), session=session)
         return {numbers[alert_id]: mute for alert_id, mute in found.items()}
 
 

@@ -266,7 +266,7 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
             namespace,
             person.username,
             Role.DEVELOPER,
-            by=OPERATOR_VIEWER,
+            viewer=OPERATOR_VIEWER,
             session=session,
             now=now(),
         )
