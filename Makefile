@@ -118,6 +118,7 @@ docs: $(VENV)/development ## Write the generated documents; those that name ever
 	@$(PY) -m tests.coverage.summary > docs/evidence/coverage.md
 	@$(PY) -m tests.coverage.permission_matrix > docs/permissions.md
 	@$(PY) -m tests.coverage.advisories > docs/evidence/advisories.md
+	@$(PY) -m tests.coverage.monitoring_tools > docs/evidence/monitoring-tools.md
 	@mkdir -p build/docs
 	@$(PY) -m tests.coverage.coverage_table > build/docs/statements.md
 	@$(PY) -m tests.coverage.rfc_coverage > build/docs/standards.md

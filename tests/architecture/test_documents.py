@@ -15,6 +15,7 @@ from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage.advisories import advisories
 from tests.coverage.advisories import document as advisories_document
 from tests.coverage.coverage_table import marks, statements
+from tests.coverage.monitoring_tools import document as tools_document
 from tests.coverage.permission_matrix import document as permissions_document
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
@@ -77,6 +78,11 @@ def test_the_list_of_advisories_is_fresh_and_each_has_a_test() -> None:
     assert set(shown) == {each.id for each in known}
     written = (ROOT / "docs" / "evidence" / "advisories.md").read_text(encoding="utf-8")
     assert written == advisories_document(known, shown), "run `make docs`"
+
+
+def test_the_table_of_monitoring_tools_is_fresh() -> None:
+    written = (ROOT / "docs" / "evidence" / "monitoring-tools.md").read_text(encoding="utf-8")
+    assert written == tools_document(), "run `make docs`"
 
 
 def test_tests_name_existing_statements() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from tests.support.alerts.senders import PAYLOADS
+from tests.support.alerts.tool_messages import load_messages
 from tests.support.service.commands import operate
 from web.commands import gatebell
 
@@ -149,7 +149,7 @@ def test_a_link_to_an_on_call_tool_has_no_url_and_no_key(app: Flask) -> None:
 
 
 def test_the_tool_of_a_payload_is_recognized(app: Flask) -> None:
-    sample = (PAYLOADS / "tools" / "uptime_kuma_down.json").read_bytes()
+    sample = load_messages("uptime_kuma").sample
     ask = partial(app.test_cli_runner().invoke, args=["integrations", "recognize", "-"])
     found = json.loads(ask(input=sample).stdout)
     assert (found["tool"], found["alert"]["title"]) == ("Uptime Kuma", "Shop")

@@ -118,8 +118,12 @@ def serialize_path(path: PayloadPath) -> str:
 
 
 def parse_dotted_path(text: str) -> PayloadPath:
-    """Parse a path of keys and array indexes that are separated by dots."""
-    return tuple(int(part) if part.isdecimal() else part for part in text.split("."))
+    r"""Parse a path of keys and array indexes that are separated by dots.
+
+    A dot within a key is written as `\.`.
+    """
+    parts = re.split(r"(?<!\\)\.", text)
+    return tuple(int(part) if part.isdecimal() else part.replace("\\.", ".") for part in parts)
 
 
 def has_path(payload: object, path: PayloadPath) -> bool:

@@ -197,7 +197,7 @@ def _is_fixed(leaf: Leaf) -> bool:
 
 def _is_object(leaf: Leaf) -> bool:
     words = leaf.words[-2:]
-    if set(leaf.own_words) & STATE_WORDS.keys():  # Such as `failed_locations`.
+    if set(leaf.own_words) & STATE_WORDS.keys():  # For example, failed locations.
         return False
     if leaf.is_link and not set(leaf.words) <= LINK_OWNERS | _LINK_WORDS:
         return False

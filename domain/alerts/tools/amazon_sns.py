@@ -14,5 +14,6 @@ TOOL = MappedTool(
         "fingerprint": "TopicArn",
     },
     joins={"fingerprint": "Subject"},
-    hint="Subscribe the URL to the topic with the protocol HTTPS.",
+    hint="Subscribe the URL to the topic with the protocol HTTPS, and resolve its alerts manually "
+    "or after a time.",
 )

@@ -1,7 +1,7 @@
-"""Base classes of known monitoring tools.
+r"""Base classes of known monitoring tools.
 
 Keys and values are taken from the documentation of each tool. Paths are written with dots; a number
-is an array index.
+is an array index, and `\.` is a dot within a key.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,12 @@ CRITICAL, HIGH, MEDIUM, LOW, INFO = (
     Severity.LOW,
     Severity.INFO,
 )
-IS, CONTAINS, IS_MISSING = Operator.IS, Operator.CONTAINS, Operator.IS_MISSING
+IS, IS_NOT, CONTAINS, IS_MISSING = (
+    Operator.IS,
+    Operator.IS_NOT,
+    Operator.CONTAINS,
+    Operator.IS_MISSING,
+)
 
 
 class ToolKind(LabeledEnum):

@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice
-from tests.support.alerts.senders import PAYLOADS, connect
+from tests.support.alerts.senders import connect
+from tests.support.alerts.tool_messages import load_messages
 from tests.support.database.stored import integrations_of
 from tests.support.service.live import LiveGatebell
 
@@ -106,7 +107,7 @@ def test_a_pasted_payload_is_recognized_immediately(live_sqlite: LiveGatebell, p
     page.goto(f"{settings}/new")
     payload = page.locator("textarea[data-recognize]")
     expect(payload).to_be_focused()
-    payload.fill((PAYLOADS / "tools" / "zabbix_problem.json").read_text(encoding="utf-8"))
+    payload.fill(load_messages("zabbix").sample)
     payload.dispatch_event("paste")
     expect(page.get_by_text("Recognized: Zabbix.")).to_be_visible()
     expect(page.get_by_role("complementary")).to_contain_text("High CPU utilization")

@@ -164,7 +164,12 @@ def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
     assert editor.saved() == (json.dumps(SAMPLE), STORED)
     none = ["", ""]
     editor.press("save", map_title=['["summary"]', ""], map_description=none, map_severity=none)
-    assert editor.saved() == (json.dumps(other), {"title": [["summary"]]})
+    sample, mapping = editor.saved()
+    assert (sample, mapping["title"]) == (json.dumps(other), [["summary"]])
+    assert set(mapping) == {"title", "rules"}
+    # The proposed rule for recoveries is a part of the form.
+    (rule,) = mapping["rules"]["resolved_when"]
+    assert rule["path"] == ["event", "level"]
 
 
 @pytest.mark.long

@@ -9,25 +9,24 @@ from domain.alerts.reading.incoming import Severity
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.integration_pages import address, opened, words
-from tests.support.alerts.senders import PAYLOADS, Endpoint, connect
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.alerts.tool_messages import load_messages
 from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 
-TOOLS = PAYLOADS / "tools"
 
-
-def pasted(name: str) -> str:
-    return (TOOLS / f"{name}.json").read_text(encoding="utf-8")
+def pasted(module: str, message: str = "firing") -> str:
+    return json.dumps(getattr(load_messages(module), message))
 
 
 @pytest.mark.long
 def test_a_pasted_payload_creates_an_integration_with_a_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "new")
-    sample = pasted("uptime_kuma_down")
+    sample = pasted("uptime_kuma")
     found = submit(browser, page, form_to(page, "/new/recognize"), sample=sample)
     seen = words(found.text)
     assert "Recognized: Uptime Kuma." in seen
@@ -48,7 +47,7 @@ def test_a_pasted_payload_creates_an_integration_with_a_mapping(gatebell: LiveGa
         service=gatebell.url,
     )
     assert kuma.post(sample.encode()).json() == [{"iid": 1, "title": "Shop"}]
-    kuma.post(pasted("uptime_kuma_up").encode())
+    kuma.post(pasted("uptime_kuma", "recovery").encode())
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.status == "resolved"
 
@@ -58,7 +57,7 @@ def test_the_api_recognizes_a_tool_and_saves_its_mapping(gatebell: LiveGatebell)
     script = script_of(gatebell, person_for(gatebell, Role.MAINTAINER))
     give_role(gatebell, endpoint.project, person_for(gatebell, Role.MAINTAINER), Role.MAINTAINER)
     url = f"{path_of(endpoint.project)}/alert_management_integrations"
-    text = {"sample": pasted("uptime_kuma_down")}
+    text = {"sample": pasted("uptime_kuma")}
     found = made(script.send("POST", f"{url}/recognize", json=text), 200)
     assert (found["tool"], found["type"], found["never_resolves"]) == ("Uptime Kuma", "http", None)
     assert (found["alert"]["title"], found["alert"]["severity"]) == ("Shop", "critical")
@@ -67,8 +66,8 @@ def test_the_api_recognizes_a_tool_and_saves_its_mapping(gatebell: LiveGatebell)
     mapping = {name: found[name] for name in ("sample", "mapping", "rules")}
     saved = made(script.send("PUT", f"{url}/{endpoint.id}/mapping", json=mapping), 200)
     assert (saved["mapping"], saved["rules"]) == (found["mapping"], found["rules"])
-    endpoint.post(pasted("uptime_kuma_down").encode())
-    endpoint.post(pasted("uptime_kuma_up").encode())
+    endpoint.post(pasted("uptime_kuma").encode())
+    endpoint.post(pasted("uptime_kuma", "recovery").encode())
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert (alert.title, alert.status) == ("Shop", "resolved")
 
@@ -116,9 +115,7 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
 def test_a_proposed_mapping_is_saved_with_its_severity_words(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/configure")
-    read = submit(
-        browser, page, form_with(page, "sample"), do="read", sample=pasted("nagios_problem")
-    )
+    read = submit(browser, page, form_with(page, "sample"), do="read", sample=pasted("nagios"))
     saved = submit(browser, read, form_with(read, "sample"), do="save")
     assert saved.status_code == 302, words(saved.text)
     (row,) = integrations_of(gatebell, endpoint.project)
@@ -153,12 +150,12 @@ def test_amazon_sns_notifications_are_accepted_and_foreign_urls_are_not_confirme
     endpoint = connect(gatebell)
     kind = {"Content_Type": "text/plain; charset=UTF-8"}
     sent = endpoint.post(
-        pasted("sns_message").encode(), x_amz_sns_message_type="Notification", **kind
+        pasted("amazon_sns").encode(), x_amz_sns_message_type="Notification", **kind
     )
     assert sent.status_code == 200
-    assert endpoint.post(pasted("sns_message").encode(), **kind).status_code == 415
+    assert endpoint.post(pasted("amazon_sns").encode(), **kind).status_code == 415
     asked = {
-        **json.loads(pasted("sns_message")),
+        **json.loads(pasted("amazon_sns")),
         "Type": "SubscriptionConfirmation",
         "Token": "1",
         "SubscribeURL": "https://sns.example.com/",

@@ -1,7 +1,6 @@
 """A proposal for a body of a known tool can be saved, and its saved form can be saved again."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,15 +10,12 @@ from domain.alerts.integrations.samples import build_mapping, parse_sample
 from domain.alerts.reading.mapping_rules import serialize_mapping_rules
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
-from tests.support.alerts.senders import PAYLOADS
-
-SAMPLES = sorted((PAYLOADS / "tools").glob("*.json"))
+from tests.support.alerts.tool_messages import MODULES, load_messages
 
 
-@pytest.mark.parametrize("file", SAMPLES, ids=lambda file: file.stem)
-def test_a_proposal_is_a_valid_mapping(file: Path) -> None:
-    value = json.loads(file.read_text(encoding="utf-8"))
-    text = json.dumps(value[0] if isinstance(value, list) else value)
+@pytest.mark.parametrize("module", MODULES)
+def test_a_proposal_is_a_valid_mapping(module: str) -> None:
+    text = load_messages(module).sample
     sample = parse_sample(text, nesting_limit=100)
     proposal = propose_mapping(Messages(firing=sample.payload))
     returned = {

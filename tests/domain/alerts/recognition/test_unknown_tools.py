@@ -124,3 +124,50 @@ def test_a_recovery_without_a_common_value_is_explained() -> None:
     guessed = pair.guess("repeat", "recovery")
     assert guessed.mapping.rules.resolved_when == ()
     assert "No value identifies the alert" in " ".join(guessed.questions)
+
+
+#: Known tools whose messages are ambiguous without knowing the tool, with the reason.
+_AMBIGUOUS: Mapping[str, str] = {
+    "alertmanager": "a message contains a list of alerts",
+    "grafana": "a message contains a list of alerts",
+    "prometheus": "the end time is in the future while the alert is firing",
+    "aws_health": "one event affects several accounts",
+    "github_actions": "a fork has branches with the same names",
+    "robusta": "clusters send the same fingerprint",
+}
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PAYLOADS / "messages").glob("*.json")), ids=lambda path: str(path.stem)
+)
+def test_messages_of_known_tools_are_read_correctly_without_their_name_or_asked_about(
+    path: Path,
+) -> None:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    first, repeat, recovery = map(_first, (stored["firing"], stored["repeat"], stored["recovery"]))
+    assert first is not None
+    given = _Pair(first, repeat, recovery)
+    guessed = given.guess("repeat", "recovery")
+    alert = _read(first, guessed)
+    assert alert.ended_at is None
+    if path.stem in _AMBIGUOUS:
+        return
+    other = _first(stored.get("other"))
+    right = [
+        repeat is None or _read(repeat, guessed).fingerprint == alert.fingerprint,
+        recovery is None or _is_resolved(recovery, alert, guessed),
+        other is None or _read(other, guessed).fingerprint != alert.fingerprint,
+    ]
+    assert all(right) or guessed.questions
+
+
+def _first(message: Any) -> Mapping[str, Any] | None:
+    first = message[0] if isinstance(message, list) and message else message
+    return first if isinstance(first, dict) else None
+
+
+def _is_resolved(
+    recovery: Mapping[str, Any], alert: IncomingAlert, guessed: GuessedMapping
+) -> bool:
+    read = _read(recovery, guessed)
+    return read.ended_at is not None and read.fingerprint == alert.fingerprint

@@ -6,7 +6,8 @@ import pytest
 
 from domain.alerts.reading.incoming import Severity
 from tests.support.alerts.scripts import Script, script_of
-from tests.support.alerts.senders import PAYLOADS, Endpoint, connect
+from tests.support.alerts.senders import Endpoint, connect
+from tests.support.alerts.tool_messages import MODULES, load_messages
 from tests.support.database.stored import alerts_of, deliveries_of
 from tests.support.service.live import LiveGatebell
 
@@ -175,20 +176,19 @@ def test_rules_translate_words_resolve_join_and_drop(gatebell: LiveGatebell) -> 
 
 @pytest.mark.long
 def test_recognized_and_returned_mappings_can_be_saved(gatebell: LiveGatebell) -> None:
-    for file in sorted((PAYLOADS / "tools").glob("*.json")):
+    for module in MODULES:
         endpoint = connect(gatebell)
         integrations = script_of(gatebell, endpoint.project, "alert_management_integrations")
-        text = file.read_text(encoding="utf-8")
-        found = integrations.post("/recognize", sample=text).json()
+        found = integrations.post("/recognize", sample=load_messages(module).sample).json()
         if found["type"] != "http":
             continue
         worker = script(gatebell, endpoint)
         saved = worker.put(**found)
-        assert saved.status_code == 200, (file.name, saved.text)
-        assert saved.json()["mapping"] == found["mapping"], file.name
-        assert saved.json()["rules"] == found["rules"], file.name
+        assert saved.status_code == 200, (module, saved.text)
+        assert saved.json()["mapping"] == found["mapping"], module
+        assert saved.json()["rules"] == found["rules"], module
         again = worker.put(**worker.get())
-        assert (again.status_code, again.json()) == (200, saved.json()), file.name
+        assert (again.status_code, again.json()) == (200, saved.json()), module
 
 
 def test_a_saved_path_is_kept_if_another_sample_lacks_it(gatebell: LiveGatebell) -> None:

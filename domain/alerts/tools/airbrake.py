@@ -1,0 +1,20 @@
+"""Airbrake."""
+
+from domain.alerts.tools.base import MappedTool, ToolKind
+
+TOOL = MappedTool(
+    name="Airbrake",
+    kind=ToolKind.ERRORS,
+    marks="error.id error.error_message airbrake_error_url",
+    fields={
+        "title": "error.error_message error.error_class",
+        "description": "error.file",
+        "start_time": "error.last_occurred_at",
+        "service": "error.project.name",
+        "platform_environment_name": "error.environment",
+        "runbook": "airbrake_error_url",
+        "fingerprint": "error.id",
+    },
+    hint="Add an integration of the type Webhook with the key in the URL, and resolve its alerts "
+    "manually or after a time.",
+)

@@ -1,0 +1,20 @@
+"""Cronitor."""
+
+from domain.alerts.tools.base import IS, MappedTool, ToolKind
+
+TOOL = MappedTool(
+    name="Cronitor",
+    kind=ToolKind.UPTIME,
+    marks="id monitor type rule description",
+    fields={
+        "title": "monitor",
+        "service": "group",
+        "platform_environment_name": "environment",
+        "runbook": "issue_url monitor_url",
+        "fingerprint": "id",
+    },
+    joins={"fingerprint": "environment"},
+    resolved=(("type", IS, "recovery"),),
+    hint="Add an integration of the type Webhooks with the key in the URL, and add it to a "
+    "notification list.",
+)

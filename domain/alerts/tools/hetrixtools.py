@@ -1,0 +1,26 @@
+"""HetrixTools."""
+
+from domain.alerts.tools.base import IS, MappedTool, ToolKind
+
+TOOL = MappedTool(
+    name="HetrixTools",
+    kind=ToolKind.UPTIME,
+    marks="monitor_id monitor_name monitor_target monitor_status",
+    # The second path is the key in messages about blacklists.
+    fields={
+        "title": "monitor_name monitor",
+        "description": "monitor_errors blacklisted_on",
+        "start_time": "timestamp",
+        "service": "monitor_category label",
+        "hosts": "monitor_target monitor",
+        "runbook": "links.report_link",
+        "fingerprint": "monitor_id monitor",
+    },
+    # Messages about the use of resources have the ID of the monitor too.
+    joins=dict.fromkeys(("title", "fingerprint"), "resource_usage.resource_type"),
+    resolved=(
+        ("monitor_status", IS, "online"),
+        ("blacklisted_now", IS, "0"),
+    ),
+    hint="Add the URL with the key as the webhook URL of a contact list.",
+)

@@ -1,0 +1,21 @@
+"""Kibana."""
+
+from domain.alerts.tools.base import INFO, IS, MappedTool, ToolKind
+
+TOOL = MappedTool(
+    name="Kibana",
+    kind=ToolKind.LOGS,
+    marks="alertActionGroupName signalId ruleName",
+    fields={
+        "title": "ruleName",
+        "description": "tags",
+        "start_time": "date",
+        "fingerprint": "signalId",
+    },
+    words={"minimal": INFO},
+    resolved=(("alertActionGroupName", IS, "recovered"),),
+    # The test of the connector.
+    dropped=(("signalId", IS, "test-alert"),),
+    hint="Add a connector of the type xMatters with URL authentication, and use it for alerts and "
+    "for recovered alerts.",
+)

@@ -1,0 +1,9 @@
+"""Netdata: messages about nodes that are unreachable."""
+
+from dataclasses import replace
+
+from domain.alerts.tools import netdata
+
+TOOL = replace(
+    netdata.TOOL, name="Netdata (reachability)", marks="message url host severity status.reachable"
+)

@@ -1,0 +1,26 @@
+"""Alarms of Oracle Cloud Infrastructure."""
+
+from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, IS_MISSING, LOW, MappedTool, ToolKind
+
+TOOL = MappedTool(
+    name="Oracle Cloud Monitoring",
+    kind=ToolKind.CLOUD,
+    marks="type severity timestampEpochMillis alarmMetaData",
+    fields={
+        "title": "title",
+        "description": "body alarmMetaData.0.alarmSummary",
+        "start_time": "timestampEpochMillis",
+        "severity": "severity",
+        "service": "alarmMetaData.0.namespace",
+        "hosts": "alarmMetaData.0.dimensions.0.resourceDisplayName "
+        "alarmMetaData.0.dimensions.0.resourceName",
+        "runbook": "alarmMetaData.0.alarmUrl",
+        "fingerprint": "dedupeKey dedupekey",
+    },
+    words={"critical": CRITICAL, "error": HIGH, "warning": LOW, "info": INFO},
+    resolved=(("type", IS, "FIRING_TO_OK, RESET"),),
+    # The first message of a subscription only contains the URL that confirms it.
+    dropped=(("alarmMetaData", IS_MISSING, "yes"),),
+    hint="Subscribe the URL with the key to the alarm's topic, and open the confirmation URL in "
+    "its first message.",
+)

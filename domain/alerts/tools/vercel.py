@@ -1,0 +1,27 @@
+"""Vercel."""
+
+from domain.alerts.tools.base import HIGH, INFO, IS, IS_MISSING, IS_NOT, MappedTool, ToolKind
+
+TOOL = MappedTool(
+    name="Vercel",
+    kind=ToolKind.DELIVERY,
+    marks="type createdAt payload.deployment.id payload.project.id",
+    fields={
+        "title": "payload.deployment.name",
+        "start_time": "createdAt",
+        "severity": "type",
+        "service": "payload.deployment.name",
+        "platform_environment_name": "payload.target",
+        "runbook": "payload.links.deployment",
+        "fingerprint": "payload.project.id",
+    },
+    joins={"title": "payload.target type", "fingerprint": "payload.target"},
+    words={"deployment.error": HIGH, "deployment.succeeded": INFO},
+    resolved=(("type", IS, "deployment.succeeded"),),
+    dropped=(
+        ("type", IS_NOT, "deployment.error, deployment.succeeded"),
+        # Previews have no target. The documented keys do not contain their branch.
+        ("payload.target", IS_MISSING, "yes"),
+    ),
+    hint="Add a webhook for “Deployment Error” and “Deployment Succeeded” with the key in the URL.",
+)
