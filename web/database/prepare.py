@@ -69,14 +69,16 @@ def _print_first_administrator(credentials: Credentials) -> None:
     """
     if sys.stdout.isatty():
         print_line(
-            f"The first administrator is {credentials.username}. The password is {credentials.password}"
+            f"The first administrator is {credentials.username}. "
+            f"The password is {credentials.password}"
         )
         print_line(
             f"It is shown only once, and is stored in {credentials.path} until it is changed."
         )
     else:
         print_line(
-            f"The first administrator is {credentials.username}. The password is in {credentials.path}"
+            f"The first administrator is {credentials.username}. "
+            f"The password is in {credentials.path}"
         )
 
 

@@ -412,8 +412,9 @@ def _build_incident_mute(moment: datetime, incident: Row[*tuple[Any, ...]] | Non
 def _build_mute_from_hold(alert_hold: AlertHold, moment: datetime) -> Mute:
     if alert_hold.continues_id is None:
         name = (
-            f"opened {alert_hold.openings} or more times within {alert_hold.within_minutes} minutes, "
-            f"so the same people are paged again at most every {alert_hold.hold_minutes} minutes"
+            f"opened {alert_hold.openings} or more times within {alert_hold.within_minutes} "
+            "minutes, so the same people are paged again at most every "
+            f"{alert_hold.hold_minutes} minutes"
         )
         kind = MuteKind.FLAPPING
     else:
