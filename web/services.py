@@ -183,8 +183,12 @@ get_parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter(
 get_registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter(
     "registry:build_registry_policy"
 )
-get_sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter("accounts:sign_in_limits")
-get_sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter("accounts:sign_up_policy")
+get_sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter(
+    "accounts:build_sign_in_limits"
+)
+get_sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter(
+    "accounts:build_sign_up_policy"
+)
 get_token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter(
     "tokens:build_token_lifetimes"
 )

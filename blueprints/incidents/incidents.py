@@ -65,9 +65,8 @@ def index(project: ProjectView) -> ResponseReturnValue:
         following=parse_sort_cursor(request.args.get("before"), query.order),
         preceding=parse_sort_cursor(request.args.get("after"), query.order),
     )
-    page, counts = actions.list_incidents_with_counts(
-        get_unit_of_work(), project, query.wanted, part
-    )
+    work = get_unit_of_work()
+    page, counts = actions.list_incidents_with_counts(work, project, query.wanted, part)
     return render_template(
         "incidents/index.html",
         waits_since=find_oldest_change_time(Follower.INCIDENTS, [project.id], session=db.session()),

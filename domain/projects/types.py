@@ -515,7 +515,7 @@ def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListP
 
 def show_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Return a project as an API resource."""
-    found = listing.get_project_details(project, get_viewer(work), session=work.session)
+    found = listing.get_details(project, get_viewer(work), session=work.session)
     return _build_project(work, found, work.policy(RepositoryLookup).find(project))
 
 
@@ -531,26 +531,26 @@ def _build_group(work: UnitOfWork, group_details: GroupDetails) -> Group:
 
 
 def _build_project(
-    work: UnitOfWork, project_details: ProjectDetails, repository: RepositoryState
+    work: UnitOfWork, details: ProjectDetails, repository: RepositoryState
 ) -> Project:
     """Return a project with all fields, including fields that a release removes."""
-    project = project_details.project
+    project = details.project
     levels: dict[str, Any] = {
         f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()
     }
     url = f"{work.settings.base_url}/api/v4/projects/{project.id}"
-    return _build_simple_project(work, project_details, repository).model_copy(
+    return _build_simple_project(work, details, repository).model_copy(
         update={
             **levels,
             "visibility": project.visibility,
             "archived": project.is_archived,
             "empty_repo": repository.is_empty,
-            "shared_with_groups": project_details.shares,
+            "shared_with_groups": details.shares,
             "operations_access_level": levels["monitor_access_level"],
             "ci_job_token_scope_enabled": project.job_token_scope.outbound_enabled,
             "permissions": ProjectPermissions(
-                project_access=_build_role(project_details.direct_role),
-                group_access=_build_role(project_details.inherited_role),
+                project_access=_build_role(details.direct_role),
+                group_access=_build_role(details.inherited_role),
             ),
             "links": ProjectLinks(
                 self=url,
@@ -563,17 +563,17 @@ def _build_project(
 
 
 def _build_simple_project(
-    work: UnitOfWork, project_details: ProjectDetails, repository: RepositoryState
+    work: UnitOfWork, details: ProjectDetails, repository: RepositoryState
 ) -> Project:
     """Return a project with its basic fields."""
     project, url = (
-        project_details.project,
-        f"{work.settings.base_url}/{project_details.project.path}",
+        details.project,
+        f"{work.settings.base_url}/{details.project.path}",
     )
     return Project(
         id=project.id,
         name=project.name,
-        name_with_namespace=" / ".join((*project_details.group_names, project.name)),
+        name_with_namespace=" / ".join((*details.group_names, project.name)),
         path=project.path.rpartition("/")[2],
         path_with_namespace=project.path,
         description=project.description,
@@ -581,9 +581,9 @@ def _build_simple_project(
         default_branch=repository.default_branch,
         http_url_to_repo=f"{url}.git",
         ssh_url_to_repo=f"{url}.git",
-        last_activity_at=project_details.last_activity_at,
+        last_activity_at=details.last_activity_at,
         web_url=url,
-        namespace=show_namespace(work, project_details.holder),
+        namespace=show_namespace(work, details.holder),
     )
 
 

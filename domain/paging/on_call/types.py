@@ -90,7 +90,7 @@ def check_period(
     start: datetime,
     end: datetime,
     *,
-    max_lifetime: timedelta = MAX_SHIFT_CHANGE_LENGTH,
+    max_length: timedelta = MAX_SHIFT_CHANGE_LENGTH,
     fields: tuple[str, str],
 ) -> Period:
     """Validate and return a period.
@@ -103,10 +103,8 @@ def check_period(
         raise InvalidError(message, field=start_field if start < EARLIEST_TIME else end_field)
     if end <= start:
         raise InvalidError("The end must be after the start.", field=end_field)
-    if end - start > max_lifetime:
-        raise InvalidError(
-            f"A period can be at most {max_lifetime.days} days long.", field=end_field
-        )
+    if end - start > max_length:
+        raise InvalidError(f"A period can be at most {max_length.days} days long.", field=end_field)
     return Period(start, end)
 
 
@@ -220,15 +218,13 @@ class OnCallRotation(Resource):
         return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
 
     @classmethod
-    def from_plan(
-        cls, plan: RotationPlan, users_by_id: Mapping[int, UserReference]
-    ) -> "OnCallRotation":
-        """Return the resource for a rotation; `users_by_id` maps user ids to users."""
+    def from_plan(cls, plan: RotationPlan, users: Mapping[int, UserReference]) -> "OnCallRotation":
+        """Return the resource for a rotation; `users` maps user ids to users."""
         return cls(
             **get_column_values(plan, cls)
             | build_handoff_fields(plan.cadence)
             | {"restrictions": tuple(map(build_restriction_fields, plan.restrictions))},
-            users=tuple(users_by_id[each] for each in plan.user_ids),
+            users=tuple(users[each] for each in plan.user_ids),
         )
 
 
@@ -422,9 +418,7 @@ class ShiftQuery(OffsetQuery):
         """
         start: datetime = getattr(self, "from") or now
         end = self.until or start + _DEFAULT_SHIFT_LIST_PERIOD
-        return check_period(
-            start, end, max_lifetime=MAX_SHIFT_LIST_PERIOD, fields=("from", "until")
-        )
+        return check_period(start, end, max_length=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
 
 
 @add_from_field
@@ -443,9 +437,7 @@ class BalanceQuery(Query):
         """
         end = self.until or now
         start: datetime = getattr(self, "from") or end - 2 * _DEFAULT_SHIFT_LIST_PERIOD
-        return check_period(
-            start, end, max_lifetime=MAX_SHIFT_LIST_PERIOD, fields=("from", "until")
-        )
+        return check_period(start, end, max_length=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
 
 
 class OnCallPeriod(Resource):
