@@ -493,10 +493,8 @@ def show_group(work: UnitOfWork, group: GroupView) -> Group:
 
 def find_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[ProjectNamespace]:
     """Return a page of the actor's groups and personal namespace as namespaces."""
-    wanted = query.build_filter(is_admin=work.actor.is_admin)
-    found = listing.list_groups(
-        wanted, query.requested_part, get_viewer(work), session=work.session
-    )
+    wanted, viewer = query.build_filter(is_admin=work.actor.is_admin), get_viewer(work)
+    found = listing.list_groups(wanted, query.requested_part, viewer, session=work.session)
     return ListPage.from_listed_page(found, lambda each: show_namespace(work, each.group))
 
 
@@ -515,7 +513,7 @@ def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListP
 
 def show_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Return a project as an API resource."""
-    found = listing.get_details(project, get_viewer(work), session=work.session)
+    found = listing.get_project_details(project, get_viewer(work), session=work.session)
     return _build_project(work, found, work.policy(RepositoryLookup).find(project))
 
 
@@ -566,10 +564,7 @@ def _build_simple_project(
     work: UnitOfWork, details: ProjectDetails, repository: RepositoryState
 ) -> Project:
     """Return a project with its basic fields."""
-    project, url = (
-        details.project,
-        f"{work.settings.base_url}/{details.project.path}",
-    )
+    project, url = details.project, f"{work.settings.base_url}/{details.project.path}"
     return Project(
         id=project.id,
         name=project.name,
