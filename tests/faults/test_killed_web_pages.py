@@ -17,7 +17,7 @@ from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until, web_processes
 from tests.support.accounts.people import alice, database_of
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from web.jobs.pages import PagingJob
@@ -60,7 +60,7 @@ def test_each_accepted_alert_is_paged_once(
         send_what_waits(live)
         assert_nothing_was_lost(live, endpoint, answers)
         # Alerts whose sender got no response may be stored; if they are, they page as well.
-        stored = [each.id for each in alerts_of(live, endpoint.project)]
+        stored = [each.id for each in list_stored_alerts(live, endpoint.project)]
         assert paged(live) == Counter(stored)
         # The worker dies with the supervisor.
         assert_each_was_sent(mailbox, len(stored), kills=1)

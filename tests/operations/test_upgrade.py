@@ -11,7 +11,7 @@ from sqlalchemy import select, text, update
 from domain.alerts.reading.fingerprint import combine_with_monitor
 from domain.core.keyring import Keyring
 from models import Alert, Occurrence
-from tests.support.database.catalog import catalog_of
+from tests.support.database.catalog import read_catalog
 from tests.support.database.former_release import THEN, FormerDatabase, on_postgres, on_sqlite
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
@@ -60,7 +60,7 @@ def catalog(postgres: Postgres, tmp_path: Path) -> Catalog:
             settings = replace(settings, database_url=restored)
         engine = open_engine(settings)
         with engine.connect() as connection:
-            found = catalog_of(connection)
+            found = read_catalog(connection)
         engine.dispose()
         return [line for line in found if not line.startswith("relation S alert_iids_")]
 

@@ -9,7 +9,7 @@ import requests
 from domain.core.randomness import generate_random_password
 from tests.http.accounts.settings.test_copied_cookies import COOKIE, SETTINGS
 from tests.http.accounts.settings.test_sessions import with_cookie
-from tests.support.accounts.administration import at_work, id_of
+from tests.support.accounts.administration import find_user_id, get_administrator_browser
 from tests.support.accounts.people import Person, make_user, open_browser
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
@@ -70,11 +70,11 @@ def zip_with(
 def test_an_administrator_s_reset_wins_against_a_concurrent_change(
     gatebell: LiveGatebell,
 ) -> None:
-    root = at_work(gatebell)
+    root = get_administrator_browser(gatebell)
     for _ in range(ROUNDS):
         person, new = make_user(gatebell), generate_random_password()
         thief = open_browser(gatebell, person)
-        page = root.get(f"{gatebell.url}/admin/users/{id_of(gatebell, person)}")
+        page = root.get(f"{gatebell.url}/admin/users/{find_user_id(gatebell, person)}")
         reset: Action = partial(submit, root, page, form_to(page, "/reset_password"))
         changed, done = together([change(gatebell, thief, person, new), reset])
         assert done.status_code == 302

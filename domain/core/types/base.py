@@ -175,7 +175,7 @@ RequestTime = Annotated[
     datetime, BeforeValidator(_parse_utc), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 #: Time in a request about a schedule. A time without an offset is a local time in the schedule's
-#: time zone, which `format_local_time` applies.
+#: time zone, which `with_time_zone` applies.
 RequestLocalTime = Annotated[
     datetime,
     BeforeValidator(_parse_local_or_utc),

@@ -86,7 +86,7 @@ def test_each_event_arrives_signed_and_in_order(
         shop = Webhooks(make_app(settings), settings)
         for path in PATHS:
             url = receiver.url.replace("/events", path)
-            holding.secrets[path] = shop.add(url).secret
+            holding.secrets[path] = shop.create_webhook(url).secret
         change_alerts(shop, alerts)
         for _ in range(kills):
             holding.hold_after(len(PATHS) * alerts * len(STORY) // (kills + 1))
@@ -112,7 +112,7 @@ def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
     with running_receiver(Receiver(answer=holding.answer)) as receiver:
         settings = parse_settings(service.environment)
         shop = Webhooks(make_app(settings), settings)
-        holding.secrets["/events"] = shop.add(receiver.url).secret
+        holding.secrets["/events"] = shop.create_webhook(receiver.url).secret
         change_alerts(shop, 1)
         holding.hold_after(1)
         with running_worker(service) as worker:
@@ -130,7 +130,7 @@ def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
 def change_alerts(shop: Webhooks, alerts: int) -> None:
     """Open alerts, and acknowledge and resolve each of them."""
     for number in range(1, alerts + 1):
-        shop.send(f"alert {number}")
+        shop.send_alert(f"alert {number}")
         for status in ("acknowledged", "resolved"):
             shop.set_status(number, status)
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from domain.access.roles import Role
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import make_user, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import words
@@ -23,7 +23,7 @@ def test_a_noun_follows_its_number() -> None:
 
 
 def test_totals_of_the_administration_have_the_right_nouns(gatebell: LiveGatebell) -> None:
-    page = signed_in(gatebell, root(gatebell)).get(f"{gatebell.url}/admin").text
+    page = signed_in(gatebell, get_shared_administrator(gatebell)).get(f"{gatebell.url}/admin").text
     found = {plural: number for number, plural, _ in _TOTAL.findall(page)}
     assert len(found) == 5
     for what, number in found.items():

@@ -16,7 +16,7 @@ from domain.housekeeping.pruning import Retention, prune_expired_rows
 from domain.paging.on_call.feeds import find_feed_by_token, renew_feed
 from models import Mail, OnCallSchedule
 from tests.support.database.work import project_in, user_actor, work_in
-from tests.support.mail.stored_texts import readable
+from tests.support.mail.stored_texts import decrypt_mails
 from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.extensions import db
@@ -374,4 +374,4 @@ def mails(night: Nights) -> list[Mail]:
         found = list(db.session.scalars(select(Mail).where(about).order_by(Mail.id)))
         db.session.expunge_all()
         db.session.rollback()
-        return readable(found, get_settings().secret_key)
+        return decrypt_mails(found, get_settings().secret_key)

@@ -40,7 +40,7 @@ def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
         remove_member(found, number, viewer=OPERATOR_VIEWER, session=session)
 
 
-def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
+def find_member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
     """Return the id of a user's membership."""
     with database_of(gatebell) as session:
         return find_member(

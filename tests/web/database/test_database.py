@@ -17,7 +17,7 @@ from domain.core.keyring import CredentialType
 from models import AccessToken
 from tests.support.accounts.people import now
 from tests.support.alerts.senders import JSON, item, resolved, webhook
-from tests.support.database.sql_statements import statements_of
+from tests.support.database.sql_statements import collect_statements
 from tests.support.service.commands import operate
 from web.database.connections import AutocommitPool
 from web.database.engine import open_engine
@@ -35,7 +35,7 @@ def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:
     client = app.test_client()
 
     def post(body: bytes) -> list[str]:
-        with statements_of(app) as found:
+        with collect_statements(app) as found:
             answer = client.post(path, data=body, headers=headers)
         assert answer.status_code == 200, answer.text
         assert "Set-Cookie" not in answer.headers
@@ -93,7 +93,7 @@ def test_a_token_and_its_owner_are_read_in_one_statement(app: Flask, client: Fla
     for path, cost in (("/oauth/token/info", 1), ("/api/v4/user", 1)):
         # The first use is recorded, as one use is in each minute.
         client.get(path, headers=headers)
-        with statements_of(app) as found:
+        with collect_statements(app) as found:
             answer = client.get(path, headers=headers)
         assert answer.status_code == 200
         assert len(without_settings(found)) == cost, found

@@ -29,7 +29,7 @@ from models import (
     DeviceAuthorization,
     TokenRefusal,
 )
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.oauth.token_states import (
     CHANGES,
     KEYRING,
@@ -164,7 +164,7 @@ def test_an_ordinary_request_takes_one_statement(app: Flask, kind: str) -> None:
             state = STATES[kind]()
             state.application["last_used_at"] = state.secrets[0]["last_used_at"] = NOW
             copy = stored(state)
-            with postgres_statements() as sent:
+            with collect_postgres_statements() as sent:
                 response = answer(copy, may_write=True)
             assert response.status in {200, 400}
             counts.append(len(sent))
@@ -180,7 +180,7 @@ def test_only_devices_do_not_wait_for_the_disk(app: Flask, kind: str, waits: str
         # The statement is captured here, and runs below.
         with (
             patch.object(PreparedStatements, "run_statement", lambda *_: ()),
-            postgres_statements() as sent,
+            collect_postgres_statements() as sent,
         ):
             answer(copy, may_write=True)
         connection: Any = db.session.connection().connection.driver_connection

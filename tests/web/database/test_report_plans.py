@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from domain.reports.actions import show_report
 from domain.reports.types import ReportQuery
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
@@ -53,7 +53,7 @@ def test_a_report_scans_no_table(app: Flask, *, is_analyzed: bool) -> None:
         session.commit()
         unit = get_unit_of_work()
         query = ReportQuery.model_validate({"from": unit.now - NIGHT})
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             report = show_report(unit, project_in(session, ids[0]), query)
         assert report.totals.alerts in {90, 91}
         assert report.totals.pages in {22, 23}

@@ -22,7 +22,7 @@ from domain.paging.silences.muting import find_mutes
 from domain.paging.silences.types import PreviewQuery, SilenceQuery, SilenceState
 from models import Alert
 from tests.support.accounts.people import now
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
@@ -68,7 +68,7 @@ def test_silences_are_found_without_table_scans(app: Flask) -> None:
         for is_analyzed in (False, True):
             if is_analyzed:
                 session.execute(text("ANALYZE alerts, silences"))
-            with postgres_statements() as asked:
+            with collect_postgres_statements() as asked:
                 labels = find_alert_labels(
                     session.scalars(is_open), session=session, reading=READING
                 )
@@ -105,7 +105,7 @@ def test_a_flapping_alert_reads_no_more_rows_than_its_limit(app: Flask) -> None:
         alert_id = session.scalars(newest).one()
         labels = find_alert_labels([alert_id], session=session, reading=READING)
         opened = session.scalars(select(Alert.created_at).where(Alert.id == alert_id)).one()
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             found = find_mutes(
                 tuple(labels.values()), moment=opened + timedelta(minutes=1), session=session
             )
