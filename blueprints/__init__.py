@@ -36,9 +36,11 @@ from blueprints.incidents.changes import incident_changes, incident_comments
 from blueprints.incidents.incidents import incidents
 from blueprints.incidents.rules import incident_rules
 from blueprints.integrations.deliveries import deliveries
+from blueprints.integrations.gallery import gallery
 from blueprints.integrations.keys import integration_keys, test_alerts
 from blueprints.integrations.overview import integrations
 from blueprints.integrations.settings import integration_settings, severity_words
+from blueprints.integrations.warnings import integration_warnings
 from blueprints.oauth.authorize import authorize
 from blueprints.oauth.device import device
 from blueprints.oauth.logout import logout
@@ -105,11 +107,13 @@ BLUEPRINTS = (
     project_settings,  # /<project>/-/settings/{path,transfer,delete}
     groups,  # /groups/new  /groups/<group>/-/members
     integrations,  # /<project>/-/settings/integrations…
+    gallery,  # …/integrations/new/tools…
     integration_settings,  # …/integrations/<id>/{configure,mapping}
     integration_keys,  # …/integrations/<id>/{credentials,reset_key,end_previous_key}
     webhooks,  # /<project>/-/settings/webhooks
     webhook_deliveries,
     severity_words,  # …/integrations/<id>/severity_words…
+    integration_warnings,  # …/integrations/<id>/warnings/<kind>
     test_alerts,  # …/integrations/<id>/test
     deliveries,  # …/integrations/<id>/deliveries…
     resource_tokens,  # /<project>/-/settings/access_tokens…  /groups/<group>/-/access_tokens…

@@ -1,8 +1,11 @@
 """Forms for integrations: settings, mappings, test alerts and replays."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
+import orjson
 from wtforms import (
     BooleanField,
     HiddenField,
@@ -15,7 +18,6 @@ from wtforms import (
     URLField,
 )
 from wtforms.validators import (
-    DataRequired,
     InputRequired,
     NumberRange,
     Optional,
@@ -26,12 +28,17 @@ from wtforms.widgets import HiddenInput
 from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
 from domain.alerts.integrations.integrations import MAX_API_URL_LENGTH
-from domain.alerts.integrations.recognized_samples import MessageTexts
-from domain.alerts.integrations.samples import ConditionChoice, MappingChoices, RuleChoices
+from domain.alerts.integrations.samples import (
+    ConditionChoice,
+    MappingChoices,
+    MessageTexts,
+    RuleChoices,
+)
 from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESOLVE_AFTER_MINUTES
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
 from domain.core.database.paging import MAX_ID
+from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
 from domain.core.text_links import is_web_url
 from forms.base import Form, TextLineField, UrlLineField, WordListField, limit_length
@@ -75,7 +82,28 @@ class IntegrationForm(Form):
             raise ValidationError("Enter a complete URL that starts with https:// or http://.")
 
 
-class NewIntegrationForm(IntegrationForm):
+class MessagesForm(Form):
+    """A form with the messages of an alert. The sample is the message about the problem."""
+
+    recovery: StringField = TextAreaField("Message about its recovery")
+    repeat: StringField = TextAreaField("Another message about the same problem")
+
+    @property
+    def messages(self) -> MessageTexts:
+        """The messages as texts."""
+        return MessageTexts(
+            sample=self["sample"].data or "",
+            repeat=self.repeat.data or "",
+            recovery=self.recovery.data or "",
+        )
+
+    @messages.setter
+    def messages(self, texts: MessageTexts) -> None:
+        for name, text in vars(texts).items():
+            self[name].data = text
+
+
+class NewIntegrationForm(IntegrationForm, MessagesForm):
     """The form for a new integration. Its type cannot be changed later."""
 
     type = SelectField(
@@ -87,20 +115,6 @@ class NewIntegrationForm(IntegrationForm):
     sample = HiddenField(id="sample-json")
     repeat = HiddenField(id="repeat-json")
     recovery = HiddenField(id="recovery-json")
-
-    @property
-    def messages(self) -> MessageTexts:
-        """The pasted messages."""
-        return MessageTexts(
-            sample=self.sample.data or "",
-            repeat=self.repeat.data or "",
-            recovery=self.recovery.data or "",
-        )
-
-    @messages.setter
-    def messages(self, texts: MessageTexts) -> None:
-        self.sample.data, self.repeat.data = texts.sample, texts.repeat
-        self.recovery.data = texts.recovery
 
     @property
     def type_help(self) -> str:
@@ -125,23 +139,18 @@ class NewIntegrationForm(IntegrationForm):
         return {each.name: each.api_url.default or "" for each in INTEGRATION_TYPES if each.api_url}
 
 
-class SampleForm(Form):
+class ToolIntegrationForm(Form):
+    """The form for a new integration of a known tool."""
+
+    name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
+
+
+class SampleForm(MessagesForm):
     """The form for messages of an alert whose sending tool is to be recognized."""
 
     sample = TextAreaField(
         "Message about a problem", validators=[InputRequired("Paste a message.")]
     )
-    recovery = TextAreaField("Message about its recovery")
-    repeat = TextAreaField("Another message about the same problem")
-
-    @property
-    def messages(self) -> MessageTexts:
-        """The pasted messages."""
-        return MessageTexts(
-            sample=self.sample.data or "",
-            repeat=self.repeat.data or "",
-            recovery=self.recovery.data or "",
-        )
 
 
 class EndKeyForm(Form):
@@ -173,14 +182,16 @@ class _RepeatedTextField(SelectMultipleField):
         """Accept any text, since the domain validates it."""
 
 
-class MappingForm(Form):
-    """The form for a mapping: a sample, paths for each field of an alert, and rules."""
+class MappingForm(MessagesForm):
+    """The form for a mapping: messages, paths for each field of an alert, and rules."""
 
     sample = TextAreaField(
         "Sample payload (JSON)", validators=[InputRequired("Paste a sample payload.")]
     )
     #: Digest of the sample for which the choices were made.
     mapped_for = HiddenField()
+    #: Digest of the mapping that was proposed.
+    proposed = HiddenField()
     join_title = _RepeatedTextField(choices=[])
     join_fingerprint = _RepeatedTextField(choices=[])
     separator = StringField("Separator")
@@ -241,11 +252,28 @@ class SeverityWordsForm(Form):
         return table
 
 
-class SeverityWordForm(Form):
-    """The form for a severity word that senders use, and its severity."""
+class WarningFixForm(Form):
+    """The form that saves the fix of a warning: a mapping, or a severity for each unknown word."""
 
-    word = TextLineField("Word", DataRequired("Enter a word."))
-    severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])
+    #: The changed mapping as JSON.
+    fix = HiddenField()
+    word = _RepeatedTextField(choices=[])
+    severity = _RepeatedTextField(choices=[])
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Chosen severity of each word."""
+        return dict(zip(self.word.data or (), self.severity.data or (), strict=False))
+
+    def read_fix(self) -> Mapping[str, Any]:
+        """Return the changed mapping.
+
+        Raise InvalidError if it is not a JSON object.
+        """
+        with suppress(orjson.JSONDecodeError):
+            if isinstance(found := orjson.loads(self.fix.data or ""), dict):
+                return found
+        raise InvalidError("The fix is incomplete. Check it again.")
 
 
 def build_severity_words_form(words: Mapping[str, Severity]) -> SeverityWordsForm:

@@ -27,7 +27,7 @@ from wtforms.validators import (
 )
 
 from domain.core.time_zones import convert_to_utc, get_zone
-from domain.paging.on_call.own_types import NewCover, OwnSchedule
+from domain.paging.on_call.own_types import NewCover, OnCallTurn, OwnSchedule
 from domain.paging.on_call.rotation_syntax import WEEKDAYS
 from domain.paging.on_call.schedule_values import TurnUnit
 from domain.paging.on_call.types import (
@@ -42,7 +42,6 @@ from domain.paging.on_call.types import (
     OnCallPeriod,
     OnCallRotation,
     OnCallSchedule,
-    OnCallTurn,
 )
 from forms.base import (
     Form,

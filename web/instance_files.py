@@ -6,6 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+#: Paths of the files that `read_or_create_file` has created in this process.
+created_files: set[Path] = set()
+
 
 def make_instance_directory(path: Path) -> None:
     """Create the directory if it is missing, readable only by its owner."""
@@ -31,6 +34,7 @@ def _write_new_file(path: Path, text: str) -> None:
         os.fsync(aside.fileno())
     try:
         os.link(aside.name, path)
+        created_files.add(path)
     except FileExistsError:
         pass  # another process has created the file
     finally:

@@ -9,6 +9,7 @@ from domain.alerts.integrations import (
     delivery_actions,
     mapping_actions,
     received_labels,
+    sender_warnings,
 )
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.core.database.paging import MAX_ID
@@ -26,6 +27,7 @@ _DELIVERY_PATH = f"/<int(max={MAX_ID}):delivery_id>"
 alert_integrations = ResourceBlueprint("alert_integrations", __name__, url_prefix=_COLLECTION_PATH)
 alert_integrations.bind_usual_actions(actions, _ITEM_PATH)
 alert_integrations.bind_action("GET", f"{_ITEM_PATH}/labels", received_labels.list_labels)
+alert_integrations.bind_action("GET", f"{_ITEM_PATH}/warnings", sender_warnings.list_warnings)
 alert_integrations.bind_action(
     "POST", f"{_ITEM_PATH}/test", delivery_actions.send_test_alert_or_preview, status=200
 )
@@ -58,6 +60,7 @@ alert_deliveries.bind_usual_actions(delivery_actions, _DELIVERY_PATH)
 alert_deliveries.bind_action(
     "POST", f"{_DELIVERY_PATH}/resend", delivery_actions.resend_inbound_delivery
 )
+alert_deliveries.bind_action("POST", "/recognize", delivery_actions.recognize_deliveries)
 alert_deliveries.bind_action("POST", "/replay", delivery_actions.replay_deliveries, status=200)
 
 

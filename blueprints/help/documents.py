@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,12 +20,23 @@ from flask import get_template_attribute
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from domain.core.markdown import align_cells_by_class
 
 _CACHED_DOCUMENTS = 128
 _IMAGES_FOLDER = "images/"
+#: Number of columns that a phone cannot show next to each other.
+_MIN_WIDE_COLUMNS = 3
+#: Roles of the elements of a table, by the token that opens the element.
+_TABLE_ROLES = {
+    **dict.fromkeys(("thead_open", "tbody_open"), "rowgroup"),
+    "tr_open": "row",
+    "th_open": "columnheader",
+    "td_open": "cell",
+}
+#: Pattern for the positions in a name after which a line can end.
+_BREAK_PATTERN = re.compile(r"(?<=\w)[._](?=\w)")
 #: Titles of code blocks without a file name, by language.
 _LANGUAGE_TITLES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
 DOCS_FOLDER = Path(__file__).parents[2] / "docs"
@@ -59,6 +70,13 @@ _BASE_URL_PATTERN = (
     r"|(?<!proxy_pass )http://127\.0\.0\.1:8000(?!\d|/readyz)"
 )
 _EXAMPLE_CALLBACK = "https://app.example/callback"
+#: Redirect URI of the quickstart, and a pattern for its code blocks. Other documents mention this
+#: URI as an alternative, which has to stay.
+_LOOPBACK_CALLBACK = "http://127.0.0.1/callback"
+_LOOPBACK_PATTERN = (
+    rf"(?<=REDIRECT_URI=){re.escape(_LOOPBACK_CALLBACK)}"
+    rf"|{re.escape(_LOOPBACK_CALLBACK)}(?=\?code=)"
+)
 _EXAMPLE_PROJECT = "acme/shop"
 #: Pattern for values that are safe to insert into commands. Other users choose these values, so
 #: values with special characters for a shell or program are left out.
@@ -107,7 +125,10 @@ class GuideValues:
     def replace_placeholders(self, text: str) -> str:
         """Replace the placeholders in a text."""
         known = self._map_values_by_placeholder()
-        names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+        names = "|".join(
+            _LOOPBACK_PATTERN if name == _LOOPBACK_CALLBACK else re.escape(name)
+            for name in sorted(known, key=len, reverse=True)
+        )
         pattern = f"{_BASE_URL_PATTERN}|{names}" if names else _BASE_URL_PATTERN
         return re.sub(pattern, lambda found: known.get(found[0], self.base_url), text)
 
@@ -116,6 +137,7 @@ class GuideValues:
         given = {
             CLIENT_ID_PLACEHOLDER: self.client_id,
             _EXAMPLE_CALLBACK: self.redirect_uri,
+            _LOOPBACK_CALLBACK: self.redirect_uri,
             INTEGRATION_URL_PLACEHOLDER: self.integration_url,
             _EXAMPLE_PROJECT: project,
             quote(_EXAMPLE_PROJECT, safe=""): quote(project, safe="") if project else None,
@@ -201,6 +223,8 @@ def render_document(document: Document, values: GuideValues) -> RenderedDocument
     parser = _build_parser()
     tokens = _skip_document_title(parser.parse(document.text))
     _replace_empty_header_cells(tokens)
+    for table in _split_tables(tokens):
+        _label_cells_of_wide_table(table)
     root = urlsplit(values.base_url).path.rstrip("/")
     links = _LinkResolver(folder=posixpath.dirname(document.name), root=root, values=values)
     headings = tuple(_set_heading_anchors(tokens))
@@ -209,8 +233,23 @@ def render_document(document: Document, values: GuideValues) -> RenderedDocument
             token.children = list(links.resolve_links(token.children or []))
         elif token.type == "fence":
             token.content = values.replace_placeholders(token.content)
-    html = parser.renderer.render(tokens, parser.options, {"labels": Counter()})
+    html = parser.renderer.render(tokens, parser.options, {"labels": Counter(), "is_table": False})
     return RenderedDocument(html=Markup(html), headings=headings)  # noqa: S704 - of escaped parts
+
+
+def render_guide_steps(name: str, values: GuideValues, *, has_mapping: bool) -> Markup | None:
+    """Render the steps of a guide after its first step, or return None if there is no such guide.
+
+    Without a mapping, the section "Without a mapping" is rendered, if the guide has this section.
+    """
+    guide = find_document(f"guides/{name}")
+    if guide is None:
+        return None
+    steps, heading, other = guide.text.partition("\n## Without a mapping")
+    text = steps[max(steps.find("\n## 2. "), 0) :]
+    if heading and not has_mapping:
+        text = f"{heading}{other}"
+    return render_document(replace(guide, text=text), values).html
 
 
 def _skip_document_title(tokens: list[Token]) -> list[Token]:
@@ -223,6 +262,38 @@ def _replace_empty_header_cells(tokens: Sequence[Token]) -> None:
     for opening, inline, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if opening.type == "th_open" and not inline.content:
             opening.tag = closing.tag = "td"
+
+
+def _split_tables(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    starts = [index for index, each in enumerate(tokens) if each.type == "table_open"]
+    ends = [index for index, each in enumerate(tokens) if each.type == "table_close"]
+    return (tokens[start : end + 1] for start, end in zip(starts, ends, strict=True))
+
+
+def _label_cells_of_wide_table(table: Sequence[Token]) -> None:
+    """Prepare a table of three or more columns of text for narrow screens, where rows become cards.
+
+    Each cell gets the heading of its column, and all elements get roles, because the changed layout
+    hides them from screen readers. Tables of numbers stay tables, so that numbers can be compared.
+    """
+    headings = [
+        "".join(each.content for each in inline.children or ())
+        for opening, inline in pairwise(table)
+        if opening.type == "th_open"
+    ]
+    if len(headings) < _MIN_WIDE_COLUMNS or any(each.attrGet("class") for each in table):
+        return
+    table[0].attrSet("class", "cards")
+    column = 0
+    for token in table:
+        if role := _TABLE_ROLES.get(token.type):
+            # An empty header cell is a data cell.
+            token.attrSet("role", "cell" if token.tag == "td" else role)
+        if token.type == "tr_open":
+            column = 0
+        elif token.type == "td_open":
+            token.attrSet("data-label", headings[column])
+            column += 1
 
 
 def _set_heading_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
@@ -286,6 +357,7 @@ def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.use(align_cells_by_class)
     parser.add_render_rule("fence", _render_code_block)
+    parser.add_render_rule("code_inline", _render_inline_code)
     parser.add_render_rule("table_open", _render_table_start)
     parser.add_render_rule("table_close", _render_table_end)
     return parser
@@ -307,19 +379,33 @@ def _render_code_block(
     return str(code_block(f"block-{index}", title, label, tokens[index].content))
 
 
+def _render_inline_code(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    """Render code. In a table, names can be broken only after a dot or an underscore."""
+    del renderer, options
+    code = str(escape(tokens[index].content))
+    if env["is_table"]:
+        code = _BREAK_PATTERN.sub(r"\g<0><wbr>", code)
+    return f"<code>{code}</code>"
+
+
 def _render_table_start(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     """Open a table in a container that scrolls horizontally and is focusable by keyboard."""
-    del renderer, tokens, index, options
+    del renderer, options
+    env["is_table"] = True
     table_open = get_template_attribute("help/_parts.html", "table_open")
-    return str(table_open(_make_anchor_unique("Table", env["labels"])))
+    label = _make_anchor_unique("Table", env["labels"])
+    return str(table_open(label, is_wide=tokens[index].attrGet("class") == "cards"))
 
 
 def _render_table_end(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    del renderer, tokens, index, options, env
+    del renderer, tokens, index, options
+    env["is_table"] = False
     return "</table></div>\n"
 
 

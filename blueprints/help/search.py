@@ -1,4 +1,7 @@
-"""Search at /help: matches whole words and glossary synonyms, and lists evidence last."""
+"""Search at /help: matches whole words and glossary synonyms.
+
+Tables of codes and headings rank first, evidence last.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +27,9 @@ _MARKDOWN_PATTERN = re.compile(r"(?<=\|):?-{3,}:?(?=\|)|[`*|]|\]\([^)\s]*\)|\[")
 _GLOSSARY_NAME = "glossary"
 #: Folders for engineers, which rank below all other folders.
 _ENGINEERING_FOLDERS = ("evidence/", "adr/")
+#: Pattern for the first cell of a row about a code, such as an error code or a setting. Codes
+#: without a dot or underscore may also be ordinary words.
+_CODE_ROW_PATTERN = re.compile(r"^\| `([^`|]+[._][^`|]+)`[^|]*\|", re.MULTILINE)
 _SYNONYM_PATTERN = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 
@@ -129,16 +135,28 @@ def _fold_document_part(document_part: DocumentPart) -> str:
     )
 
 
+@cache
+def _list_codes(part: DocumentPart) -> Sequence[str]:
+    """Return the codes that the tables of a part describe, in lowercase."""
+    return [code.casefold() for code in _CODE_ROW_PATTERN.findall(part.text)]
+
+
 def _rank_document_part(
     document_part: DocumentPart, terms: Sequence[TermPattern]
-) -> tuple[bool, int]:
-    """Return the sort key of a part: evidence last, then by the number of terms in headings."""
+) -> tuple[bool, int, int]:
+    """Return the sort key of a part: evidence last, then by the number of terms in headings.
+
+    Among parts that describe a code in a table, the part with the longest tables comes first.
+    """
     title, heading = document_part.document.title.casefold(), document_part.heading.casefold()
     in_heading = sum(term.search(heading) is not None for term in terms)
     in_title = sum(term.search(title) is not None for term in terms)
-    headings = 4 * in_heading + 5 * in_title + (not document_part.heading)
+    codes = _list_codes(document_part)
+    described = sum(any(map(term.fullmatch, codes)) for term in terms)
+    headings = 4 * in_heading + 5 * in_title + 2 * described + (not document_part.heading)
     name = document_part.document.name
-    return not name.startswith(_ENGINEERING_FOLDERS), headings - (name == _GLOSSARY_NAME)
+    is_evidence = name.startswith(_ENGINEERING_FOLDERS)
+    return not is_evidence, headings - (name == _GLOSSARY_NAME), len(codes) if described else 0
 
 
 def _build_excerpt(document_part: DocumentPart, terms: Sequence[TermPattern]) -> str:

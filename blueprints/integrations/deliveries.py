@@ -1,12 +1,10 @@
 """The delivery log of an integration, and views that reprocess stored deliveries."""
 
-from collections.abc import Iterable
-
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts import deliveries as domain
-from domain.alerts.deliveries import DeliverySelection, find_delivery_warnings
+from domain.alerts.deliveries import DeliverySelection
 from domain.alerts.handling.occurrences import (
     MAX_AFFECTED_ALERTS,
     find_single_affected_alerts,
@@ -14,9 +12,10 @@ from domain.alerts.handling.occurrences import (
 )
 from domain.alerts.integrations import delivery_actions as actions
 from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.alerts.integrations.related_deliveries import find_earlier_message
+from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.trial_alerts import ReplayBody, ReplayResult
-from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.reading.severity import find_unknown_words, propose_severity
+from domain.alerts.reading.severity import find_unknown_words
 from domain.projects.views import ProjectView
 from forms.integrations import ReplayForm
 from web.access.decorators import permission_required
@@ -41,7 +40,6 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     wanted = _parse_delivery_filter(integration_id)
     page = domain.list_deliveries(wanted, get_requested_slice(), session=db.session())
     with_one = [each.id for each in page.items if each.changed == 1]
-    found = find_delivery_warnings(integration_id, session=db.session())
     return render_template(
         "integrations/deliveries.html",
         project=project,
@@ -49,12 +47,11 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         wanted=wanted,
         shows=tuple(domain.DeliverySelection),
         refusals=domain.count_rejections(integration_id, session=db.session()),
-        warnings=found,
+        warnings=find_warnings(get_unit_of_work(), integration),
         recent=domain.MAX_RECENT_DELIVERIES,
         page=build_page_links(page),
         only_alerts=find_single_affected_alerts(with_one, session=db.session()),
         replays=ReplayForm(request.args, meta={"csrf": False}),
-        word_proposals=_propose_severities(found.unknown_words, integration),
     )
 
 
@@ -80,18 +77,15 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
         alerts=list_affected_alerts(delivery_id, session=db.session()),
         most_alerts=MAX_AFFECTED_ALERTS,
         delivery=delivery,
-        word_proposals=_propose_severities(
-            find_unknown_words(delivery.parse_warnings), integration
-        ),
+        earlier=find_earlier_message(get_unit_of_work(), project, integration_id, delivery_id)
+        if integration.type.has_mapping
+        else None,
+        unknown_words=[
+            word
+            for word in find_unknown_words(delivery.parse_warnings)
+            if word not in integration.mapping.rules.severity_words
+        ],
     )
-
-
-def _propose_severities(
-    words: Iterable[str], integration: IntegrationView
-) -> tuple[tuple[str, str], ...]:
-    """Return the unmapped severity words with their proposed severities."""
-    known = integration.mapping.rules.severity_words
-    return tuple((word, propose_severity(word).value) for word in words if word not in known)
 
 
 @deliveries.post("/replay")

@@ -5,12 +5,14 @@ from typing import Any
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from blueprints.integrations.gallery import render_tool_guide
+from domain.alerts.formats.snippets import Snippet, build_general_snippets
 from domain.alerts.integrations import actions
 from domain.alerts.integrations.delivery_actions import send_test_alert_or_preview
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.setup_progress import get_setup_progress
 from domain.alerts.integrations.trial_alerts import TestAlertBody, TestAlertResult
-from domain.alerts.integrations.types import IntegrationView, KeyRotation
+from domain.alerts.integrations.types import IntegrationCredentials, IntegrationView, KeyRotation
 from domain.alerts.reading.parse_warnings import collect_error_warnings
 from domain.core.errors import DomainError
 from domain.core.grace_period import GracePeriod
@@ -22,7 +24,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
-from web.services import get_current_time, get_settings
+from web.services import get_current_time, get_parser_settings, get_settings
 
 integration_keys = PageBlueprint(
     "integration_keys",
@@ -111,6 +113,7 @@ def _render_credentials_page(
 ) -> ResponseReturnValue:
     integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     shown = actions.show_credentials(get_unit_of_work(), project, integration_id)
+    tool = integration.find_tool(reading=get_parser_settings())
     page = render_template(
         "integrations/credentials.html",
         project=project,
@@ -118,11 +121,22 @@ def _render_credentials_page(
         keys=shown,
         reset=form,
         **_find_setup_progress(project, integration_id),
-        snippets=integration.format.build_snippets(
-            shown.url, shown.key, base_url=get_settings().base_url, now=get_current_time()
-        ),
+        snippets=_build_snippets(integration, shown),
+        tool=tool,
+        guide=render_tool_guide(tool, project, url=integration.url) if tool else None,
     )
     return page, 422 if form.errors else 200, {"Cache-Control": "no-store"}
+
+
+def _build_snippets(
+    integration: IntegrationView, keys: IntegrationCredentials
+) -> tuple[Snippet, ...]:
+    """Return the snippets whose bodies the integration can read."""
+    body = integration.build_example_body(now=get_current_time(), reading=get_parser_settings())
+    if integration.has_mapping:
+        return build_general_snippets(keys.url, keys.key, body)
+    base_url = get_settings().base_url
+    return integration.format.build_snippets(keys.url, keys.key, base_url=base_url, body=body)
 
 
 test_alerts = PageBlueprint(
@@ -137,7 +151,8 @@ test_alerts = PageBlueprint(
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert, or preview it in a dry run, and explain the result."""
     integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
-    form = TestAlertForm(payload=_get_example_payload(integration))
+    payload = integration.build_example_body(now=get_current_time(), reading=get_parser_settings())
+    form = TestAlertForm(payload=payload)
     if not form.validate_on_submit():
         return _render_test_page(project, integration, form)
     is_dry = request.form.get("do") == "dry_run"
@@ -152,12 +167,6 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return _render_test_page(project, integration, form, result)
 
 
-def _get_example_payload(integration: IntegrationView) -> str:
-    """Return an example payload, which is the sample of the mapping if there is a mapping."""
-    sample = integration.sample if integration.has_mapping else None
-    return sample or integration.format.build_example_body(now=get_current_time())
-
-
 def _render_test_page(
     project: ProjectView,
     integration: IntegrationView,
@@ -170,6 +179,11 @@ def _render_test_page(
         project=project,
         integration=integration,
         result=result,
+        recovery=integration.build_recovery_body(
+            form.payload.data or "", now=get_current_time(), reading=get_parser_settings()
+        )
+        if result and result.delivery_id
+        else None,
         pages_nobody=result is not None
         and has_no_applicable_policy(project.id, session=db.session()),
     )

@@ -11,6 +11,7 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations import actions, recognized_samples
 from domain.alerts.integrations import integrations as domain
+from domain.alerts.integrations.delivery_hours import find_delivery_hours
 from domain.alerts.integrations.mapping_actions import create_recognized_integration
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.core.errors import InvalidError
@@ -32,7 +33,10 @@ integrations = PageBlueprint(
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the name, type and status of each integration; developers may send test alerts."""
     found = domain.list_integrations(get_unit_of_work(), project)
-    return render_template("integrations/index.html", project=project, integrations=found)
+    hours = find_delivery_hours(project.id, session=db.session(), now=get_current_time())
+    return render_template(
+        "integrations/index.html", project=project, integrations=found, hours=hours
+    )
 
 
 @integrations.route("/new", methods=["GET", "POST"])

@@ -1,22 +1,24 @@
 """The settings of an integration: name, API URL, activation, and mapping."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.deliveries import get_delivery
+from domain.alerts.deliveries import get_delivery_text
 from domain.alerts.integrations import actions, mapping_actions, samples
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations.mapping_actions import get_mappable_integration
 from domain.alerts.integrations.mapping_preview import (
     MappingPreview,
+    MessageParser,
     SamplePreview,
     preview_deliveries,
-    preview_sample,
 )
 from domain.alerts.integrations.received_labels import find_received_labels
+from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MappingDraft
+from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
 from domain.core.database.paging import get_row_id
@@ -25,7 +27,6 @@ from domain.projects.views import ProjectView
 from forms.integrations import (
     IntegrationForm,
     MappingForm,
-    SeverityWordForm,
     SeverityWordsForm,
     build_severity_words_form,
 )
@@ -48,22 +49,11 @@ class _MappingEditor:
     """The mapping form, the submitted draft, and previews of the draft."""
 
     form: MappingForm
-    integration: IntegrationView
     draft: MappingDraft | None = None
+    #: Alert that the sample would create, or None if there is no valid draft.
+    sample_preview: SamplePreview | None = None
     #: Preview of the draft applied to the latest deliveries, if one was requested.
     mapping_preview: MappingPreview | None = None
-
-    @property
-    def sample_preview(self) -> SamplePreview | None:
-        """Alert that the sample would create, or None if there is no draft."""
-        if self.draft is None:
-            return None
-        return preview_sample(
-            self.draft,
-            self.integration.format,
-            now=get_current_time(),
-            reading=get_parser_settings(),
-        )
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
@@ -80,7 +70,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     ):
         flash("Integration saved.")
         return _redirect_to_settings(project, integration_id)
-    return _render_settings_page(project, integration, form, _build_editor(integration))
+    return _render_settings_page(project, integration, form, _load_editor(integration))
 
 
 @integration_settings.post("/mapping")
@@ -91,12 +81,15 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
         get_mappable_integration(get_unit_of_work(), project, integration_id),
         MappingForm(),
     )
+    for role in ("repeat", "recovery"):
+        if (delivery_id := get_row_id(request.form, f"use_{role}")) is not None:
+            form[role].data = _get_delivery_text(integration, delivery_id)
     draft, action = _parse_posted_draft(form, integration), request.form.get("do")
+    if draft and action not in {"save", "try"} and (draft.is_proposed or action == "propose"):
+        draft = _propose_draft(draft, integration)
     if draft is None or draft.is_new_sample or action != "save":
         preview = _build_mapping_preview(integration, draft) if draft and action == "try" else None
-        editor = _MappingEditor(
-            form=form, integration=integration, draft=draft, mapping_preview=preview
-        )
+        editor = replace(_build_editor(form, integration, draft), mapping_preview=preview)
         return _render_settings_page(
             project, integration, _build_settings_form(integration, is_posted=False), editor
         )
@@ -113,9 +106,7 @@ def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturn
         get_mappable_integration(get_unit_of_work(), project, integration_id),
         MappingForm(),
     )
-    editor = _MappingEditor(
-        form=form, integration=integration, draft=_parse_posted_draft(form, integration)
-    )
+    editor = _build_editor(form, integration, _parse_posted_draft(form, integration))
     page = render_template("integrations/_sample_preview.html", editor=editor)
     return page, 422 if form.errors else 200
 
@@ -146,10 +137,11 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
         return None
     try:
         return samples.parse_draft(
-            form.sample.data or "",
+            form.messages,
             form.chosen,
             integration,
             mapped_for=form.mapped_for.data or "",
+            proposed=form.proposed.data or "",
             nesting_limit=get_parser_settings().nesting_limit,
         )
     except InvalidError as error:
@@ -157,37 +149,54 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
         return None
 
 
-def _build_editor(integration: IntegrationView) -> _MappingEditor:
-    """Return the editor for the saved mapping, or with a delivery's body as a new sample."""
-    delivery_id = get_row_id(request.args, "sample")
-    if delivery_id is None:
-        form = MappingForm(formdata=None, sample=integration.sample)
-        return _MappingEditor(
-            form=form, integration=integration, draft=_load_draft(integration, form)
-        )
-    text = get_delivery(integration.id, delivery_id, session=db.session()).body or ""
-    form = MappingForm(formdata=None, sample=text)
-    return _MappingEditor(
-        form=form, integration=integration, draft=_load_draft(integration, form, text)
-    )
-
-
-def _load_draft(
-    integration: IntegrationView, form: MappingForm, text: str | None = None
-) -> MappingDraft | None:
-    """Return the draft for a new sample, or the saved draft if there is no new sample.
-
-    If the sample is invalid, add the errors to the form and return None.
-    """
-    limit = get_parser_settings().nesting_limit
+def _load_editor(integration: IntegrationView) -> _MappingEditor:
+    """Return the editor for the saved mapping, or with the bodies of deliveries as messages."""
+    texts = {
+        name: _get_delivery_text(integration, delivery_id)
+        for name in ("sample", "repeat", "recovery")
+        if (delivery_id := get_row_id(request.args, name)) is not None
+    }
+    form = MappingForm(formdata=None, **{"sample": integration.sample, **texts})
     try:
-        if text is None:
-            return samples.load_saved_draft(integration, nesting_limit=limit)
-        sample = samples.parse_sample(text, nesting_limit=limit)
-        return samples.build_proposed_draft(sample, integration.mapping.rules.severity_words)
+        draft = samples.load_draft(
+            form.messages, integration, nesting_limit=get_parser_settings().nesting_limit
+        )
     except InvalidError as error:
         form.add_error(error.field, str(error))
-        return None
+        draft = None
+    if draft and "sample" in texts:
+        draft = replace(_propose_draft(draft, integration), is_new_sample=True)
+    return _build_editor(form, integration, draft)
+
+
+def _get_delivery_text(integration: IntegrationView, delivery_id: int) -> str:
+    return get_delivery_text(integration.id, delivery_id, session=db.session())
+
+
+def _propose_draft(draft: MappingDraft, integration: IntegrationView) -> MappingDraft:
+    words = integration.mapping.rules.severity_words
+    proposed = samples.build_proposed_draft(draft.sample, draft.messages, words)
+    return replace(proposed, is_new_sample=draft.is_new_sample)
+
+
+def _build_editor(
+    form: MappingForm, integration: IntegrationView, draft: MappingDraft | None
+) -> _MappingEditor:
+    """Return the editor with the preview of a draft, or add errors of its messages to the form."""
+    if draft is None:
+        return _MappingEditor(form=form)
+    parser = MessageParser(
+        format=integration.format,
+        mapping=draft.mapping,
+        now=get_current_time(),
+        reading=get_parser_settings(),
+    )
+    preview = None
+    try:
+        preview = parser.preview(draft.messages)
+    except InvalidError as error:
+        form.add_error(error.field, str(error))
+    return _MappingEditor(form=form, draft=draft, sample_preview=preview)
 
 
 def _build_mapping_preview(integration: IntegrationView, draft: MappingDraft) -> MappingPreview:
@@ -211,16 +220,22 @@ def _render_settings_page(
     form: IntegrationForm,
     editor: _MappingEditor,
 ) -> ResponseReturnValue:
+    unit, payload = get_unit_of_work(), editor.draft.sample.payload if editor.draft else None
+    is_mapped = integration.type.has_mapping and not editor.form.errors
     page = render_template(
         "integrations/configure.html",
         project=project,
         integration=integration,
         form=form,
         editor=editor,
+        related=find_related_deliveries(unit, project, integration.id, payload)
+        if is_mapped
+        else (),
         words=build_severity_words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
-        may_map=domain.can_customize_integrations(get_unit_of_work()),
-        received=find_received_labels(get_unit_of_work(), integration),
+        may_map=domain.can_customize_integrations(unit),
+        received=find_received_labels(unit, integration),
+        warnings=find_warnings(unit, integration),
     )
     return page, 422 if form.errors or editor.form.errors else 200
 
@@ -241,24 +256,6 @@ def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         mapping_actions.save_severity_words(get_unit_of_work(), project, integration_id, table)
         flash("Severity words saved. They apply to new deliveries.")
     return _redirect_to_severity_words(project, integration_id)
-
-
-@severity_words.post("/add")
-@permission_required("alert_mappings.change")
-def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Add a severity word, or change the severity of an existing word."""
-    form = SeverityWordForm()
-    word, severity = form.word.data or "", form.severity.data
-    try:
-        mapping_actions.add_severity_word(
-            get_unit_of_work(), project, integration_id, word, severity
-        )
-    except InvalidError as error:
-        flash(str(error), "error")
-        return _redirect_to_severity_words(project, integration_id)
-    flash(f"“{word}” now means {severity}. To apply this to stored deliveries, send them again.")
-    url = url_for("deliveries.index", project_path=project.path, integration_id=integration_id)
-    return redirect(url)
 
 
 def _redirect_to_severity_words(project: ProjectView, integration_id: int) -> ResponseReturnValue:

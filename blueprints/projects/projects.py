@@ -115,7 +115,7 @@ def new() -> ResponseReturnValue:
         return _render_new_page(form)
     path = made.path_with_namespace
     flash(f"Project {path} created. Next, connect a monitoring system.")
-    return redirect(url_for("integrations.new", project_path=path))
+    return redirect(url_for("gallery.index", project_path=path))
 
 
 def _build_new_project(form: ProjectForm) -> NewProject:

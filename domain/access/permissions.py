@@ -208,7 +208,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "namespace_audit_events.show": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "alert_integrations.index": _project(_READ, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     **_build_permission_rows("alert_integrations", "create change delete", _MANAGE_INTEGRATIONS),
-    **_build_permission_rows("alert_integrations", "show labels", _VIEW_INTEGRATIONS),
+    **_build_permission_rows("alert_integrations", "show labels warnings", _VIEW_INTEGRATIONS),
     "alert_integrations.test": _project(_WRITE, Role.DEVELOPER, Ability.ADMIN_INTEGRATIONS),
     # The response contains the credentials of senders, so a read scope is not enough.
     "alert_integration_keys.credentials": _MANAGE_INTEGRATIONS,
@@ -218,7 +218,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "alert_recognition.recognize": _VIEW_INTEGRATIONS,
     "alert_mappings.show": _VIEW_INTEGRATIONS,
     **_build_permission_rows("alert_mappings", "change delete preview", _MANAGE_INTEGRATIONS),
-    **_build_permission_rows("alert_deliveries", "index show body", _VIEW_INTEGRATIONS),
+    **_build_permission_rows("alert_deliveries", "index show body recognize", _VIEW_INTEGRATIONS),
     **_build_permission_rows("alert_deliveries", "replay resend", _MANAGE_INTEGRATIONS),
     **_build_permission_rows("heartbeats", "index show pings", _VIEW_ALERTS),
     **_build_permission_rows(

@@ -1,14 +1,14 @@
 """Delivery log of integrations: requests from senders, with their outcomes and warnings."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from itertools import accumulate, islice
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field
-from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal_column, select
 from sqlalchemy.orm import Session, defer
 
 from domain.alerts.formats.base import WRONG_FORMAT_PREFIX
@@ -31,8 +31,10 @@ _STATUS_CODE = re.compile(r"[0-9]{3}")
 #: Maximum number of recent deliveries that a query reads, so that its cost does not grow with the
 #: log.
 MAX_RECENT_DELIVERIES = 1_000
-#: Number of recent deliveries whose warnings are searched for unknown severity words.
-_MAX_SEARCHED_DELIVERIES = 50
+#: Maximum number of recent deliveries that are examined for problems.
+MAX_EXAMINED_DELIVERIES = 200
+#: Maximum total size of bodies that are passed over to read the columns after them.
+_MAX_PASSED_BYTES = 32 * 1024 * 1024
 
 
 def get_delivery_outcome(status_code: int) -> str:
@@ -122,16 +124,6 @@ class DeliveryFilter:
     status_code: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RejectionCounts:
-    """Numbers of recent rejected deliveries, by status code."""
-
-    by_status: Mapping[int, int]
-    #: Number of deliveries that were rejected by the rate limit.
-    shed: int
-    last_shed_at: datetime | None
-
-
 def parse_selection(text: str | None) -> DeliverySelection:
     """Return the selection with this name, or DeliverySelection.ALL if the name is empty.
 
@@ -184,32 +176,25 @@ def _build_filtered_query(wanted: DeliveryFilter) -> Select[Any]:
     return statement
 
 
-def count_rejections(integration_id: int, *, session: Session) -> RejectionCounts:
-    """Count recent rejected deliveries, including deliveries that were counted but not stored."""
+def count_rejections(integration_id: int, *, session: Session) -> Mapping[int, int]:
+    """Return the numbers of recent rejected deliveries, by status code.
+
+    Deliveries that were counted but not stored are included.
+    """
     recent = (
-        select(DeliveryRow.status_code, DeliveryRow.skipped, DeliveryRow.received_at)
+        select(DeliveryRow.status_code, DeliveryRow.skipped)
         .where(DeliveryRow.integration_id == integration_id)
         .order_by(DeliveryRow.id.desc())
         .limit(MAX_RECENT_DELIVERIES)
         .subquery()
     )
     rows = session.execute(
-        select(
-            recent.c.status_code,
-            func.sum(recent.c.skipped + 1),
-            func.max(recent.c.received_at, type_=recent.c.received_at.type),
-        )
+        select(recent.c.status_code, func.sum(recent.c.skipped + 1))
         .where(recent.c.status_code >= MIN_REJECTED_STATUS)
         .group_by(recent.c.status_code)
         .order_by(recent.c.status_code)
     ).all()
-    counts = Counter({status: int(count) for status, count, _ in rows})
-    shed_at = [moment for status, _, moment in rows if status in _RATE_LIMIT_STATUSES]
-    return RejectionCounts(
-        by_status=dict(counts),
-        shed=sum(counts[status] for status in _RATE_LIMIT_STATUSES),
-        last_shed_at=max(shed_at, default=None),
-    )
+    return {status: int(count) for status, count in rows}
 
 
 def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> StoredDelivery:
@@ -231,6 +216,14 @@ def get_delivery_body(integration_id: int, delivery_id: int, *, session: Session
     if body is None:
         raise NotFoundError("The body of this delivery was not stored.")
     return body
+
+
+def get_delivery_text(integration_id: int, delivery_id: int, *, session: Session) -> str:
+    """Return the body of a delivery as indented JSON.
+
+    Raise NotFoundError if the delivery or its body is not stored.
+    """
+    return format_payload(get_delivery_body(integration_id, delivery_id, session=session))
 
 
 def get_delivery_row(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryRow:
@@ -300,61 +293,75 @@ class ProblemCount:
     last_at: datetime | None
 
 
+class StoredSize(NamedTuple):
+    """A recent delivery, without columns that are stored after its body."""
+
+    id: int
+    size: int
+    status_code: int
+
+
+def find_recent_sizes(integration_id: int, *, session: Session) -> Sequence[StoredSize]:
+    """Return the last MAX_EXAMINED_DELIVERIES deliveries from senders, newest first."""
+    statement = (
+        select(DeliveryRow.id, DeliveryRow.size, DeliveryRow.status_code)
+        .where(DeliveryRow.integration_id == integration_id, DeliveryRow.is_test.is_(False))
+        .order_by(DeliveryRow.id.desc())
+        .limit(MAX_EXAMINED_DELIVERIES)
+    )
+    return [StoredSize(*row) for row in session.execute(statement)]
+
+
+def limit_total_size(rows: Iterable[StoredSize], most_bytes: int) -> list[int]:
+    """Return the IDs of the first deliveries, as many as have a limited total size."""
+    totals = accumulate((row.size for row in rows), initial=0)
+    sizes = zip(rows, islice(totals, 1, None), strict=False)
+    return [row.id for row, total in sizes if total <= most_bytes]
+
+
 @dataclass(frozen=True, kw_only=True)
-class DeliveryWarnings:
-    """Problems in recent deliveries, excluding test alerts."""
+class DeliveryProblems:
+    """Problems that recent deliveries have recorded."""
 
     #: Alerts that senders omitted from their webhooks (truncatedAlerts).
     left_out: ProblemCount
     #: Deliveries in the format of another integration type.
     misread: ProblemCount
-    #: Words that could not be mapped to a severity in the latest deliveries, each listed once.
-    unknown_words: tuple[str, ...]
+    #: Deliveries that were rejected by the rate limit.
+    rate_limited: ProblemCount
+    #: Words that could not be mapped to a severity, by the ID of the delivery.
+    unknown_words: Mapping[int, tuple[str, ...]]
 
 
-def _build_misdirected_condition() -> ColumnElement[bool]:
-    return or_(
-        DeliveryRow.reason.contains(WRONG_FORMAT_PREFIX, autoescape=True),
-        cast(DeliveryRow.parse_warnings, Text).contains(WRONG_FORMAT_PREFIX, autoescape=True),
-    )
+def find_delivery_problems(recent: Sequence[StoredSize], *, session: Session) -> DeliveryProblems:
+    """Return the problems that recent deliveries have recorded.
 
-
-def find_delivery_warnings(integration_id: int, *, session: Session) -> DeliveryWarnings:
-    """Return the problems in recent deliveries.
-
-    Only the last MAX_RECENT_DELIVERIES deliveries are read, so the cost does not grow with the log.
+    SQLite reads the pages of a body to find the columns after it, so the size is limited.
     """
-    recent = (
-        select(
-            DeliveryRow.received_at,
-            DeliveryRow.truncated_alerts.label("left_out"),
-            _build_misdirected_condition().label("is_misread"),
-            (DeliveryRow.skipped + 1).label("times"),
-        )
-        .where(DeliveryRow.integration_id == integration_id, DeliveryRow.is_test.is_(False))
+    statement = (
+        select(DeliveryRow)
+        .options(defer(DeliveryRow.body), defer(DeliveryRow.mapping))
+        .where(DeliveryRow.id.in_(limit_total_size(recent, _MAX_PASSED_BYTES)))
         .order_by(DeliveryRow.id.desc())
-        .limit(MAX_RECENT_DELIVERIES)
-        .subquery()
     )
-    last = func.max(recent.c.received_at, type_=recent.c.received_at.type)
-    truncated = select(func.sum(recent.c.left_out), last).where(recent.c.left_out > 0)
-    misread = select(func.sum(recent.c.times), last).where(recent.c.is_misread)
-    (left_out, left_out_at), (wrong, wrong_at) = (
-        session.execute(statement).one() for statement in (truncated, misread)
-    )
-    return DeliveryWarnings(
-        left_out=ProblemCount(count=int(left_out or 0), last_at=left_out_at),
-        misread=ProblemCount(count=int(wrong or 0), last_at=wrong_at),
-        unknown_words=_find_recent_unknown_words(integration_id, session=session),
+    rows = session.scalars(statement).all()
+    words = {row.id: find_unknown_words(row.parse_warnings) for row in rows}
+    return DeliveryProblems(
+        left_out=_count_problem((row, row.truncated_alerts) for row in rows),
+        misread=_count_problem((row, 1 + row.skipped) for row in rows if _is_misread(row)),
+        rate_limited=_count_problem(
+            (row, 1 + row.skipped) for row in rows if row.status_code in _RATE_LIMIT_STATUSES
+        ),
+        unknown_words={key: found for key, found in words.items() if found},
     )
 
 
-def _find_recent_unknown_words(integration_id: int, *, session: Session) -> tuple[str, ...]:
-    recent = (
-        select(DeliveryRow.id, DeliveryRow.parse_warnings)
-        .where(DeliveryRow.integration_id == integration_id, DeliveryRow.is_test.is_(False))
-        .order_by(DeliveryRow.id.desc())
-        .limit(_MAX_SEARCHED_DELIVERIES)
-    )
-    rows = session.execute(recent).all()
-    return find_unknown_words(warning for row in rows for warning in row.parse_warnings)
+def _is_misread(row: DeliveryRow) -> bool:
+    return any(WRONG_FORMAT_PREFIX in text for text in (row.reason or "", *row.parse_warnings))
+
+
+def _count_problem(found: Iterable[tuple[DeliveryRow, int]]) -> ProblemCount:
+    """Return the total of the counts, and the time of the first delivery with the problem."""
+    counted = [(row.received_at, count) for row, count in found if count]
+    last_at = counted[0][0] if counted else None
+    return ProblemCount(count=sum(count for _, count in counted), last_at=last_at)

@@ -24,9 +24,11 @@ for (const form of document.querySelectorAll("form[data-mapping]")) {
 
   if (!table) continue;
   table.addEventListener("change", refresh);
+  form.querySelector("[data-other-messages]").addEventListener("change", refresh);
   sample.addEventListener("input", () => {
     const isChanged = sample.value !== read;
     changed.hidden = !isChanged;
-    for (const control of table.querySelectorAll("select, input, button")) control.disabled = isChanged;
+    const controls = [...table.querySelectorAll("select, input, button"), ...form.querySelectorAll("[data-needs-sample]")];
+    for (const control of controls) control.disabled = isChanged;
   });
 }

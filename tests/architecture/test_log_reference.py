@@ -53,8 +53,8 @@ def _written() -> list[Message]:
     rows = (line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `"))
     cells = [[cell.strip().replace("`", "") for cell in row] for row in rows]
     return [
-        *(Message(row[0], row[1], row[2], row[3]) for row in cells if len(row) == 6),
-        *(Message(row[0], row[1], row[2], _COMPUTED) for row in cells if len(row) == 4),
+        *(Message(row[2], row[1], row[0], row[3]) for row in cells if len(row) == 6),
+        *(Message(row[2], row[1], row[0], _COMPUTED) for row in cells if len(row) == 4),
     ]
 
 

@@ -94,8 +94,12 @@ def test_a_maintainer_connects_a_project_with_the_keyboard(
 
     page.goto(f"{gatebell.url}/{path}/-/settings/integrations")
     press(page, page.get_by_role("link", name="Add the first integration"))
+    expect(page.get_by_label("Search tools")).to_be_focused()
+    press(page, page.get_by_role("link", name="Any tool that posts JSON"))
     expect(page.get_by_label("Message about a problem")).to_be_focused()
-    page.keyboard.insert_text('{"title": "Disk full", "severity": "high"}')
+    page.keyboard.insert_text(
+        '{"title": "Disk full", "severity": "high", "mount": {"free_percent": 2}}'
+    )
     press(page, page.get_by_role("button", name="Recognize messages"))
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
     press(page, page.get_by_label("Name"), "Control+a")
@@ -124,11 +128,11 @@ def test_a_maintainer_connects_a_project_with_the_keyboard(
 
     press(page, page.get_by_role("link", name="Send test alert").first)
     press(page, page.get_by_role("button", name="Send test alert"))
-    expect(page.locator("main")).to_contain_text("Disk almost full on web-1")
+    expect(page.locator("main")).to_contain_text("Disk full")
     expect(page.locator("main")).to_contain_text("reported as “high”")
 
     press(page, page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts"))
-    row = page.get_by_role("row").filter(has_text="Disk almost full on web-1")
+    row = page.get_by_role("row").filter(has_text="Disk full")
     expect(row).to_contain_text("High")
     press(page, row.get_by_role("link"))
     expect(page.locator("main")).to_contain_text("mount.free_percent")

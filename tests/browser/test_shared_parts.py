@@ -143,3 +143,22 @@ def test_a_confirmation_stays_in_place_and_can_be_cancelled(
     opener.click()
     page.keyboard.press("Escape")
     expect(page.locator("details.confirm[open]")).to_have_count(0)
+
+
+#: Returns the widths by which the tables of text on the page are wider than their containers.
+_HIDDEN_WIDTHS = """
+() => [...document.querySelectorAll(".help-table:has(table.cards)")]
+  .map(each => each.scrollWidth - each.clientWidth)
+"""
+
+
+@pytest.mark.long
+def test_wide_tables_of_the_help_fit_on_a_phone(gatebell: LiveGatebell, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    for name in ("log-events", "settings", "errors"):
+        page.goto(f"{gatebell.url}/help/docs/{name}")
+        assert set(page.evaluate(_HIDDEN_WIDTHS)) == {0}, name
+        table = page.locator("table.cards").first
+        # The changed layout keeps the table for screen readers.
+        expect(table.get_by_role("columnheader").first).to_be_attached()
+        expect(table.get_by_role("cell").last).to_be_visible()

@@ -13,6 +13,7 @@ import pytest
 from flask import Flask
 
 from domain.core.hosts import WORKER_HEARTBEAT_JOB, HostReport, record_host_report, record_run
+from domain.core.job_results import record_backup
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import AlertChange
 from tests.conftest import KINDS
@@ -120,14 +121,27 @@ def test_an_unsuitable_pg_dump_is_reported(
 ) -> None:
     program = tmp_path / "pg_dump"
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    for version, said in (
-        ("9.6.24", "pg_dump 9 is older than Postgres"),
-        ("999.1", "never been backed up"),
+    for version, state, said in (
+        ("9.6.24", "warning", "pg_dump 9 is older than Postgres"),
+        ("999.1", "ok", "pg_dump 999 can back up Postgres"),
     ):
         program.write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}'\n")
         program.chmod(0o755)
         _, found = diagnosis(app)
-        assert said in found["backups"][1]
+        assert found["pg_dump"][0] == state
+        assert said in found["pg_dump"][1]
+        assert "never been backed up" in found["backups"][1]
+
+
+@pytest.mark.both_databases
+def test_each_successful_check_has_one_row(app: Flask) -> None:
+    with app.app_context():
+        record_backup(1, session=db.session(), now=now())
+        db.session.commit()
+    done = app.test_cli_runner().invoke(args=["doctor"])
+    names = [each["check"] for each in json.loads(done.stdout)["checks"] if each["state"] == "ok"]
+    assert "backups" in names
+    assert len(names) == len(set(names))
 
 
 def report(app: Flask, name: str) -> None:

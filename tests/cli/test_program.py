@@ -162,12 +162,13 @@ def test_settings_are_listed_with_their_source(live_sqlite: LiveGatebell) -> Non
         shown = live_sqlite.cli("settings", "show", "REFRESH_REPLAY_SECONDS")
     finally:
         live_sqlite.cli("settings", "reset", "refresh_replay_seconds")
-    assert "refresh_replay_seconds" in {each["name"] for each in changed}
+    assert "REFRESH_REPLAY_SECONDS" in {each["name"] for each in changed}
     assert {each["origin"] for each in changed} == {"changed"}
-    origins = {name: listed[name]["origin"] for name in ("tier", "refresh_replay_seconds")}
+    origins = {name: listed[name]["origin"] for name in ("TIER", "REFRESH_REPLAY_SECONDS")}
     assert origins == {
-        "tier": "default",
-        "refresh_replay_seconds": "changed",
+        "TIER": "default",
+        "REFRESH_REPLAY_SECONDS": "changed",
     }
-    assert (shown["value"], shown["origin"]) == ("20", "changed")
-    assert listed["secret_key"]["value"] == "set"
+    written = (shown["name"], shown["value"], shown["origin"])
+    assert written == ("REFRESH_REPLAY_SECONDS", "20", "changed")
+    assert listed["SECRET_KEY"]["value"] == "set"

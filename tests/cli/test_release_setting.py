@@ -31,16 +31,16 @@ def as_before(gatebell: LiveGatebell) -> Iterator[None]:
 def test_a_script_gets_the_breaks_without_a_confirmation(gatebell: LiveGatebell) -> None:
     done = gatebell.run_cli("settings", "set", "RELEASE", "17.0")
     told = json.loads(done.stdout)
-    assert (done.returncode, told["name"], told["value"]) == (0, "release", "17.0")
+    assert (done.returncode, told["name"], told["value"]) == (0, "RELEASE", "17.0")
     assert (told["rehearsal"]["running"], told["rehearsal"]["release"]) == ("18.0", "17.0")
     assert "From release 18.0 back to 17.0: " in done.stderr
     assert " reverted." in done.stderr
     assert "No recorded calls" not in done.stderr, "calls are compared with what is ahead"
 
     again = gatebell.run_cli("settings", "set", "release", "17.0")
-    assert (json.loads(again.stdout), again.stderr) == ({"name": "release", "value": "17.0"}, "")
+    assert (json.loads(again.stdout), again.stderr) == ({"name": "RELEASE", "value": "17.0"}, "")
     other = gatebell.run_cli("settings", "set", "page_size", "30")
-    assert (json.loads(other.stdout), other.stderr) == ({"name": "page_size", "value": 30}, "")
+    assert (json.loads(other.stdout), other.stderr) == ({"name": "PAGE_SIZE", "value": 30}, "")
 
     reset = gatebell.run_cli("settings", "reset", "release")
     assert "From release 17.0 to 18.0: " in reset.stderr

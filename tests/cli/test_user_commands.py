@@ -72,11 +72,11 @@ def test_a_missing_user_is_reported(live_sqlite: LiveGatebell) -> None:
 def test_a_setting_can_be_changed_listed_and_reset(live_sqlite: LiveGatebell) -> None:
     assert live_sqlite.cli("settings", "set", "PAGE_SIZE", "33")["value"] == 33
     changed = live_sqlite.cli("settings", "list", "--changed")["settings"]
-    assert {"page_size": "33"}.items() <= {each["name"]: each["value"] for each in changed}.items()
+    assert {"PAGE_SIZE": "33"}.items() <= {each["name"]: each["value"] for each in changed}.items()
     event = find_last_event(live_sqlite, "page_size")
     assert event.details == {"old": 20, "new": 33, "by": "command"}
     assert live_sqlite.cli("settings", "reset", "page_size") == {
-        "name": "page_size",
+        "name": "PAGE_SIZE",
         "value": 20,
     }
     assert "page_size" not in read_stored_settings(live_sqlite)

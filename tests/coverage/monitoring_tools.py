@@ -51,8 +51,8 @@ def _describe_messages(messages: ToolMessages) -> Iterator[str]:
     found, alert = messages.recognize(), messages.read_one(messages.firing)
     yield from (alert.title, alert.severity, ", ".join(alert.hosts))
     yield from (
-        _describe_effect(found.repeat, "joins"),
-        _describe_effect(found.recovery, "resolves"),
+        _describe_effect(found.preview.repeat, "joins"),
+        _describe_effect(found.preview.recovery, "resolves"),
     )
 
 

@@ -211,6 +211,34 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
 
 
 @pytest.mark.long
+@pytest.mark.one_database("sqlite")
+def test_a_restore_keeps_the_key_of_an_instance_but_no_unused_key(
+    still: LiveGatebell, new_place: NewPlace, new_service: NewService, tmp_path: Path
+) -> None:
+    backup = str(tmp_path / "backup")
+    still.printed("backup", backup)
+    key = (still.instance_path / "secret_key").read_text(encoding="utf-8")
+    new, used = new_place("new"), new_service("sqlite")
+
+    # A dry run and a failed restore leave no key.
+    assert new.printed("restore", backup, "--dry-run")["restored"] is False
+    assert new.run_program("restore", str(tmp_path)).returncode == 1
+    assert not (new.instance_path / "secret_key").exists()
+    assert "former_files" not in new.printed("restore", backup)
+    assert (new.instance_path / "secret_key").read_text(encoding="utf-8") == key
+    assert not [*new.instance_path.glob("*.before-restore*")]
+
+    # This instance may have encrypted data with its key.
+    used.printed("groups", "create", "acme")
+    own_key = (used.instance_path / "secret_key").read_text(encoding="utf-8")
+    used.printed("restore", backup, "--replace", "--dry-run")
+    assert (used.instance_path / "secret_key").read_text(encoding="utf-8") == own_key
+    (former,) = used.printed("restore", backup, "--replace")["former_files"]
+    assert "secret_key.before-restore-" in former
+    assert Path(former).read_text(encoding="utf-8") == own_key
+
+
+@pytest.mark.long
 @pytest.mark.one_database("postgres")
 def test_differences_from_the_manifest_are_reported(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path

@@ -279,7 +279,7 @@ def store_setting_text(work: UnitOfWork, name: str, text: str) -> dict[str, Any]
         insert.on_conflict_do_update(index_elements=[InstanceSetting.name], set_=given)
     )
     _record_and_apply_change(work, setting.name, before=before, after=value)
-    return {"name": setting.name, "value": value}
+    return {"name": setting.name.upper(), "value": value}
 
 
 @action("instance_settings.change")
@@ -299,7 +299,7 @@ def reset_setting(work: UnitOfWork, name: str) -> dict[str, Any]:
     if gone is not None:
         source = "to the environment or default"
         _record_and_apply_change(work, setting.name, before=before, after=value, back=source)
-    return {"name": setting.name, "value": value}
+    return {"name": setting.name.upper(), "value": value}
 
 
 def _record_and_apply_change(

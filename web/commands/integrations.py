@@ -10,7 +10,9 @@ from domain.alerts.integrations import actions, delivery_actions
 from domain.alerts.integrations.mapping_actions import build_recognition_resource, change_mapping
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.received_labels import list_labels
-from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
+from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.samples import MessageTexts
+from domain.alerts.integrations.sender_warnings import list_warnings
 from domain.alerts.integrations.trial_alerts import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
 from domain.core.database.paging import MAX_ID
@@ -30,6 +32,7 @@ integrations = build_command_group(
     "integrations", f"{actions.__name__}:alert_integrations", "Manage alert integrations."
 )
 integrations.add_command(build_command(list_labels))
+integrations.add_command(build_command(list_warnings))
 deliveries = build_command_group(
     "deliveries",
     f"{delivery_actions.__name__}:alert_deliveries",

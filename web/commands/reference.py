@@ -108,7 +108,10 @@ OUTPUT_DESCRIPTIONS = {
     "mail failure": "`sent_to`",
     "mail status": "`waiting`, `oldest_at`, `failing`, `given_up`",
     "backup": "`directory`, `rows`, `files`, `bytes`, `left_out`, `deleted`, `recorded`",
-    "restore": "`restored`, `made_at`, `rows`, `audit_head`, or an error if it is not intact",
+    "restore": (
+        "`restored`, `made_at`, `rows`, `audit_head`, and the paths of replaced files in "
+        "`former_database` and `former_files`, or an error if the backup is not intact"
+    ),
     "repositories list": "the directory of each repository, by the path of its project",
     "repositories check": "`checked`, `faults`, `orphans`",
     "repositories backup": "`written`, `empty`",

@@ -98,7 +98,7 @@ def _list_views() -> Iterator[tuple[str, SettingView]]:
 
 def _format_setting(section: str, view: SettingView) -> dict[str, Any]:
     return {
-        "name": view.name,
+        "name": view.environment_variable,
         # For a secret, the output shows only whether it is set.
         "value": view.text or view.words.lower() if view.is_secret else view.text,
         "origin": _ORIGINS[view.source],

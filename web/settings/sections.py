@@ -38,9 +38,12 @@ Settings are environment variables. An empty variable counts as unset, except th
 limit means no limit. If a value is invalid, the service does not start, and prints the name of the
 variable.
 
-- ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value
-  is stored in the database, applies to all processes, and takes precedence over the environment.
-- (secret) is a secret, which is never shown.
+Some variables have a mark after their name:
+
+- **↻**: the setting can also be changed while the service is running, for example with
+  `gatebell settings set NAME VALUE`. That value is stored in the database, applies to all
+  processes, and takes precedence over the environment.
+- **(secret)**: the value is never shown.
 
 `NAME_FILE` can name a file that contains the value of `NAME`, unless `NAME` is a path itself. Only
 one of the two can be set, and the file must not be empty.

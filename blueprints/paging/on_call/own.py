@@ -44,7 +44,6 @@ def index() -> ResponseReturnValue:
         "on_call/own.html",
         found=found,
         weeks=_SHOWN_WEEKS,
-        searched_until=work.now + searched,
         searched_weeks=searched // timedelta(weeks=1),
         turns=sorted(
             ((turn, each) for each in found.schedules for turn in each.turns),

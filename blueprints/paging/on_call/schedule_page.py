@@ -26,14 +26,14 @@ from domain.paging.on_call.my_on_call import (
     get_schedule_owner,
     list_schedule_turns,
 )
-from domain.paging.on_call.own_types import OwnSchedule
+from domain.paging.on_call.own_types import OnCallTurn, OwnSchedule
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.shifts import (
     build_schedules_on_call,
     compute_balance,
     list_schedule_shifts,
 )
-from domain.paging.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn
+from domain.paging.on_call.types import OnCallSchedule, OnCallShift
 from domain.projects.views import ProjectOrGroup
 from domain.reports.actions import list_latest_handoff_notes
 from web.access.decorators import get_current_user
@@ -201,8 +201,7 @@ def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     shown = [
         each
         for each in list_schedule_turns(get_unit_of_work(), schedule.id, within)
-        # The last turn may continue after the end of the period.
-        if moment < each.ends_at < within.end and each.source != DutySource.OVERRIDE
+        if moment < each.ends_at and not each.may_continue and each.source != DutySource.OVERRIDE
     ]
     return shown[:_MAX_TURNS]
 

@@ -4,16 +4,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
-from domain.alerts.formats.snippets import Snippet, build_curl_snippet, build_python_snippet
+from domain.alerts.formats.snippets import Snippet, build_general_snippets
 from domain.alerts.reading.body import parse_json, require_object
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBodyError
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping
+from domain.alerts.reading.times import format_utc_time
 from domain.alerts.tools.base import MonitoringTool
 
 #: Prefix of warnings and errors about bodies that have the format of another integration type.
@@ -159,15 +160,19 @@ class AlertFormat(IntegrationType, ABC):
 
     def build_example_body(self, *, now: datetime) -> str:
         """Return the example body as indented JSON, as a sender would post it."""
-        return orjson.dumps(self.example(_format_time(now)), option=orjson.OPT_INDENT_2).decode()
+        return orjson.dumps(self.example(format_utc_time(now)), option=orjson.OPT_INDENT_2).decode()
+
+    def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
+        """Return a decoded body changed so that it resolves its alert, or None if it cannot be."""
+        del self, value, mapping, now
+        return None
 
     def build_snippets(
-        self, url: str, key: str, *, base_url: str, now: datetime
+        self, url: str, key: str, *, base_url: str, body: str
     ) -> tuple[Snippet, ...]:
-        """Return configuration snippets for senders, with the URL and the key filled in."""
+        """Return configuration snippets for senders, with the URL, the key and a body filled in."""
         del base_url
-        body = self.example(_format_time(now - timedelta(minutes=1)))
-        return (build_curl_snippet(url, key, body), build_python_snippet(url, key, body))
+        return build_general_snippets(url, key, body)
 
     def list_body_items(self, value: object) -> Sequence[object]:
         """Return the parts of a body that become alerts, in order."""
@@ -210,7 +215,3 @@ class AlertFormat(IntegrationType, ABC):
     def describe_misdirected_deliveries(self) -> str:
         """Return a sentence about misdirected deliveries that names the correct type."""
         return "See the warnings of these deliveries"
-
-
-def _format_time(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -32,6 +32,7 @@ from domain.alerts.reading.incoming import (
     RejectedAlertItem,
 )
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
+from domain.alerts.reading.paths import set_value
 from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, parse_severity
 from domain.alerts.reading.text import (
     UNLIMITED_LENGTH,
@@ -42,6 +43,7 @@ from domain.alerts.reading.text import (
 )
 from domain.alerts.reading.times import (
     AlertEnd,
+    format_utc_time,
     order_start_and_end,
     parse_end_time,
     parse_start_time,
@@ -328,11 +330,27 @@ class HttpEndpoint(AlertFormat):
             "mount": {"path": "/var", "free_percent": 2},
         }
 
+    def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
+        """Return an object that a rule or an end time resolves."""
+        if not isinstance(value, dict):
+            return None
+        if not mapping.reads_fields and pagerduty.is_pagerduty_event(value):
+            return {**value, "event_action": "resolve"}
+        for rule in mapping.rules.resolved_when:
+            changed = rule.fulfill(value)
+            if mapping.rules.is_over(changed) and not mapping.rules.is_dropped(changed):
+                return changed
+        end = mapping.paths.get(AlertField.END_TIME)
+        if mapping.rules.resolved_when or (mapping.reads_fields and not end):
+            return None
+        path = end[0] if end else (AlertField.END_TIME.value,)
+        return set_value(value, path, format_utc_time(now))
+
     def build_snippets(
-        self, url: str, key: str, *, base_url: str, now: datetime
+        self, url: str, key: str, *, base_url: str, body: str
     ) -> tuple[Snippet, ...]:
         """Return the general snippets, followed by snippets for specific tools."""
-        others = super().build_snippets(url, key, base_url=base_url, now=now)
+        others = super().build_snippets(url, key, base_url=base_url, body=body)
         return (*others, _build_pagerduty_snippet(base_url, key), *build_sender_snippets(url, key))
 
 

@@ -48,6 +48,7 @@ from domain.alerts.reading.text import (
 from domain.alerts.reading.times import (
     AlertEnd,
     AlertStart,
+    format_utc_time,
     order_start_and_end,
     parse_end_time,
     parse_start_time,
@@ -491,11 +492,20 @@ class Prometheus(AlertFormat):
             ],
         }
 
+    def build_recovery(self, value: object, mapping: FieldMapping, *, now: datetime) -> object:
+        """Return a webhook or an array whose alerts are resolved."""
+        del mapping
+        over = {"status": "resolved", "endsAt": format_utc_time(now)}
+        items = [{**each, **over} for each in self.list_body_items(value) if isinstance(each, dict)]
+        if isinstance(value, dict):
+            return {**value, "status": "resolved", "alerts": items}
+        return items
+
     def build_snippets(
-        self, url: str, key: str, *, base_url: str, now: datetime
+        self, url: str, key: str, *, base_url: str, body: str
     ) -> tuple[Snippet, ...]:
         """Return snippets for Alertmanager, its operator and Grafana, then the general snippets."""
-        others = super().build_snippets(url, key, base_url=base_url, now=now)
+        others = super().build_snippets(url, key, base_url=base_url, body=body)
         return (
             _build_alertmanager_snippet(url, key),
             _build_operator_snippet(url, key),

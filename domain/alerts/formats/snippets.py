@@ -21,34 +21,28 @@ class Snippet:
         return self.title.partition(":")[0]
 
 
-def build_curl_snippet(url: str, key: str, body: object) -> Snippet:
-    """Return a curl command that posts a body."""
-    return Snippet(
+def build_general_snippets(url: str, key: str, body: str) -> tuple[Snippet, ...]:
+    """Return a curl command and a Python script that post a JSON body."""
+    curl = Snippet(
         title="curl: one alert on the command line",
         language="sh",
         text=(
             f"curl {shlex.quote(url)} \\\n"
             f"  --header 'Authorization: Bearer {key}' \\\n"
             "  --header 'Content-Type: application/json' \\\n"
-            f"  --data {shlex.quote(orjson.dumps(body).decode())}\n"
+            f"  --data {shlex.quote(body)}\n"
         ),
     )
-
-
-def build_python_snippet(url: str, key: str, body: object) -> Snippet:
-    """Return a Python script that posts a body."""
-    # The JSON body is also a valid Python literal, since it contains no true, false or null.
-    literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
-    return Snippet(
+    # JSON contains no three quotes in succession, so it is also the content of a raw string.
+    python = Snippet(
         title="Python: standard library only",
         language="python",
         text=(
-            "import json\n"
             "import urllib.request\n\n"
-            f"alert = {literal}\n"
+            f'alert = r"""{body}"""\n'
             "request = urllib.request.Request(\n"
             f'    "{url}",\n'
-            "    data=json.dumps(alert).encode(),\n"
+            "    data=alert.encode(),\n"
             "    headers={\n"
             f'        "Authorization": "Bearer {key}",\n'
             '        "Content-Type": "application/json",\n'
@@ -57,6 +51,7 @@ def build_python_snippet(url: str, key: str, body: object) -> Snippet:
             "print(urllib.request.urlopen(request).read().decode())\n"
         ),
     )
+    return (curl, python)
 
 
 def build_sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:

@@ -26,6 +26,11 @@ from domain.alerts.formats.registry import get_format
 from domain.alerts.handling.occurrences import list_affected_alerts
 from domain.alerts.integrations import trial_alerts as trials
 from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.alerts.integrations.mapping_actions import list_recognition_values
+from domain.alerts.integrations.mapping_types import DeliveryRecognition, DeliveryRecognitionBody
+from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.related_deliveries import find_related_deliveries
+from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.integrations.trial_alerts import (
     SELECTIONS_BY_NAME,
     DeliveredAlert,
@@ -215,6 +220,26 @@ def show_delivery(
     return DeliveryDetail.model_validate({**vars(row), "alerts": alerts})
 
 
+@read_action("alert_deliveries.recognize")
+def recognize_deliveries(
+    work: UnitOfWork, project: ProjectView, integration_id: int, body: DeliveryRecognitionBody
+) -> DeliveryRecognition:
+    """Recognize the tool that sent stored deliveries, and propose type, mapping and severities."""
+    integration = get_receiving_integration(work, project, integration_id)
+    texts = {
+        name: deliveries.get_delivery_text(integration.id, delivery_id, session=work.session)
+        for name, delivery_id in body
+        if delivery_id is not None
+    }
+    found = recognize_messages(
+        MessageTexts(**texts), now=work.now, reading=work.policy(ParserSettings)
+    )
+    related = find_related_deliveries(work, project, integration_id, found.sample.payload)
+    return DeliveryRecognition.model_validate(
+        {**list_recognition_values(found), "related": related}
+    )
+
+
 @action("alert_deliveries.resend")
 def resend_inbound_delivery(
     work: UnitOfWork, project: ProjectView, integration_id: int, delivery_id: int
@@ -271,7 +296,8 @@ def send_test_alert_or_preview(
     integration = get_receiving_integration(work, project, integration_id)
     payload = test.payload
     if payload is None:
-        payload = integration.format.build_example_body(now=work.now)
+        reading = work.policy(ParserSettings)
+        payload = integration.build_example_body(now=work.now, reading=reading)
     means, body = work.policy(ReceiverContext), payload.encode("utf-8", "surrogatepass")
     if not test.dry_run:
         _check_integration_active(integration)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -13,35 +14,39 @@ from domain.alerts.integrations.integrations import (
     get_integration,
     get_integration_row,
     get_receiving_integration,
+    lock_integrations,
 )
 from domain.alerts.integrations.mapping_preview import (
+    MessageParser,
     explain_missing_resolution,
     preview_deliveries,
-    preview_sample,
 )
 from domain.alerts.integrations.mapping_types import (
     AlertMapping,
     AlertMappingBody,
     AlertMappingPreview,
     AlertRecognition,
+    MappingPreviewBody,
     RecognitionBody,
 )
-from domain.alerts.integrations.recognized_samples import (
-    MessageTexts,
-    Recognition,
-    recognize_messages,
-)
+from domain.alerts.integrations.recognized_samples import Recognition, recognize_messages
 from domain.alerts.integrations.samples import (
     MappingDraft,
+    MessageTexts,
     Sample,
     build_mapping,
-    load_saved_draft,
+    parse_messages,
     parse_sample,
 )
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
 from domain.alerts.reading.mapping import FieldMapping, load_mapping
 from domain.alerts.reading.mapping_rules import MappingRules, validate_severity_words
-from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
+from domain.alerts.reading.pagerduty import hide_routing_key
+from domain.alerts.reading.text import format_indented_json
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import KnownTool
+from domain.alerts.tools.examples import build_example
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 
 
@@ -57,6 +62,7 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
             "rules": integration.mapping.rules,
             "never_resolves": _explain_missing_resolution_of_saved(work, integration, sample),
             "values": sample.values if sample else (),
+            "revision": integration.mapping_revision,
         }
     )
 
@@ -65,7 +71,15 @@ def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) ->
 def change_mapping(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMapping:
-    """Save a sample and a mapping for new deliveries."""
+    """Save a sample and a mapping for new deliveries.
+
+    Raise ConflictError if the mapping has changed since the given revision.
+    """
+    if body.revision is not None:
+        lock_integrations(project.id, session=work.session)
+        if body.revision != get_integration(work, project, integration_id).mapping_revision:
+            message = "The mapping has changed in the meantime. Check the current mapping first."
+            raise ConflictError(message, field="revision")
     draft = _build_mapping_draft(
         work, get_mappable_integration(work, project, integration_id), body
     )
@@ -99,7 +113,7 @@ def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) 
 
 @read_action("alert_mappings.preview")
 def preview_mapping(
-    work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
+    work: UnitOfWork, project: ProjectView, integration_id: int, body: MappingPreviewBody
 ) -> AlertMappingPreview:
     """Preview the values that a mapping reads from its sample and from the latest deliveries."""
     integration, reading = (
@@ -107,13 +121,18 @@ def preview_mapping(
         work.policy(ParserSettings),
     )
     draft = _build_mapping_draft(work, integration, body)
-    mappings = (integration.mapping, draft.mapping)
-    read = preview_sample(draft, integration.format, now=work.now, reading=reading)
+    _, messages = parse_messages(body.texts, nesting_limit=reading.nesting_limit)
+    parser = MessageParser(
+        format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
+    )
+    read, mappings = parser.preview(messages), (integration.mapping, draft.mapping)
     compared = preview_deliveries(integration.id, mappings, session=work.session, reading=reading)
     found = {
         "values": draft.sample.values,
-        "deliveries": compared.comparisons,
+        "deliveries": compared.shown,
         "changed": compared.changed,
+        "before": compared.before,
+        "after": compared.after,
     }
     return AlertMappingPreview.model_validate({**vars(read), **found})
 
@@ -132,17 +151,16 @@ def save_severity_words(
 
 
 @action("alert_mappings.change")
-def add_severity_word(
-    work: UnitOfWork, project: ProjectView, integration_id: int, word: str, severity: str
+def add_severity_words(
+    work: UnitOfWork, project: ProjectView, integration_id: int, words: Mapping[str, object]
 ) -> None:
-    """Add a severity word to an integration, or change the severity of the word.
+    """Add severity words to an integration, or change the severities of these words.
 
-    Raise InvalidError if the word or the severity is not valid.
+    Raise InvalidError if a word or a severity is not valid.
     """
     integration = get_receiving_integration(work, project, integration_id)
     known = integration.mapping.rules.severity_words
-    _store_severity_words(work, integration, {**known, word: severity})
-    record_integration_change(work, project, integration, "severity word added")
+    save_severity_words(work, project, integration_id, {**known, **words})
 
 
 @read_action("alert_recognition.recognize")
@@ -152,35 +170,30 @@ def recognize_payload(
     """Recognize the tool that sends messages, and propose type, mapping and severities."""
     del project  # The project is only used for the permission check.
     return build_recognition_resource(
-        recognize_messages(
-            MessageTexts(
-                sample=body.sample, repeat=body.repeat or "", recovery=body.recovery or ""
-            ),
-            now=work.now,
-            reading=work.policy(ParserSettings),
-        )
+        recognize_messages(body.texts, now=work.now, reading=work.policy(ParserSettings))
     )
 
 
 def build_recognition_resource(found: Recognition) -> AlertRecognition:
     """Convert a recognized payload to a resource."""
+    return AlertRecognition.model_validate(list_recognition_values(found))
+
+
+def list_recognition_values(found: Recognition) -> dict[str, Any]:
+    """Return the values of a recognized payload by their names in resources."""
     proposal = found.proposal
-    return AlertRecognition.model_validate(
-        {
-            **vars(found.preview),
-            "tool": proposal.tool,
-            "type": proposal.format.name,
-            "hint": proposal.hint,
-            "sample": found.sample.text,
-            "mapping": proposal.mapping.paths,
-            "rules": proposal.mapping.rules,
-            "values": found.sample.values,
-            "findings": [vars(each) for each in proposal.findings],
-            "questions": proposal.questions,
-            "repeat": found.repeat,
-            "recovery": found.recovery,
-        }
-    )
+    return {
+        **vars(found.preview),
+        "tool": proposal.tool,
+        "type": proposal.format.name,
+        "hint": proposal.hint,
+        "sample": found.sample.text,
+        "mapping": proposal.mapping.paths,
+        "rules": proposal.mapping.rules,
+        "values": found.sample.values,
+        "findings": [vars(each) for each in proposal.findings],
+        "questions": proposal.questions,
+    }
 
 
 @action("alert_integrations.create")
@@ -189,14 +202,25 @@ def create_recognized_integration(
 ) -> IntegrationWithKey:
     """Create an integration with the mapping that is proposed for the messages of an alert."""
     made = create_integration(work, project, new)
-    if not texts.sample or not get_integration_type(made.type).has_mapping:
-        return made
-    found = recognize_messages(texts, now=work.now, reading=work.policy(ParserSettings))
-    mapping, integration = found.proposal.mapping, get_integration(work, project, made.id)
-    if mapping.reads_fields and can_customize_integrations(work):
-        _store_mapping(work, integration, mapping, found.sample.text)
-    elif mapping.rules.severity_words:
-        _store_severity_words(work, integration, mapping.rules.severity_words)
+    if texts.sample and made.url:
+        found = recognize_messages(texts, now=work.now, reading=work.policy(ParserSettings))
+        if found.proposal.format is get_integration_type(made.type):
+            sample = hide_routing_key(found.sample.text.encode()).decode()
+            _store_proposal(work, project, made.id, found.proposal.mapping, sample)
+    return made
+
+
+@action("alert_integrations.create")
+def create_integration_for_tool(
+    work: UnitOfWork, project: ProjectView, known: KnownTool, name: str
+) -> IntegrationWithKey:
+    """Create an integration with the type, the mapping and the example message of a known tool."""
+    body_format, tool = known
+    new = NewIntegration(type=body_format.name, name=name.strip() or tool.name)
+    made = create_integration(work, project, new)
+    if tool.example or tool.mapping.reads_fields:
+        example = format_indented_json(build_example(tool))
+        _store_proposal(work, project, made.id, tool.mapping, example)
     return made
 
 
@@ -223,11 +247,22 @@ def _build_mapping_draft(
     sample = parse_sample(body.sample, nesting_limit=work.policy(ParserSettings).nesting_limit)
     rules = _keep_only_words_and_labels(integration) if body.rules is None else body.rules.rules
     mapping = build_mapping(body.mapping, sample, rules, integration.mapping)
-    return MappingDraft(sample=sample, mapping=mapping)
+    return MappingDraft(sample=sample, mapping=mapping, messages=Messages(firing=sample.payload))
 
 
 def _keep_only_words_and_labels(integration: IntegrationView) -> MappingRules:
     return replace(integration.mapping.rules, resolved_when=(), dropped_when=(), joins={})
+
+
+def _store_proposal(
+    work: UnitOfWork, project: ProjectView, integration_id: int, mapping: FieldMapping, sample: str
+) -> None:
+    """Store a proposed mapping and its sample, or only severity words in tiers without mappings."""
+    integration = get_integration(work, project, integration_id)
+    if can_customize_integrations(work) or not mapping.reads_fields:
+        _store_mapping(work, integration, mapping, sample)
+    else:
+        _store_severity_words(work, integration, mapping.rules.severity_words)
 
 
 def _store_mapping(
@@ -263,9 +298,7 @@ def _explain_missing_resolution_of_saved(
 def _load_sample(work: UnitOfWork, integration: IntegrationView) -> Sample | None:
     """Return the saved sample, or None if no sample is saved or it exceeds the current limits."""
     try:
-        draft = load_saved_draft(
-            integration, nesting_limit=work.policy(ParserSettings).nesting_limit
-        )
+        limit = work.policy(ParserSettings).nesting_limit
+        return parse_sample(integration.sample, nesting_limit=limit) if integration.sample else None
     except InvalidError:
         return None
-    return draft.sample if draft else None

@@ -3,28 +3,37 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from domain.alerts.deliveries import find_recent_sizes
 from domain.alerts.formats.base import AlertFormat, ParserSettings
-from domain.alerts.formats.registry import get_format
-from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery, ReadAlert
-from domain.alerts.integrations.samples import (
-    MappingDraft,
+from domain.alerts.integrations.mapping_types import (
+    AlertReading,
+    ComparedDelivery,
+    ReadAlert,
+    ReadMessage,
+    ReportCounts,
+)
+from domain.alerts.integrations.stored_reports import (
+    StoredBody,
+    count_reports,
+    find_stored_bodies,
+    read_reports,
 )
 from domain.alerts.integrations.trial_alerts import explain_parsed_alert
 from domain.alerts.reading.incoming import (
+    IncomingAlert,
     InvalidEventError,
+    MissingAttributesError,
     NoValidItemError,
     ParsedBody,
-    UnreadableBodyError,
 )
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import collect_parse_warnings
 from domain.alerts.reading.paths import format_path
-from models import Delivery
+from domain.alerts.recognition.messages import Messages
+from domain.core.errors import InvalidError
 
 _NO_RESOLUTION = (
     "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
@@ -41,9 +50,8 @@ _OWN_FORMAT_FIELDS = (
     AlertField.MONITORING_TOOL,
     AlertField.START_TIME,
 )
-#: Maximum number of deliveries that a preview reads, and their maximum size in bytes.
-_MAX_DELIVERIES = 20
-_MAX_BODY_BYTES = 256 * 1024
+#: Maximum number of deliveries that are listed.
+_MAX_SHOWN_DELIVERIES = 20
 
 
 def explain_missing_resolution(
@@ -94,6 +102,9 @@ class SamplePreview:
     never_resolves: str | None
     #: Warning that a recovery must repeat most values of an alert to resolve it, or None.
     resolves_seldom: str | None
+    #: How the repeat and the recovery would be processed, or None if they were not given.
+    repeat: ReadMessage | None = None
+    recovery: ReadMessage | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +112,14 @@ class MappingPreview:
     """The effects of a proposed mapping on recent deliveries, newest first."""
 
     comparisons: tuple[ComparedDelivery, ...]
-    #: Number of alerts into which the current mapping groups the deliveries.
-    present_groups: int
-    proposed_groups: int
+    #: Numbers for the deliveries with the current mapping, and with the draft.
+    before: ReportCounts
+    after: ReportCounts
+
+    @property
+    def shown(self) -> tuple[ComparedDelivery, ...]:
+        """Comparisons that pages and the API list."""
+        return self.comparisons[:_MAX_SHOWN_DELIVERIES]
 
     @property
     def changed(self) -> int:
@@ -111,22 +127,84 @@ class MappingPreview:
         return sum(each.present != each.proposed for each in self.comparisons)
 
 
-def preview_sample(
-    draft: MappingDraft, body_format: AlertFormat, *, now: datetime, reading: ParserSettings
-) -> SamplePreview:
-    """Return the alert that a draft reads from its own sample."""
-    parsed = body_format.parse(
-        draft.sample.payload, now=now, reading=reading, mapping=draft.mapping
-    )
-    alert = next(iter(parsed.alerts), None)
-    payload, flag = draft.sample.payload, reading.automatic_fingerprint
-    return SamplePreview(
-        alert=explain_parsed_alert(alert) if alert else None,
-        parse_warnings=tuple(collect_parse_warnings(parsed)),
-        never_resolves=explain_missing_resolution(
-            draft.mapping, payload, automatic_fingerprint=flag
-        ),
-        resolves_seldom=explain_rare_resolution(draft.mapping, payload),
+@dataclass(frozen=True, kw_only=True)
+class MessageParser:
+    """Parses the messages of an alert with a format and a mapping."""
+
+    format: AlertFormat
+    mapping: FieldMapping
+    now: datetime
+    reading: ParserSettings
+
+    def parse(self, payload: Mapping[str, object], name: str = "sample") -> ParsedBody:
+        """Return the alerts in a message.
+
+        Raise InvalidError, which names the message, if it contains no valid alert.
+        """
+        try:
+            body = self.format.build_body_of_sample(payload)
+            return self.format.parse(body, now=self.now, reading=self.reading, mapping=self.mapping)
+        except (InvalidEventError, MissingAttributesError, NoValidItemError) as error:
+            raise InvalidError(str(error), field=name) from error
+
+    def preview(self, messages: Messages) -> SamplePreview:
+        """Return the alert that the first message opens, and the effects of the other messages.
+
+        Raise InvalidError, which names the message, if a message contains no valid alert.
+        """
+        parsed, payload = self.parse(messages.firing), messages.firing
+        alert = next(iter(parsed.alerts), None)
+        is_mapped = self.format.has_mapping and parsed.event is None
+        flag = self.reading.automatic_fingerprint
+        return SamplePreview(
+            alert=explain_parsed_alert(alert) if alert else None,
+            parse_warnings=tuple(collect_parse_warnings(parsed)),
+            never_resolves=explain_missing_resolution(
+                self.mapping, payload, automatic_fingerprint=flag
+            )
+            if is_mapped
+            else None,
+            resolves_seldom=explain_rare_resolution(self.mapping, payload) if is_mapped else None,
+            repeat=self._read_message("repeat", messages.repeat, alert),
+            recovery=self._read_message("recovery", messages.recovery, alert),
+        )
+
+    def _read_message(
+        self, name: str, payload: Mapping[str, object] | None, first: IncomingAlert | None
+    ) -> ReadMessage | None:
+        """Return how a repeat or a recovery is processed after the alert of the first message."""
+        if payload is None:
+            return None
+        alert = next(iter(self.parse(payload, name).alerts), None)
+        joins = bool(alert and first and alert.fingerprint == first.fingerprint)
+        resolves = joins and alert is not None and alert.ended_at is not None
+        return ReadMessage.model_validate(
+            {
+                "alert": explain_parsed_alert(alert) if alert else None,
+                "joins": joins,
+                "resolves": resolves,
+                "sentence": _describe_message(name, alert, joins=joins),
+            }
+        )
+
+
+def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) -> str:
+    if alert is None:
+        return f"The {name} is dropped, so it does not change the alert."
+    is_over = alert.ended_at is not None
+    if not joins:
+        other = "resolves another alert" if is_over else "opens another alert"
+        return f"The {name} {other}, because its value of {alert.fingerprint_source} is different."
+    if name == "recovery":
+        return (
+            "The recovery resolves the alert."
+            if is_over
+            else "The recovery does not resolve the alert: no rule and no end time applies to it."
+        )
+    return (
+        "The repeat resolves the alert, although the problem is not over."
+        if is_over
+        else "The repeat joins the alert."
     )
 
 
@@ -142,47 +220,28 @@ def preview_deliveries(
     `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
     are excluded.
     """
-    deliveries = _find_last_deliveries(integration_id, session=session)
-    present, proposed = (
-        _parse_deliveries(deliveries, mapping, reading=reading) for mapping in mappings
-    )
+    recent = find_recent_sizes(integration_id, session=session)
+    bodies = find_stored_bodies(recent, session=session, reading=reading)
+    present, proposed = (_read_deliveries(bodies, mapping, reading=reading) for mapping in mappings)
     comparisons = tuple(
         ComparedDelivery(
-            delivery_id=delivery.id,
-            received_at=delivery.received_at,
+            delivery_id=body.id,
+            received_at=body.received_at,
             present=before,
             proposed=after,
         )
-        for delivery, before, after in zip(deliveries, present, proposed, strict=True)
+        for body, before, after in zip(bodies, present, proposed, strict=True)
     )
-    return MappingPreview(
-        comparisons=comparisons[::-1],
-        present_groups=len({each.group for each in present}),
-        proposed_groups=len({each.group for each in proposed}),
+    before, after = (
+        count_reports(read_reports(bodies, mapping, reading=reading)) for mapping in mappings
     )
+    return MappingPreview(comparisons=comparisons[::-1], before=before, after=after)
 
 
-def _find_last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
-    """Return the latest accepted deliveries from senders, oldest first."""
-    newest = session.scalars(
-        select(Delivery)
-        .where(
-            Delivery.integration_id == integration_id,
-            Delivery.status_code == HTTPStatus.OK,
-            Delivery.is_test.is_(False),
-            Delivery.body.is_not(None),
-            Delivery.size <= _MAX_BODY_BYTES,
-        )
-        .order_by(Delivery.id.desc())
-        .limit(_MAX_DELIVERIES)
-    ).all()
-    return newest[::-1]
-
-
-def _parse_deliveries(
-    deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: ParserSettings
+def _read_deliveries(
+    bodies: Sequence[StoredBody], mapping: FieldMapping, *, reading: ParserSettings
 ) -> tuple[AlertReading, ...]:
-    parsed = [_parse_delivery(delivery, mapping, reading=reading) for delivery in deliveries]
+    parsed = [body.read(mapping, reading=reading) for body in bodies]
     alerts = [next(iter(each.alerts), None) if each else None for each in parsed]
     groups = _number_fingerprint_groups(alert.fingerprint if alert else None for alert in alerts)
     return tuple(
@@ -195,21 +254,6 @@ def _parse_deliveries(
         )
         for each, alert, group in zip(parsed, alerts, groups, strict=True)
     )
-
-
-def _parse_delivery(
-    delivery: Delivery, mapping: FieldMapping, *, reading: ParserSettings
-) -> ParsedBody | None:
-    """Return the alerts in a delivery.
-
-    Return None if the delivery can no longer be parsed, for example because a limit was lowered.
-    """
-    try:
-        return get_format(delivery.format).read(
-            delivery.body or b"", now=delivery.received_at, reading=reading, mapping=mapping
-        )
-    except (UnreadableBodyError, NoValidItemError, InvalidEventError):
-        return None
 
 
 def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int]:

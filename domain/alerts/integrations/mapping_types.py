@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.integrations.types import IntegrationTypeName
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
@@ -16,6 +17,7 @@ from domain.alerts.reading.mapping_rules import (
     serialize_mapping_rules,
 )
 from domain.alerts.recognition.fields import Confidence
+from domain.core.database.paging import MAX_ID
 from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
 _MAX_PATH_LENGTH = 100
@@ -29,6 +31,7 @@ _ALERT_DESCRIPTION = "Alert that the sample would open. Null if a rule drops the
 GivenPath = Annotated[
     tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_MAX_PATH_LENGTH)
 ]
+_DeliveryId = Annotated[int, Field(ge=1, le=MAX_ID)]
 _GivenPaths = Annotated[tuple[GivenPath, ...], Field(min_length=1, max_length=2)]
 
 
@@ -105,6 +108,25 @@ class MappingRulesBody(BaseModel):
 _SerializedRules = Annotated[MappingRulesBody, BeforeValidator(serialize_mapping_rules)]
 
 
+class _Messages(Body):
+    """Messages of one alert."""
+
+    sample: JsonText
+    repeat: JsonText | None = Field(
+        default=None, description="Another message about the same problem, at most 64 KiB."
+    )
+    recovery: JsonText | None = Field(
+        default=None, description="Message that the tool sends when the problem is over."
+    )
+
+    @property
+    def texts(self) -> MessageTexts:
+        """The messages as texts."""
+        return MessageTexts(
+            sample=self.sample, repeat=self.repeat or "", recovery=self.recovery or ""
+        )
+
+
 class AlertMappingBody(Body):
     """A sample payload, and the paths from which the fields of an alert are read."""
 
@@ -119,6 +141,16 @@ class AlertMappingBody(Body):
         description="Rules for values. If omitted, all rules except the severity words are "
         "removed.",
     )
+
+    revision: Text | None = Field(
+        default=None,
+        description="Value of `revision` in the mapping or in a fix. If the mapping has changed "
+        "since, the request fails with status 409.",
+    )
+
+
+class MappingPreviewBody(AlertMappingBody, _Messages):
+    """A mapping, and the messages that it is tried on."""
 
 
 class SampleField(Resource):
@@ -140,6 +172,7 @@ class AlertMapping(Resource):
     rules: _SerializedRules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
+    revision: str = Field(description="Identifier of the saved sample and mapping.")
 
 
 class ReadAlert(Resource):
@@ -159,6 +192,17 @@ class ReadAlert(Resource):
         return tuple((name.replace("_", " "), value) for name, value in self.fields.items())
 
 
+class ReadMessage(Resource):
+    """The effect of a repeat or a recovery on the alert of the sample."""
+
+    alert: ReadAlert | None = Field(
+        description="Alert that is read from it. Null if it is dropped."
+    )
+    joins: bool = Field(description="True if the message belongs to the alert of the sample.")
+    resolves: bool = Field(description="True if the message resolves the alert of the sample.")
+    sentence: str = Field(description="The result as a sentence.")
+
+
 class AlertReading(Resource):
     """Values that a mapping reads from a delivery."""
 
@@ -170,6 +214,21 @@ class AlertReading(Resource):
     )
     #: Number of the alert that the delivery belongs to. The oldest delivery has number 1.
     group: int = Field(description="Deliveries with the same number are reports of one alert.")
+
+
+class ReportCounts(Resource):
+    """Numbers of alerts and reports if stored deliveries are read with one mapping."""
+
+    opened: int = Field(default=0, description="Alerts that are opened.")
+    joined: int = Field(default=0, description="Reports that join an open alert.")
+    resolved: int = Field(default=0, description="Alerts that are resolved.")
+    repeats: int = Field(
+        default=0, description="Alerts that are opened while one about the same problem is open."
+    )
+    unmatched_recoveries: int = Field(default=0, description="Recoveries without an open alert.")
+    merged_hosts: int = Field(
+        default=0, description="Reports that join or resolve the alert of another host."
+    )
 
 
 class ComparedDelivery(Resource):
@@ -188,36 +247,27 @@ class AlertMappingPreview(Resource):
     alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     parse_warnings: tuple[str, ...]
+    repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
+    recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
     deliveries: tuple[ComparedDelivery, ...] = Field(
-        description="Latest deliveries, read with the current mapping and with the proposed "
-        "mapping."
+        description="Latest deliveries, at most 20, read with the current mapping and with the "
+        "proposed mapping."
     )
     changed: int = Field(description="Number of deliveries that would be read differently.")
+    before: ReportCounts = Field(
+        description="Numbers for the stored deliveries and the current mapping."
+    )
+    after: ReportCounts = Field(
+        description="Numbers for the stored deliveries and the proposed mapping."
+    )
 
 
-class RecognitionBody(Body):
+class RecognitionBody(_Messages):
     """Messages that a monitoring tool sends for one alert."""
 
     sample: JsonText = Field(
         description="Message about a problem, or an array of them, at most 64 KiB."
     )
-    repeat: JsonText | None = Field(
-        default=None, description="Another message about the same problem, at most 64 KiB."
-    )
-    recovery: JsonText | None = Field(
-        default=None, description="Message that the tool sends when the problem is over."
-    )
-
-
-class ReadMessage(Resource):
-    """The effect of a repeat or a recovery on the alert of the sample."""
-
-    alert: ReadAlert | None = Field(
-        description="Alert that is read from it. Null if it is dropped."
-    )
-    joins: bool = Field(description="True if the message belongs to the alert of the sample.")
-    resolves: bool = Field(description="True if the message resolves the alert of the sample.")
-    sentence: str = Field(description="The result as a sentence.")
 
 
 class MappingFinding(Resource):
@@ -263,3 +313,44 @@ class AlertRecognition(Resource):
     )
     repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
     recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
+
+
+class RelatedDelivery(Resource):
+    """A stored delivery that looks like a message of the same alert."""
+
+    delivery_id: int
+    received_at: Time
+    role: Annotated[str, describe_choices("sample", "repeat", "recovery")]
+
+
+class DeliveryRecognitionBody(Body):
+    """Stored deliveries of one alert."""
+
+    sample: _DeliveryId = Field(description="Id of a delivery about a problem.")
+    repeat: _DeliveryId | None = Field(
+        default=None, description="Id of another delivery about the same problem."
+    )
+    recovery: _DeliveryId | None = Field(
+        default=None, description="Id of the delivery about its recovery."
+    )
+
+
+class DeliveryRecognition(AlertRecognition):
+    """The proposed settings for stored deliveries, and further deliveries of the same alert."""
+
+    related: tuple[RelatedDelivery, ...] = Field(
+        description="Later deliveries that look like the repeat and the recovery of the sample, "
+        "among the last 50."
+    )
+
+
+class MappingFix(Resource):
+    """A changed mapping that solves a problem, and its effect on the stored deliveries."""
+
+    sample: str
+    mapping: dict[AlertField, tuple[GivenPath, ...]]
+    rules: _SerializedRules
+    revision: str = Field(description="Revision of the mapping that the fix changes.")
+    deliveries: int = Field(description="Number of stored deliveries that the fix was tried on.")
+    before: ReportCounts = Field(description="Numbers for the deliveries and the current mapping.")
+    after: ReportCounts = Field(description="Numbers for the deliveries and the fix.")

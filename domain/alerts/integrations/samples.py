@@ -1,12 +1,12 @@
 """Sample payloads from senders, and the mappings that are proposed or chosen for samples."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.reading.body import parse_body_object
+from domain.alerts.reading.body import parse_body_object, parse_json
 from domain.alerts.reading.incoming import Severity, UnreadableBodyError
 from domain.alerts.reading.mapping import (
     NO_FIELD_MAPPING,
@@ -17,6 +17,7 @@ from domain.alerts.reading.mapping import (
     list_sample_values,
 )
 from domain.alerts.reading.mapping_rules import (
+    MAX_RULE_WORD_LENGTH,
     MAX_RULES_PER_KIND,
     NO_RULES,
     MappingRules,
@@ -30,16 +31,26 @@ from domain.alerts.reading.paths import (
     PayloadPath,
     find_value,
     format_path,
+    parse_inner_object,
     parse_path,
     serialize_path,
 )
-from domain.alerts.reading.text import format_canonical_json, format_excerpt
+from domain.alerts.reading.text import (
+    convert_to_short_text,
+    convert_to_text,
+    format_canonical_json,
+    format_excerpt,
+    format_indented_json,
+    is_blank,
+)
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
 #: Maximum number of fields in the tree of a sample.
 MAX_TREE_NODES = 500
+#: Maximum length of a value in the tree, in characters.
+_MAX_SHOWN_LENGTH = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,51 +59,81 @@ class SampleNode:
 
     #: Key of the field, or its array index in brackets, such as `[0]`.
     name: str
+    path: PayloadPath
     #: JSON type: string, number, boolean, null, array or object.
     json_type: str
     #: First characters of the value as JSON, or the number of items in an array or object.
     gist: str
+    #: The value as a word of a rule, or None if rules cannot compare it.
+    word: str | None
     branches: tuple["SampleNode", ...]
+
+    @property
+    def label(self) -> str:
+        """Path as shown on web pages."""
+        return format_path(self.path)
+
+    @property
+    def written(self) -> str:
+        """Path as submitted by forms."""
+        return serialize_path(self.path)
 
 
 def build_sample_tree(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
-    """Return the tree of a sample in its original order, with at most MAX_TREE_NODES fields."""
-    return _build_branches(payload, iter(range(MAX_TREE_NODES)))
+    """Return the tree of a sample in its original order, with at most MAX_TREE_NODES fields.
+
+    A string that contains a JSON object has the fields of this object.
+    """
+    return _build_branches((), payload, iter(range(MAX_TREE_NODES)))
 
 
-def _build_branches(value: object, room: Iterator[int]) -> tuple[SampleNode, ...]:
+def _build_branches(
+    path: PayloadPath, value: object, room: Iterator[int]
+) -> tuple[SampleNode, ...]:
     found = []
-    for name, child in _list_children(value):
+    for segment, child in _list_children(value):
         if next(room, None) is None:
             break
+        at = (*path, segment)
         found.append(
             SampleNode(
-                name=name,
+                name=segment if isinstance(segment, str) else f"[{segment}]",
+                path=at,
                 json_type=get_json_type(child),
                 gist=_summarize_value(child),
-                branches=_build_branches(child, room),
+                word=_find_rule_word(child),
+                branches=_build_branches(at, child, room),
             )
         )
     return tuple(found)
 
 
-def _list_children(value: object) -> Iterator[tuple[str, object]]:
+def _list_children(value: object) -> Iterable[tuple[str | int, object]]:
     match value:
         case dict():
-            yield from value.items()
+            return value.items()
         case list():
-            yield from ((f"[{position}]", child) for position, child in enumerate(value))
+            return enumerate(value)
+        case str() if (inner := parse_inner_object(value)) is not None:
+            return inner.items()
+    return ()
 
 
 def _summarize_value(value: object) -> str:
-    match value:
-        case dict() | list():
-            if not value:
-                return "empty"
-            return "1 item" if len(value) == 1 else f"{len(value)} items"
-        case str():
-            return format_excerpt(value)
-    return format_excerpt(value)[1:-1]
+    if isinstance(value, dict | list):
+        if not value:
+            return "empty"
+        return "1 item" if len(value) == 1 else f"{len(value)} items"
+    text = convert_to_short_text(value, _MAX_SHOWN_LENGTH) or ""
+    return f'"{text}"' if isinstance(value, str) else text or "null"
+
+
+def _find_rule_word(value: object) -> str | None:
+    if is_blank(value) or isinstance(value, dict | list):
+        return None
+    word = convert_to_text(value).strip()
+    is_word = len(word) <= MAX_RULE_WORD_LENGTH and word.isprintable() and "," not in word
+    return word if is_word else None
 
 
 #: Fields to which other values can be appended.
@@ -253,6 +294,52 @@ def parse_sample(text: str, *, nesting_limit: int) -> Sample:
     return Sample(text=text, payload=payload, values=list_sample_values(payload))
 
 
+@dataclass(frozen=True, kw_only=True)
+class MessageTexts:
+    """Messages of one alert as JSON texts. The repeat and the recovery may be empty."""
+
+    sample: str
+    repeat: str = ""
+    recovery: str = ""
+
+
+def parse_messages(texts: MessageTexts, *, nesting_limit: int) -> tuple[Sample, Messages]:
+    """Return the parsed sample and all messages. Of an array, the first object is used.
+
+    Raise InvalidError, which names the message.
+    """
+    found = {
+        name: parse_message(text, name, nesting_limit=nesting_limit)
+        for name, text in vars(texts).items()
+        if name == "sample" or text.strip()
+    }
+    sample = found.pop("sample")
+    others = {name: each.payload for name, each in found.items()}
+    return sample, Messages(firing=sample.payload, **others)
+
+
+def parse_message(text: str, name: str, *, nesting_limit: int) -> Sample:
+    """Parse a message as a sample. Of an array, the first object is used.
+
+    Raise InvalidError, which names the message.
+    """
+    try:
+        one = _select_first_object(text, nesting_limit)
+        return parse_sample(one, nesting_limit=nesting_limit)
+    except InvalidError as error:
+        raise InvalidError(str(error).replace("sample", name), field=name) from error
+
+
+def _select_first_object(text: str, nesting_limit: int) -> str:
+    """Return the text of the first object of an array, or the text itself."""
+    try:
+        value = parse_json(text.encode("utf-8", "surrogatepass"), nesting_limit=nesting_limit)
+    except UnreadableBodyError:
+        return text  # parse_sample reports the error.
+    first = value[0] if isinstance(value, list) and value else None
+    return format_indented_json(first) if isinstance(first, dict) else text
+
+
 def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
     """Return the rows of the mapping table, one for each field."""
     rows = []
@@ -271,32 +358,24 @@ class MappingChoices:
 
 
 def parse_mapping_choices(
-    chosen: MappingChoices, sample: Sample, saved: FieldMapping = NO_FIELD_MAPPING
+    chosen: MappingChoices,
+    sample: Sample,
+    saved: FieldMapping = NO_FIELD_MAPPING,
+    others: Iterable[PayloadPath] = (),
 ) -> FieldMapping:
     """Convert the choices in a form to a mapping.
 
     `saved` can also be a mapping that was proposed for a new sample. The severity words of `saved`
-    are retained. Raise InvalidError if a path is neither in the sample nor in `saved`.
+    are retained. Raise InvalidError if a path is neither in the sample, nor in `saved`, nor in
+    `others`.
     """
-    offered = frozenset(
-        value.written for value in (*sample.values, *find_missing_values(saved, sample))
-    )
+    paths = (*(value.path for value in sample.values), *saved.all_paths, *others)
+    offered = frozenset(map(serialize_path, paths))
     rules = parse_rule_choices(chosen.rules, offered=offered)
     return FieldMapping(
         _parse_chosen_paths(chosen.paths, offered),
         replace(rules, severity_words=saved.rules.severity_words),
     )
-
-
-def find_missing_values(mapping: FieldMapping, sample: Sample) -> Iterator[SampleValue]:
-    """Yield each value that a mapping reads but that is missing from the sample."""
-    offered = {value.path for value in sample.values}
-    for path in dict.fromkeys(mapping.all_paths):
-        if path not in offered:
-            value = find_value(sample.payload, path)
-            yield SampleValue(
-                path=path, json_type=get_json_type(value), example=format_excerpt(value)
-            )
 
 
 def _parse_chosen_paths(
@@ -350,9 +429,25 @@ class MappingDraft:
 
     sample: Sample
     mapping: FieldMapping
+    #: The sample, and the repeat and the recovery if they are known.
+    messages: Messages
     #: True if the sample differs from the sample for which the choices were made. The mapping is
     #: then the proposed mapping.
     is_new_sample: bool = False
+    #: Digest of the mapping that was last proposed, or an empty string.
+    proposed: str = ""
+
+    @property
+    def is_proposed(self) -> bool:
+        """True if the user has not changed the proposed mapping."""
+        return self.proposed == self.digest
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 hash of the mapping without its severity words."""
+        rules = replace(self.mapping.rules, severity_words={})
+        stored = FieldMapping(self.mapping.paths, rules).stored
+        return sha256(format_canonical_json(stored)).hexdigest()
 
     @property
     def choices(self) -> tuple[FieldChoice, ...]:
@@ -366,42 +461,63 @@ class MappingDraft:
 
     @property
     def missing(self) -> tuple[SampleValue, ...]:
-        """Values that the mapping reads but that are missing from the sample."""
-        return tuple(find_missing_values(self.mapping, self.sample))
+        """Values of the mapping and of the other messages that are missing from the sample."""
+        offered = {value.path for value in self.sample.values}
+        found = {
+            path: SampleValue(
+                path=path,
+                json_type=get_json_type(value := find_value(self.sample.payload, path)),
+                example=format_excerpt(value),
+            )
+            for path in self.mapping.all_paths
+        }
+        for other in self.messages.others:
+            found |= {value.path: value for value in list_sample_values(other)}
+        return tuple(found[path] for path in found if path not in offered)
 
 
-def load_saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
-    """Return the saved sample and mapping, or None if no sample is saved.
+def load_draft(
+    texts: MessageTexts, integration: IntegrationView, *, nesting_limit: int
+) -> MappingDraft | None:
+    """Return the saved mapping as a draft for messages, or None if there is no sample.
 
-    Raise InvalidError if the sample exceeds a limit that was lowered since it was saved.
+    Raise InvalidError, which names the message.
     """
-    if not integration.sample:
+    if not texts.sample:
         return None
-    sample = parse_sample(integration.sample, nesting_limit=nesting_limit)
-    return MappingDraft(sample=sample, mapping=integration.mapping)
+    sample, messages = parse_messages(texts, nesting_limit=nesting_limit)
+    return MappingDraft(sample=sample, mapping=integration.mapping, messages=messages)
 
 
 def parse_draft(
-    text: str,
+    texts: MessageTexts,
     chosen: MappingChoices,
     integration: IntegrationView,
     *,
     mapped_for: str,
+    proposed: str,
     nesting_limit: int,
 ) -> MappingDraft:
     """Parse the draft in a submitted form.
 
     `mapped_for` is the digest of the sample that the choices were made for. For any other sample,
     the choices are ignored, since their paths may be missing or have another meaning. Instead, the
-    draft contains the proposed mapping. Raise InvalidError, which names the invalid field.
+    draft contains the proposed mapping. `proposed` is the digest of the mapping that was proposed
+    last. Raise InvalidError, which names the invalid field.
     """
-    sample, saved = parse_sample(text, nesting_limit=nesting_limit), integration.mapping
-    proposed = build_proposed_draft(sample, saved.rules.severity_words)
+    sample, messages = parse_messages(texts, nesting_limit=nesting_limit)
+    saved = integration.mapping
+    proposal = build_proposed_draft(sample, messages, saved.rules.severity_words)
     if sample.digest != mapped_for:
-        return proposed
+        return proposal
     if not _is_saved_sample(sample, integration, nesting_limit=nesting_limit):
-        saved = proposed.mapping
-    return MappingDraft(sample=sample, mapping=parse_mapping_choices(chosen, sample, saved))
+        saved = proposal.mapping
+    others = (
+        *proposal.mapping.all_paths,
+        *(value.path for other in messages.others for value in list_sample_values(other)),
+    )
+    mapping = parse_mapping_choices(chosen, sample, saved, others)
+    return MappingDraft(sample=sample, mapping=mapping, messages=messages, proposed=proposed)
 
 
 def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
@@ -414,10 +530,19 @@ def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_li
         return False
 
 
-def build_proposed_draft(sample: Sample, words: Mapping[str, Severity]) -> MappingDraft:
-    """Return a draft for a new sample with the proposed mapping and the given severity words."""
-    mapping = propose_mapping(Messages(firing=sample.payload)).mapping
+def build_proposed_draft(
+    sample: Sample, messages: Messages, words: Mapping[str, Severity]
+) -> MappingDraft:
+    """Return a draft for a new sample with the mapping that is proposed for its messages.
+
+    `words` are severity words that are added to the proposed ones.
+    """
+    mapping = propose_mapping(messages).mapping
     rules = replace(mapping.rules, severity_words={**mapping.rules.severity_words, **words})
-    return MappingDraft(
-        sample=sample, mapping=FieldMapping(mapping.paths, rules), is_new_sample=True
+    draft = MappingDraft(
+        sample=sample,
+        mapping=FieldMapping(mapping.paths, rules),
+        messages=messages,
+        is_new_sample=True,
     )
+    return replace(draft, proposed=draft.digest)

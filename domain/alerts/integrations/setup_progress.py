@@ -15,7 +15,7 @@ from models import Delivery
 
 #: Number of bytes at the start of a body in which the sender is recognized.
 SEARCHED_BODY_BYTES = 4096
-_GENERAL_KEY_ADVICE = "Send the header “Authorization: Bearer KEY” with the key above."
+_GENERAL_KEY_ADVICE = "Send the header “Authorization: Bearer KEY” with the integration key."
 _GENERAL_MEDIA_TYPE_ADVICE = (
     "Send the header “Content-Type: application/json” and JSON as the body."
 )
@@ -49,7 +49,7 @@ ALERTMANAGER = SenderProgram(
     body_marks=(b'"groupKey"', b'"receiver"', b'"externalURL"'),
     key=(
         "In alertmanager.yml, under http_config of the webhook, set authorization with the type "
-        "Bearer and the key above as credentials. Then reload Alertmanager."
+        "Bearer and the integration key as credentials. Then reload Alertmanager."
     ),
     volume=(
         "In alertmanager.yml, raise group_interval and repeat_interval of the route to send "
@@ -69,7 +69,7 @@ KNOWN_SENDERS = (
         body_marks=(b'"orgId"', b'"receiver"'),
         key=(
             "In Grafana, edit the contact point. Under “Optional Webhook settings”, set the scheme "
-            "of the authorization header to Bearer, and its credentials to the key above."
+            "of the authorization header to Bearer, and its credentials to the integration key."
         ),
         volume="In Grafana, raise the timings of the notification policy.",
         size=(
@@ -81,7 +81,7 @@ KNOWN_SENDERS = (
     SenderProgram(
         name="curl",
         agents=("curl/",),
-        key="Add --header 'Authorization: Bearer KEY' with the key above.",
+        key="Add --header 'Authorization: Bearer KEY' with the integration key.",
         media_type=(
             "Add --header 'Content-Type: application/json', or use --json instead of --data."
         ),
@@ -89,7 +89,7 @@ KNOWN_SENDERS = (
     SenderProgram(
         name="Wget",
         agents=("wget/",),
-        key="Add --header='Authorization: Bearer KEY' with the key above.",
+        key="Add --header='Authorization: Bearer KEY' with the integration key.",
         media_type="Add --header='Content-Type: application/json'.",
     ),
     SenderProgram(
@@ -130,7 +130,7 @@ KNOWN_SENDERS = (
         agents=("zabbix",),
         key=(
             "In the script of the media type, call addHeader('Authorization: Bearer ' + key) with "
-            "the key above as a parameter."
+            "the integration key as a parameter."
         ),
         media_type=(
             "In the script of the media type, call addHeader('Content-Type: application/json')."
@@ -152,13 +152,13 @@ KNOWN_SENDERS = (
     SenderProgram(
         name="Python",
         agents=("python", "aiohttp", "httpx"),
-        key='Pass headers={"Authorization": "Bearer KEY"} with the key above.',
+        key='Pass headers={"Authorization": "Bearer KEY"} with the integration key.',
         media_type="Pass the body as json=…, or set the header Content-Type to application/json.",
     ),
     SenderProgram(
         name="PowerShell",
         agents=("powershell",),
-        key='Pass -Headers @{Authorization = "Bearer KEY"} with the key above.',
+        key='Pass -Headers @{Authorization = "Bearer KEY"} with the integration key.',
         media_type='Pass -ContentType "application/json" and a body from ConvertTo-Json.',
     ),
 )
@@ -240,8 +240,10 @@ class SetupProgress:
     """The progress of an integration's setup."""
 
     stage: SetupStage
-    #: Attempts, newest first.
+    #: Attempts that pages show, newest first.
     attempts: tuple[SetupAttempt, ...]
+    #: All attempts that were searched for problems, newest first.
+    searched: tuple[SetupAttempt, ...]
     #: Newest attempt for each kind of problem since the last accepted request.
     problems: tuple[SetupAttempt, ...]
 
@@ -273,6 +275,7 @@ def get_setup_progress(integration_id: int, *, session: Session) -> SetupProgres
     return SetupProgress(
         stage=_determine_stage(attempts),
         attempts=attempts[:_MAX_SHOWN_ATTEMPTS],
+        searched=attempts,
         problems=_find_problems(attempts),
     )
 

@@ -104,8 +104,8 @@ class TestAlertBody(Body):
 
     payload: JsonText | None = Field(
         default=None,
-        description="Payload as a sender would post it. Defaults to an example in the "
-        "integration's format.",
+        description="Payload as a sender would post it. Defaults to the integration's sample, or "
+        "to an example in its format.",
     )
     dry_run: bool = Field(
         default=False, description="True to return the expected result without storing anything."

@@ -2,14 +2,18 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from domain.alerts.deliveries import DeliveryOutcome
-from domain.alerts.formats.base import AlertFormat, IntegrationType
+from domain.alerts.formats.base import AlertFormat, IntegrationType, ParserSettings
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping
+from domain.alerts.reading.text import format_canonical_json, format_indented_json
+from domain.alerts.recognition.tools import find_known_tool
+from domain.alerts.tools.base import MonitoringTool
 from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.types.base import (
@@ -34,6 +38,9 @@ from domain.core.types.base import (
 MIN_RESOLVE_AFTER_MINUTES, MAX_RESOLVE_AFTER_MINUTES = 5, 90 * 24 * 60
 #: Maximum time during which a replaced key stays valid.
 MAX_KEY_GRACE_PERIOD = max(each.length for each in GracePeriod)
+
+#: Length of a revision of a mapping, in characters.
+_REVISION_LENGTH = 16
 
 
 def _validate_resolve_after(minutes: int | None) -> int | None:
@@ -221,6 +228,12 @@ class IntegrationView:
     monitor_id: int | None
 
     @property
+    def mapping_revision(self) -> str:
+        """Identifier of the saved sample and mapping, which changes with each of them."""
+        text = format_canonical_json([self.sample, self.mapping.stored])
+        return sha256(text).hexdigest()[:_REVISION_LENGTH]
+
+    @property
     def receives(self) -> bool:
         """True if the integration receives alerts, and so has a URL, keys and deliveries."""
         return self.type.receives
@@ -234,6 +247,31 @@ class IntegrationView:
         if isinstance(self.type, AlertFormat):
             return self.type
         raise NotFoundError("A link to an on-call tool does not receive alerts.")
+
+    def build_example_body(self, *, now: datetime, reading: ParserSettings) -> str:
+        """Return the sample as its sender posts it, or an example if there is no sample."""
+        sample = self._decode_sample(reading)
+        if sample is None:
+            return self.format.build_example_body(now=now)
+        body = self.format.build_body_of_sample(sample)
+        return self.sample or "" if body is sample else format_indented_json(body)
+
+    def find_tool(self, *, reading: ParserSettings) -> MonitoringTool | None:
+        """Return the known tool that sends the sample, or None."""
+        known = find_known_tool(self._decode_sample(reading) or {})
+        return known.tool if known else None
+
+    def _decode_sample(self, reading: ParserSettings) -> dict[str, object] | None:
+        sample = self.format.decode_stored_body((self.sample or "").encode(), reading=reading)
+        return sample if isinstance(sample, dict) else None
+
+    def build_recovery_body(
+        self, body: str, *, now: datetime, reading: ParserSettings
+    ) -> str | None:
+        """Return a body changed so that it resolves its alert, or None if no rule does that."""
+        value = self.format.decode_stored_body(body.encode(), reading=reading)
+        recovery = self.format.build_recovery(value, self.mapping, now=now)
+        return format_indented_json(recovery) if recovery else None
 
 
 class KeyRotation(Body):

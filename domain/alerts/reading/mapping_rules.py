@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.paths import PayloadPath, find_value, format_path, validate_path
+from domain.alerts.reading.paths import (
+    PayloadPath,
+    find_value,
+    format_path,
+    remove_value,
+    set_value,
+    validate_path,
+)
 from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
 
@@ -67,6 +74,13 @@ class PayloadCondition:
             case _:
                 return any(word in each for each in found for word in wanted)
 
+    def fulfill(self, payload: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a payload changed so that the rule matches it, as far as possible."""
+        if self.operator is Operator.IS_MISSING and self.matches({}):
+            return {**remove_value(payload, self.path)}
+        is_opposite = self.operator in {Operator.IS_NOT, Operator.IS_MISSING}
+        return {**set_value(payload, self.path, "resolved" if is_opposite else self.words[0])}
+
     @property
     def sentence(self) -> str:
         """The rule as a phrase."""
@@ -111,10 +125,15 @@ class MappingRules:
         return any(rule.matches(payload) for rule in self.dropped_when)
 
     @property
+    def conditions(self) -> tuple[PayloadCondition, ...]:
+        """The rules that resolve or drop an alert."""
+        return (*self.resolved_when, *self.dropped_when)
+
+    @property
     def paths(self) -> tuple[PayloadPath, ...]:
         """All paths that the rules read."""
         return (
-            *(rule.path for rule in (*self.resolved_when, *self.dropped_when)),
+            *(rule.path for rule in self.conditions),
             *(path for join in self.joins.values() for path in join.paths),
         )
 

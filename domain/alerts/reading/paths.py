@@ -73,6 +73,22 @@ def remove_value(value: object, path: PayloadPath) -> Any:
     return value
 
 
+def set_value(payload: object, path: PayloadPath, value: object) -> Any:
+    """Return a copy of a payload with a value at a path. Missing objects and arrays are added."""
+    if not path:
+        return value
+    segment, *rest = path
+    if isinstance(payload, str):
+        payload = parse_inner_object(payload)
+    if isinstance(segment, str):
+        named = payload if isinstance(payload, dict) else {}
+        return {**named, segment: set_value(named.get(segment), tuple(rest), value)}
+    items = [*payload] if isinstance(payload, list) else []
+    items += [None] * (segment + 1 - len(items))
+    items[segment] = set_value(items[segment], tuple(rest), value)
+    return items
+
+
 def format_path(path: PayloadPath) -> str:
     """Return a path as it is shown on web pages."""
     text = ""

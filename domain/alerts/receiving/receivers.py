@@ -394,6 +394,14 @@ def parse_authorization_key(authorization: str | None) -> str:
     return key
 
 
+def has_key_scheme(authorization: str | None) -> bool:
+    """Return whether an Authorization header can contain a key.
+
+    Some senders put a signature without a scheme into this header.
+    """
+    return (authorization or "").partition(" ")[0].lower() in {"bearer", "basic"}
+
+
 def get_key_in_url(receiver: Receiver, given: str | None) -> str | None:
     """Return the key in the URL of a request, or None if the URL contains no key.
 

@@ -68,6 +68,11 @@ _LIKELY_COST = 14
 
 #: Words of keys whose link is the address of the monitored host.
 LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity")
+#: Words that stand for a missing value, and words for kinds of objects, which are not names.
+_NO_VALUES = parse_word_set("none null nil n/a na - unknown undefined")
+_KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
+#: Words of keys whose texts are not severities.
+_SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
 
 def is_text(leaf: Leaf) -> bool:
@@ -89,18 +94,28 @@ def _is_title(leaf: Leaf) -> bool:
 
 
 def _is_host(leaf: Leaf) -> bool:
-    return is_name(leaf) or (leaf.is_link and bool(set(leaf.own_words) & LINK_OWNERS))
+    if leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
+        return False
+    return is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
 
 def _is_severity(leaf: Leaf) -> bool:
-    return leaf.is_scalar and not leaf.is_time and len(str(leaf.value)) <= 60  # noqa: PLR2004
+    is_other = leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS
+    text = str(leaf.value)
+    return leaf.is_scalar and not is_other and len(text) <= 60 and _is_word(text)  # noqa: PLR2004
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a text is a word or a number that can name a severity."""
+    return any(each.isalnum() for each in text) and text.casefold() not in _NO_VALUES
 
 
 FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.HOSTS: FieldKind(
         phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
         "device name|entity name|impacted entity|affected entity|entity|pod name|target|"
-        "resource name|resource|monitor url|monitor address|ip address|address|ip",
+        "resource name|resource|monitor url|monitor address|site url|website url|target url|"
+        "endpoint url|server url|host url|ip address|address|ip",
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
@@ -148,7 +163,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="runbook|runbook url|run book|playbook|playbook url|documentation url|alert url|"
         "incident url|issue url|event url|problem url|url|link|html url|alert link|result link|"
         "permalink|web url",
-        fits=lambda leaf: leaf.is_link,
+        fits=lambda leaf: leaf.is_link and not _is_host(leaf),
     ),
 }
 
@@ -205,13 +220,18 @@ def compute_cost(leaf: Leaf, phrases: str, exact: str = "") -> float | None:
 def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
     """Return the value for the severity: of a key for severities, or else a state that is one."""
     found = find_field(AlertField.SEVERITY, leaves)
-    if found:
+    if found and isinstance(found.leaf.value, str) and _is_severity_word(found.leaf):
         return found
     for leaf in leaves:
-        if set(leaf.own_words) & FORMER_WORDS:
+        if set(leaf.words) & (FORMER_WORDS | OWNER_WORDS) or not _is_severity(leaf):
             continue
-        is_state = set(leaf.own_words) & {"state", "status", "condition"}
-        if is_state and leaf.text and is_known_severity_word(normalize_word(leaf.value)):
+        is_state = set(leaf.own_words) & {"state", "status", "condition", "type"}
+        if is_state and leaf.text and _is_severity_word(leaf):
             reason = f"{leaf.text} is a severity"
             return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
-    return None
+    return found and replace(found, confidence=Confidence.UNSURE)
+
+
+def _is_severity_word(leaf: Leaf) -> bool:
+    """Return whether a value is a known word for a severity. Numbers have no common scale."""
+    return not leaf.text.isdecimal() and is_known_severity_word(normalize_word(leaf.value))

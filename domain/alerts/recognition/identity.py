@@ -26,8 +26,9 @@ from domain.alerts.recognition.states import STATE_WORDS, find_state, find_state
 _KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias", "aggreg", "aggregation")
 _ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
 _RULE_WORDS = parse_word_set(
-    "rule check monitor trigger policy condition probe test service search job query plugin "
-    "alertname alert alarm sensor item slo subject title workflow pipeline definition"
+    "rule check monitor trigger policy condition test service search job query plugin "
+    "alertname alert alarm sensor item slo subject title workflow pipeline definition "
+    "scenario component"
 )
 _OBJECT_WORDS = parse_word_set(
     "host hostname instance node server machine device entity resource pod target address ip "
@@ -46,6 +47,7 @@ _SCOPE_WORDS = parse_word_set(
     "category notification workflow pipeline page"
 )
 _LINK_WORDS = parse_word_set("url link")
+_TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
 
 
@@ -59,14 +61,23 @@ class Identity:
     #: True if two hosts with the same rule would share an alert.
     may_merge_hosts: bool = False
 
+    @property
+    def values(self) -> str:
+        """The paths as a phrase."""
+        return " and ".join(map(format_path, self.paths))
 
-def propose_identity(messages: Messages) -> Identity | None:
-    """Return the values that identify an alert, or None if none were found."""
+
+def propose_identity(messages: Messages, host: PayloadPath | None = None) -> Identity | None:
+    """Return the values that identify an alert, or None if none were found.
+
+    `host` is the path of the affected host. It is joined with the identifier of a rule.
+    """
     stable = [leaf for leaf in messages.stable_leaves if _is_identifier(leaf)]
-    for find in (_find_key, _find_alert_id, _find_rule_and_objects):
-        if found := find(stable, messages):
-            return found
-    return None
+    return (
+        _find_key(stable, messages)
+        or _find_alert_id(stable, messages)
+        or _find_rule_and_objects(stable, messages, host)
+    )
 
 
 def _is_identifier(leaf: Leaf) -> bool:
@@ -138,13 +149,17 @@ def _looks_random(leaf: Leaf) -> bool:
     return leaf.is_uuid or (len(text) >= 8 and has_digits and " " not in text)  # noqa: PLR2004
 
 
-def _find_rule_and_objects(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
+def _find_rule_and_objects(
+    stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
+) -> Identity | None:
     rule = _find_rule(stable, messages)
+    hosts = [leaf for leaf in stable if leaf.path == host and leaf != rule]
     objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
-    chosen = [leaf.path for leaf in ([rule] if rule else []) + _drop_repeated(objects)]
+    chosen = [leaf.path for leaf in ([rule] if rule else []) + _drop_repeated(hosts, objects)]
+    objects += hosts
     if not chosen:
         return None
-    names = " and ".join(map(format_path, chosen[: MAX_JOINED_VALUES + 1]))
+    paths = tuple(chosen[: MAX_JOINED_VALUES + 1])
     is_complete = bool(rule and objects)
     evidence = ", which are the same in all messages" if messages.has_evidence else ""
     # An array may be empty when the problem is over.
@@ -154,9 +169,9 @@ def _find_rule_and_objects(stable: Sequence[Leaf], messages: Messages) -> Identi
     is_proven = messages.has_evidence or not (is_in_array or is_run)
     confidence = messages.confidence if is_complete and is_proven else Confidence.UNSURE
     return Identity(
-        paths=tuple(chosen[: MAX_JOINED_VALUES + 1]),
+        paths=paths,
         confidence=confidence,
-        reason=f"grouped by {names}{evidence}",
+        reason=f"the rule and the object{evidence}",
         may_merge_hosts=not objects,
     )
 
@@ -206,13 +221,45 @@ def _is_object(leaf: Leaf) -> bool:
     return last_is_object or (is_id_or_name and bool(set(words) & _OBJECT_WORDS))
 
 
-def _drop_repeated(objects: Sequence[Leaf]) -> list[Leaf]:
+def list_subject_leaves(leaves: Sequence[Leaf]) -> Sequence[Leaf]:
+    """Return the values that name the object and the rule of a message, or else its text.
+
+    Identifiers of alerts are excluded, since each message can have another one. The result is empty
+    if only an object is named.
+    """
+    named = [leaf for leaf in leaves if _is_object(leaf) or _is_rule(leaf)]
+    named = [leaf for leaf in named if _is_name_of_subject(leaf)]
+    objects = [leaf for leaf in named if _is_object(leaf)]
+    rules = [leaf for leaf in named if not _is_object(leaf)]
+    texts = [leaf for leaf in leaves if leaf.own_words[-1:] in _TEXT_KEYS and leaf.text]
+    return [*objects, *(rules or texts)] if rules or texts else []
+
+
+def _is_rule(leaf: Leaf) -> bool:
+    words, last = set(leaf.words[-2:]), set(leaf.own_words[-1:])
+    is_name = bool(last & (_RULE_WORDS | _NAME_WORDS | _ID_WORDS))
+    return leaf.words == ("name",) or bool(words & _RULE_WORDS and is_name)
+
+
+def _is_name_of_subject(leaf: Leaf) -> bool:
+    """Return whether a value, or an array of names, does not belong to one alert only."""
+    own, words = set(leaf.own_words), set(leaf.words[-2:])
+    is_id = bool(own & _ID_WORDS)
+    is_of_alert = bool(words & _ALERT_WORDS) and (leaf.is_link or is_id)
+    is_number = isinstance(leaf.value, int) and not is_id
+    if is_of_alert or is_number or leaf.is_uuid or _is_state(leaf):
+        return False
+    return isinstance(leaf.value, list) or _is_identifier(leaf)
+
+
+def _drop_repeated(hosts: Sequence[Leaf], objects: Sequence[Leaf]) -> list[Leaf]:
     """Return one leaf for each different value and each object, the least nested ones first.
 
-    Addresses are only used if nothing has a name.
+    The affected hosts come first. Other addresses are only used if nothing has a name.
     """
     named = [leaf for leaf in objects if leaf.own_words[-1] not in _ADDRESS_WORDS]
-    ordered = sorted(named or objects, key=lambda leaf: (leaf.depth, leaf.is_link))
+    by_depth = sorted(named or objects, key=lambda leaf: (leaf.depth, leaf.is_link))
+    ordered = [*hosts, *by_depth]
     values: dict[str, Leaf] = {}
     for leaf in ordered:
         values.setdefault(str(leaf.value).casefold(), leaf)

@@ -112,6 +112,9 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         keys = [key for key in path if isinstance(key, str)]
         words = [word for key in keys for word in split_words(key) if word not in _FILLERS]
         own = split_words(keys[-1])
+        if own == ("value",) and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
+            # The key above names the value.
+            words, own = words[:-1], split_words(keys[-2])
         found.append(Leaf(path=path, value=value, own_words=own, words=tuple(words) or own))
     return tuple(found)
 

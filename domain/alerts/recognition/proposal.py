@@ -25,7 +25,12 @@ from domain.alerts.recognition.identity import Identity, propose_identity
 from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
-from domain.alerts.recognition.states import ALL_CLEAR_WORDS, RECOVERY_WORDS, find_state
+from domain.alerts.recognition.states import (
+    ALL_CLEAR_WORDS,
+    RECOVERY_WORDS,
+    find_state,
+    find_state_in_sentence,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +56,12 @@ class GuessedMapping:
 
 #: Number of fields under their own names from which a message is in the product's format.
 _MIN_OWN_FIELDS = 4
+#: Maximum number of words in a title that may be only the name of a check.
+_MAX_NAME_WORDS = 3
 #: Beginning of the time that some tools send in place of an unknown one.
 _NO_TIME = "0001-01-01"
+_WHERE_TO_CHANGE = "under Configure after you add the integration"
+_ASK_FOR_RECOVERY = "Paste the message about the recovery to check it."
 #: Fields in the order in which they choose their values.
 _FIELDS = (
     AlertField.HOSTS,
@@ -73,7 +82,8 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     A value under the field's own name at the top needs no path.
     """
     found = dict(_find_fields(messages))
-    identity = propose_identity(messages)
+    host = found.get(AlertField.HOSTS)
+    identity = propose_identity(messages, host.leaf.path if host else None)
     resolution = _propose_resolution(messages, found, identity)
     paths = {
         field: (each.leaf.path,)
@@ -87,6 +97,8 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
             paths[AlertField.FINGERPRINT] = (first,)
         if more:
             joins[AlertField.FINGERPRINT.value] = ValueJoin(tuple(more))
+    if host is not None and _needs_host(found.get(AlertField.TITLE), host):
+        joins[AlertField.TITLE.value] = ValueJoin((host.leaf.path,))
     severity = found.get(AlertField.SEVERITY)
     rules = MappingRules(
         severity_words=_propose_severity_words(messages, severity, resolution),
@@ -97,8 +109,17 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     return GuessedMapping(
         mapping=mapping,
         findings=tuple(_list_findings(found, identity, resolution, mapping)),
-        questions=tuple(_list_questions(found, identity, resolution)),
+        questions=tuple(_list_questions(messages, found, identity, resolution)),
     )
+
+
+def _needs_host(title: FoundLeaf | None, host: FoundLeaf) -> bool:
+    """Return whether a title is only the name of a check or an event, without the host."""
+    if title is None or not host.leaf.text:
+        return False
+    words = title.leaf.text.split()
+    is_name = len(words) <= _MAX_NAME_WORDS and not find_state_in_sentence(title.leaf.text)
+    return is_name and host.leaf.text not in title.leaf.text
 
 
 def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
@@ -138,7 +159,7 @@ def _propose_resolution(
         return None if is_sentence and has_other else resolution
     severity = found.get(AlertField.SEVERITY)
     has_end = AlertField.END_TIME in found or _is_own_format(found)
-    if severity is None or has_end or messages.recovery is not None:
+    if severity is None or not _is_word(severity.leaf) or has_end or messages.recovery is not None:
         return None
     path = severity.leaf.path
     return Resolution(
@@ -146,6 +167,10 @@ def _propose_resolution(
         confidence=Confidence.UNSURE,
         reason=f"{format_path(path)} may also report that the problem is over",
     )
+
+
+def _is_word(leaf: Leaf) -> bool:
+    return bool(leaf.text) and not leaf.text.isdecimal()
 
 
 def _has_sure_end(found: Mapping[AlertField, FoundLeaf]) -> bool:
@@ -187,13 +212,14 @@ def _propose_severity_words(
         word = normalize_word(value)
         if not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
             is_recovery = payload is messages.recovery and word not in words
-            words[word] = Severity.INFO if is_recovery else _propose_word_severity(word)
+            words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
     if words or (resolution and resolution.rule.path == path):
         words = {**dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
     return words
 
 
-def _propose_word_severity(word: str) -> Severity:
+def propose_word_severity(word: str) -> Severity:
+    """Return the probable severity for a sender's word. Words of recoveries are info."""
     named = find_state(word)
     is_over = word in RECOVERY_WORDS or (named is not None and named.word in RECOVERY_WORDS)
     return Severity.INFO if is_over else propose_severity(word)
@@ -231,12 +257,20 @@ def _list_findings(
 
 
 def _list_questions(
+    messages: Messages,
     found: Mapping[AlertField, FoundLeaf],
     identity: Identity | None,
     resolution: Resolution | None,
 ) -> Iterator[str]:
     if AlertField.TITLE not in found:
-        yield "No field looks like a title. Choose one."
+        yield f"No field looks like a title. Choose one {_WHERE_TO_CHANGE}."
+    severity = found.get(AlertField.SEVERITY)
+    if severity is not None and severity.confidence is Confidence.UNSURE:
+        path = format_path(severity.leaf.path)
+        yield (
+            f"How severe is “{severity.leaf.value}”? Tools use different scales for {path}. Check "
+            f"the severity words, or change them {_WHERE_TO_CHANGE}."
+        )
     if resolution is None and AlertField.END_TIME not in found:
         yield (
             "No value shows whether the alert is over. Paste the message that the tool sends when "
@@ -244,21 +278,28 @@ def _list_questions(
         )
     elif resolution is not None and resolution.confidence is Confidence.UNSURE:
         yield (
-            f"Does “{resolution.rule.sentence}” mean that the alert is over? Paste a recovery to "
-            "check it."
+            f"Is the alert over if {resolution.rule.sentence}? {_ASK_FOR_RECOVERY}"
+            if messages.recovery is None
+            else f"Is the alert over if {resolution.rule.sentence}? Otherwise, change this rule "
+            f"{_WHERE_TO_CHANGE}."
         )
     if identity is None:
         yield (
-            "No value identifies the alert in all of its messages. Choose a fingerprint, or each "
-            "message may open a new alert."
+            "No value identifies the alert in all of its messages, so each message may open a new "
+            f"alert. Choose a fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity.may_merge_hosts:
         yield (
             "No value names the affected host or object. If the rule watches several, they share "
-            "one alert. Add a value to the fingerprint if the messages have one."
+            f"one alert. If a value names them, add it to the fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
         yield (
-            f"Are alerts {identity.reason} always different problems? Paste a repeat or a recovery "
-            "to check it."
+            f"Do messages with the same {identity.values} always report the same problem, and "
+            "never two problems? "
+            + (
+                f"If not, change the fingerprint {_WHERE_TO_CHANGE}."
+                if messages.has_evidence
+                else "Paste another message about the same problem, or its recovery, to check it."
+            )
         )

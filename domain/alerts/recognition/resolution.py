@@ -7,10 +7,11 @@ from domain.alerts.reading.mapping_rules import Operator, PayloadCondition, norm
 from domain.alerts.reading.paths import find_value, format_path
 from domain.alerts.reading.text import convert_to_text
 from domain.alerts.recognition.fields import FORMER_WORDS, OWNER_WORDS, Confidence
-from domain.alerts.recognition.key_words import parse_word_set
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.states import (
+    RECOVERY_WORDS,
     SEVERITY_WORDS,
     STATE_WORDS,
     NamedState,
@@ -39,7 +40,7 @@ _PROBLEM_BONUS = 20
 #: Severities are states of fewer tools than other words.
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
-_MAX_WORDS = 8
+_MAX_WORDS = 12
 #: Words of keys whose texts only describe a state. A plain state such as `Down` still counts.
 _TEXT_WORDS = parse_word_set("name title description message summary text id")
 
@@ -139,6 +140,7 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
 
 #: Score of a value that names a recovery, of another digit, and of a sentence that names one.
 _NAMED_SCORE, _DIGIT_SCORE, _SENTENCE_SCORE = 20, 14, 12
+_GRADED_WORDS = 2
 #: Longest value that can be a state of its own.
 _MAX_STATE_LENGTH = 20
 
@@ -153,13 +155,16 @@ def _score_difference(
     weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
     named, value = find_state(leaf.value), normalize_word(leaf.value)
     words: tuple[str, ...] = (value,)
+    if graded := _find_graded_recovery(leaf.text):
+        return _NAMED_SCORE + weight, PayloadCondition(leaf.path, Operator.CONTAINS, (graded,))
     if named and named.state is State.RECOVERY:
         is_opposite = any(_is_problem(find_state(each)) for each in before)
         score = _NAMED_SCORE + weight + 5 * is_opposite + 2 * named.is_plain
         problem = next((each for each in before if isinstance(each, str)), "")
         words += list_recovery_values(problem) if named.is_plain else ()
     elif isinstance(leaf.value, bool):
-        score = _NAMED_SCORE + weight
+        is_named = value in _list_recovery_words(leaf, weight)
+        score = (_NAMED_SCORE if is_named else _DIGIT_SCORE) + weight
     elif weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
         score = _DIGIT_SCORE + weight
     elif word := _find_recovery_in_sentence(leaf, before):
@@ -172,6 +177,18 @@ def _score_difference(
     others = set(map(normalize_word, before))
     chosen = tuple(word for word in dict.fromkeys(words) if word not in others)[:_MAX_WORDS]
     return score, PayloadCondition(leaf.path, Operator.IS, chosen)
+
+
+def _find_graded_recovery(text: str) -> str | None:
+    """Return the word of a recovery that is followed or preceded by one severity.
+
+    For “ResolvedCritical” this is “resolved”, which the recoveries of other severities also
+    contain.
+    """
+    words = split_words(text)
+    if len(words) != _GRADED_WORDS or SEVERITY_WORDS.isdisjoint(words):
+        return None
+    return next((word for word in words if word in RECOVERY_WORDS), None)
 
 
 def _find_recovery_in_sentence(leaf: Leaf, before: Sequence[object]) -> str | None:

@@ -47,6 +47,8 @@ _MAX_STATE_LENGTH = 60
 _STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
 #: Maximum number of words in a state, such as `incident.triggered`.
 _MAX_STATE_WORDS = 4
+#: Recoveries that many tools share.
+_COMMON_RECOVERIES = ("resolved", "ok", "closed", "recovered", "cleared")
 
 
 class State(Enum):
@@ -119,7 +121,7 @@ def list_recovery_values(value: str) -> tuple[str, ...]:
         for word in recovery.split()
     ]
     if named.is_plain:
-        words += ["resolved", "ok", "closed"]
+        words += _COMMON_RECOVERIES
     if named.state is State.RECOVERY:
         words.insert(0, named.word)
     head, _, tail = text.rpartition(named.word)

@@ -1,20 +1,58 @@
 """Recognizes the tool that sent a message, and proposes the settings of an integration for it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from operator import attrgetter
+from typing import NamedTuple
 
 from domain.alerts.formats.base import AlertFormat
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.reading.mapping import FieldMapping
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import Finding, guess_mapping
-from domain.alerts.tools.base import MonitoringTool
+from domain.alerts.tools.base import MonitoringTool, ToolKind
+from domain.core.errors import NotFoundError
 
-#: Known tools. Tools with their own format come before tools that need a mapping.
-_KNOWN_TOOLS: Sequence[tuple[AlertFormat, MonitoringTool]] = tuple(
-    (each, tool) for each in sorted(FORMATS, key=attrgetter("has_mapping")) for tool in each.tools
-)
+
+class KnownTool(NamedTuple):
+    """A known tool and the format of its messages."""
+
+    format: AlertFormat
+    tool: MonitoringTool
+
+
+#: Known tools by their names in URLs. Tools with their own format come before tools that need a
+#: mapping.
+_KNOWN_TOOLS: Mapping[str, KnownTool] = {
+    tool.slug: KnownTool(each, tool)
+    for each in sorted(FORMATS, key=attrgetter("has_mapping"))
+    for tool in each.tools
+}
+
+
+def get_known_tool(slug: str) -> KnownTool:
+    """Return a known tool by its name in URLs. Raise NotFoundError if there is none."""
+    if slug not in _KNOWN_TOOLS:
+        raise NotFoundError("Tool not found.")
+    return _KNOWN_TOOLS[slug]
+
+
+def find_known_tool(message: Mapping[str, object]) -> KnownTool | None:
+    """Return the known tool that sent a message, or None."""
+    return next((each for each in _KNOWN_TOOLS.values() if each.tool.recognizes(message)), None)
+
+
+def search_tools(text: str) -> list[tuple[ToolKind, list[MonitoringTool]]]:
+    """Return the known tools whose names or kinds contain all words of a text, by kind."""
+    words, kinds = text.casefold().split(), list(ToolKind)
+    found = [
+        each.tool
+        for each in _KNOWN_TOOLS.values()
+        if all(word in f"{each.tool.name} {each.tool.kind.label}".casefold() for word in words)
+    ]
+    found.sort(key=lambda tool: (kinds.index(tool.kind), tool.name.casefold()))
+    return [(kind, list(tools)) for kind, tools in groupby(found, attrgetter("kind"))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +73,9 @@ class Proposal:
 
 def propose_mapping(messages: Messages) -> Proposal:
     """Propose a format and a mapping for the messages of an alert."""
-    for body_format, tool in _KNOWN_TOOLS:
-        if tool.recognizes(messages.firing):
-            return Proposal(
-                tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint
-            )
+    if known := find_known_tool(messages.firing):
+        body_format, tool = known
+        return Proposal(tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint)
     guessed = guess_mapping(messages)
     return Proposal(
         tool=None,

@@ -4,6 +4,7 @@ Keys and values are taken from the documentation of each tool. Paths are written
 is an array index, and `\.` is a dot within a key.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -57,6 +58,18 @@ class MonitoringTool:
     hint: str = ""
     #: Name of the guide in docs/guides, or an empty text.
     guide: str = ""
+    #: Values of the example message that do not follow from the marks and the mapping.
+    example: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """Name in URLs."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+
+    @property
+    def letters(self) -> str:
+        """One or two initials of the name, which are shown instead of a logo."""
+        return "".join(re.findall(r"\b[A-Z0-9]", self.name)[:2]) or self.name[0].upper()
 
     def recognizes(self, payload: Mapping[str, object]) -> bool:
         """Return whether a body comes from this tool."""

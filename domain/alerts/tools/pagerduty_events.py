@@ -6,5 +6,14 @@ TOOL = MonitoringTool(
     name="PagerDuty Events API",
     kind=ToolKind.INCIDENTS,
     marks="routing_key event_action",
-    hint="Events are read without a mapping.",
+    hint="Send the events to this service, with the key of the integration as the routing key.",
+    example={
+        "event_action": "trigger",
+        "dedup_key": "disk-web-1-var",
+        "payload": {
+            "summary": "Disk almost full",
+            "source": "web-1",
+            "severity": "critical",
+        },
+    },
 )

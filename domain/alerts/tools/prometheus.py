@@ -7,5 +7,10 @@ TOOL = MonitoringTool(
     kind=ToolKind.METRICS,
     marks="labels.alertname startsAt endsAt",
     hint="Enter the URL without .json as an Alertmanager. The path /api/v2/alerts is appended.",
-    guide="alertmanager",
+    example={
+        "labels": {"alertname": "InstanceDown", "instance": "web-1:9100", "severity": "page"},
+        "annotations": {"summary": "web-1 does not answer"},
+        "startsAt": "",
+        "endsAt": "",
+    },
 )

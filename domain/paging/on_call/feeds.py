@@ -70,7 +70,7 @@ def renew_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> st
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     token = _create_feed(work, schedule.id)
-    _record_calendar_event(work, "address created", holder=holder, schedule=schedule)
+    _record_calendar_event(work, "URL created", holder=holder, schedule=schedule)
     return token
 
 
@@ -82,7 +82,7 @@ def end_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> None
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     if _delete_feed(work, schedule.id):
-        _record_calendar_event(work, "address ended", holder=holder, schedule=schedule)
+        _record_calendar_event(work, "URL revoked", holder=holder, schedule=schedule)
 
 
 @read_action("own_on_call.show_calendar")
@@ -101,7 +101,7 @@ def renew_own_calendar(work: UnitOfWork) -> NewOwnCalendar:
     The calendar contains your shifts in all schedules.
     """
     token = _create_feed(work, None)
-    _record_calendar_event(work, "address created")
+    _record_calendar_event(work, "URL created")
     url = f"{work.settings.base_url}/-/on_call/{token}.ics"
     return NewOwnCalendar(created_at=work.now, last_read_at=None, url=url)
 
@@ -111,7 +111,7 @@ def end_own_calendar(work: UnitOfWork) -> None:
     """Revoke the URL of your on-call calendar."""
     if not _delete_feed(work, None):
         raise NotFoundError(_NO_URL_MESSAGE)
-    _record_calendar_event(work, "address ended")
+    _record_calendar_event(work, "URL revoked")
 
 
 def _build_feed_owner_condition(

@@ -21,6 +21,7 @@ from domain.paging.on_call.own_types import (
     CoverQuery,
     NewCover,
     OnCallCover,
+    OnCallTurn,
     OwnOnCall,
     OwnOnCallQuery,
     OwnSchedule,
@@ -33,7 +34,6 @@ from domain.paging.on_call.shifts import UserSchedule, build_schedules_on_call, 
 from domain.paging.on_call.types import (
     NewOverride,
     OnCallPeriod,
-    OnCallTurn,
     check_period,
     check_period_not_over,
 )
@@ -43,7 +43,8 @@ from domain.projects.views import ProjectOrGroup, get_viewer
 from domain.projects.visibility_sql import select_groups_with_role
 from models import Alert, Incident, Page, PageRecipient, Project
 
-#: Period before now that is searched for the start of a current turn.
+#: Period before now that is searched for the start of a current turn, and period after the shown
+#: weeks that is searched for the end of a turn.
 MAX_TURN_LOOKBACK = timedelta(days=56)
 _MAX_ALERTS = 50
 
@@ -163,6 +164,7 @@ def _build_own_schedules(
                         and turn.period.end > shown_period.start
                         and turn.period.start < shown_period.end
                     ],
+                    enclosing_period,
                 )
             ),
         )
@@ -178,12 +180,16 @@ def list_schedule_turns(
     plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
     return tuple(
         _build_turns(
-            work, find_user_turns(plans[schedule_id], period) if schedule_id in plans else ()
+            work,
+            find_user_turns(plans[schedule_id], period) if schedule_id in plans else (),
+            period,
         )
     )
 
 
-def _build_turns(work: UnitOfWork, turns: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
+def _build_turns(
+    work: UnitOfWork, turns: Sequence[UserTurn], period: Period
+) -> Iterable[OnCallTurn]:
     ids = {each.duty.user_id for each in turns}
     named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
     for each in turns:
@@ -192,6 +198,7 @@ def _build_turns(work: UnitOfWork, turns: Sequence[UserTurn]) -> Iterable[OnCall
             starts_at=each.period.start,
             ends_at=each.period.end,
             source=each.duty.source.value,
+            may_continue=each.period.end >= period.end,
             shifts=tuple(
                 OnCallPeriod(starts_at=part.start, ends_at=part.end) for part in each.parts
             ),

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from domain.accounts.profiles import UserReference
 from domain.core.types.base import (
     Body,
     Numbers,
@@ -15,8 +16,25 @@ from domain.core.types.base import (
     SecretResource,
     Text,
     Time,
+    describe_choices,
 )
-from domain.paging.on_call.types import OnCallPeriod, OnCallTurn, ScheduleOnCall
+from domain.paging.on_call.final_schedule import DutySource
+from domain.paging.on_call.types import OnCallPeriod, ScheduleOnCall
+
+
+class OnCallTurn(OnCallPeriod):
+    """A turn, which consists of all shifts of a user between two handoffs."""
+
+    user: UserReference
+    source: Annotated[str, describe_choices(*(each.value for each in DutySource))]
+    may_continue: bool = Field(
+        description="True if `ends_at` is the end of the searched period, so that the turn may "
+        "continue. For example, the turn of the only user of a rotation has no end."
+    )
+    shifts: tuple[OnCallPeriod, ...] = Field(
+        description="Periods of the turn in which the user is on call. Other users are on call "
+        "between these periods."
+    )
 
 
 class OwnSchedule(ScheduleOnCall):

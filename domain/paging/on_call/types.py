@@ -587,14 +587,3 @@ class OnCallSwap(Resource):
     other_ends_at: Time
     created_by: UserReference | None
     created_at: Time
-
-
-class OnCallTurn(OnCallPeriod):
-    """A turn, which consists of all shifts of a user between two handoffs."""
-
-    user: UserReference
-    source: Annotated[str, describe_choices(*(each.value for each in DutySource))]
-    shifts: tuple[OnCallPeriod, ...] = Field(
-        description="Periods of the turn in which the user is on call. Other users are on call "
-        "between these periods."
-    )

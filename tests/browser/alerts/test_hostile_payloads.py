@@ -92,6 +92,7 @@ def test_the_sample_its_tree_and_its_previews_escape_the_payload(
     (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     page.goto(integration(endpoint, f"configure?sample={delivery.id}"))
     check(page)
+    page.get_by_text("All fields and rules").click()
     for field in ("Title", "Severity", "Description", "Start time", "Hosts"):
         with page.expect_response(lambda answer: answer.url.endswith("/preview")):
             page.get_by_label(f"{field}: source field").select_option(CHOICE)

@@ -60,6 +60,7 @@ def test_the_preview_is_updated_after_every_selection(
     # The proposed fields are based on the names of the keys.
     expect(preview).to_contain_text("Disk full")
 
+    page.get_by_text("All fields and rules").click()
     page.get_by_label("Title: source field").select_option("")
     expect(preview).to_contain_text("New: Alert")
     page.get_by_label("Title: source field").select_option(TITLE)

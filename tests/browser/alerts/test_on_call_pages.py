@@ -103,7 +103,7 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     expect(page.get_by_text(question)).to_be_visible()
     page.get_by_role("button", name="Save rotation and change these shifts").click()
     expect(page.get_by_text("Rotation saved.")).to_be_visible()
-    page.get_by_role("button", name="Create address").click()
+    page.get_by_role("button", name="Create calendar URL").click()
     expect(page.get_by_role("heading", name="Calendar URL")).to_be_visible()
 
 
@@ -133,7 +133,7 @@ def test_the_pages_of_a_schedule_have_no_problems(
         look(page, f"{at}/schedules/{made['id']}{name}", f"schedule{name.replace('/', '-')}")
     look(page, f"{at}/schedules/{made['id']}/rotations/{rotation}/edit", "rotation")
     page.goto(f"{at}/schedules/{made['id']}")
-    page.get_by_role("button", name="Create address").click()
+    page.get_by_role("button", name="Create calendar URL").click()
     expect(page.get_by_role("heading", name="Calendar URL")).to_be_visible()
     assert problems_of(page) == []
     keep_picture(page, "calendar")

@@ -43,6 +43,10 @@ def test_the_key_in_the_url_is_accepted_only_when_allowed(
     assert post(endpoint, "").status_code == 401
     # A header takes precedence over the URL.
     assert post(endpoint, f"?key={endpoint.key}", Authorization="Bearer no").status_code == 401
+    # A signature in the header is not a key.
+    signed = post(endpoint, f"?key={endpoint.key}", Authorization="5f8c0d2e9b")
+    assert signed.status_code == 200
+    assert post(endpoint, "", Authorization="5f8c0d2e9b").status_code == 401
     assert len(list_stored_alerts(gatebell, endpoint.project)) == 1
     assert endpoint.key not in gatebell.log_text()
 

@@ -108,15 +108,17 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
     (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.parse_warnings == ["Unknown severity “warning”: treated as critical."]
     browser, log = opened(gatebell, endpoint, "{id}/deliveries")
-    assert "“warning” means" in words(log.text)
-    submit(browser, log, form_to(log, "/severity_words/add"))
+    assert "The sender uses “warning”." in words(log.text)
+    fix = browser.get(log.url.replace("/deliveries", "/warnings/unknown_severity"))
+    assert "1 stored report has the severity critical because of these words" in words(fix.text)
+    submit(browser, fix, form_to(fix, "/warnings/unknown_severity"))
     assert endpoint.accepted(title="Other", severity="Warning")["iid"] == 2
     second = list_stored_alerts(gatebell, endpoint.project)[-1]
     assert second.severity == Severity.LOW.rank
     assert second.severity_reason is not None
     assert "which this integration maps to low" in second.severity_reason
     again = opened(gatebell, endpoint, "{id}/deliveries")[1]
-    assert "means" not in words(again.text)
+    assert "The sender uses" not in words(again.text)
     configure = opened(gatebell, endpoint, "{id}/configure")[1]
     assert "warning = low" in configure.text
 

@@ -97,8 +97,11 @@ def test_pages_and_metrics_show_rejecting_integrations(gatebell: LiveGatebell) -
     run_watch(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     assert "All rejected" in browser.get(address(gatebell, endpoint.project)).text
-    _, page = opened(gatebell, endpoint, "{id}/configure")
-    assert "All requests have been rejected since" in page.text
+    for at, said in (
+        ("test", "All requests have been rejected since"),
+        ("configure", "All requests are rejected, so they open no alerts"),
+    ):
+        assert said in opened(gatebell, endpoint, f"{{id}}/{at}")[1].text
     metrics = requests.get(f"{gatebell.url}/metrics", timeout=30).text
     value = metrics.split("\ngatebell_integrations_rejecting ")[1].split("\n")[0]
     assert float(value) >= 1

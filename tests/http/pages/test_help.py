@@ -119,6 +119,24 @@ def test_a_guide_shows_only_values_of_the_readers_own_application(gatebell: Live
 
 
 @pytest.mark.long
+def test_the_page_of_an_application_links_the_quickstart_with_its_values(
+    gatebell: LiveGatebell,
+) -> None:
+    client = make_application(gatebell, bob(gatebell))
+    browser = signed_in(gatebell, bob(gatebell))
+    page = browser.get(f"{gatebell.url}/-/user_settings/applications/{client.id}").text
+    path = f"/help/guides/quickstart?application={client.id}"
+    assert path in page
+    guide = browser.get(f"{gatebell.url}{path}").text
+    assert f"--data client_id={client.client_id} " in guide
+    assert f"REDIRECT_URI={client.redirect_uri}\n" in guide
+    assert f"{client.redirect_uri}?code=gbc-…" in guide
+    # Guides that mention the loopback address as an alternative keep it.
+    other = f"{gatebell.url}/help/guides/single-page-application?application={client.id}"
+    assert "During development, <code>http://127.0.0.1/callback</code>" in browser.get(other).text
+
+
+@pytest.mark.long
 def test_a_guide_shows_only_urls_of_the_readers_own_integration(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     base = f"{gatebell.url}/help/guides/curl?integration={endpoint.id}&project="
@@ -155,6 +173,21 @@ def test_the_loopback_address_is_replaced_except_behind_proxies_and_in_local_che
         values.replace_placeholders(f"http://127.0.0.1:8000/help {kept}")
         == f"https://gate.test/a/help {kept}"
     )
+
+
+@pytest.mark.one_database("sqlite")
+def test_names_in_tables_break_only_after_dots_and_underscores(client: FlaskClient) -> None:
+    page = client.get("/help/docs/log-events").text
+    assert "<code>gatebell.<wbr>audit</code>" in page
+    assert "<code>audit_<wbr>stream.<wbr>delivery_<wbr>failed</code>" in page
+    assert "<code>LOG_FORMAT=text</code>" in page, "text wraps at other places"
+    # On a phone, each cell of a wide table shows the heading of its column.
+    assert '<td role="cell" data-label="logger"><code>gatebell.<wbr>audit</code></td>' in page
+    # Tables of numbers stay tables, so that numbers can be compared.
+    tables = client.get("/help/docs/evidence/performance").text.split("<table")[1:]
+    numeric = [each for each in tables if 'class="number"' in each.partition("</table>")[0]]
+    assert numeric
+    assert not [each for each in numeric if "cards" in each.partition(">")[0]]
 
 
 def test_excerpts_of_tables_have_no_rulers() -> None:
@@ -213,6 +246,11 @@ _SEARCHES = {
     "PKCE": "single-page-application",
     "grafana": "grafana",
     "nobody was paged": "nobody-was-paged",
+    "invalid_grant": "docs/errors#",
+    "access_denied": "docs/errors#",
+    "authorization_pending": "docs/errors#",
+    "mail.failed": "log-events",
+    "PAGE_SIZE": "settings",
 }
 
 

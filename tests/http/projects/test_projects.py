@@ -91,7 +91,7 @@ def test_a_maintainer_of_a_group_creates_a_project_and_owns_it(gatebell: LiveGat
     page = browser.get(f"{gatebell.url}/projects/new")
     form = form_with(page, "visibility")
     answer = submit(browser, page, form, group=group, name="new-shop", visibility="private")
-    assert answer.headers["Location"] == f"/{group}/new-shop/-/settings/integrations/new"
+    assert answer.headers["Location"] == f"/{group}/new-shop/-/settings/integrations/new/tools"
     assert status(browser, gatebell, f"{group}/new-shop/-/settings/general") == 200
     again = submit(browser, page, form, group=group, name="New-Shop", visibility="private")
     assert again.status_code == 422

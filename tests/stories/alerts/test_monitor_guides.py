@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,23 @@ import pytest
 import requests
 import yaml
 
+from domain.access.roles import Role
 from tests.stories.conftest import Notify
-from tests.stories.javascript import install, run_script
-from tests.support.alerts.integration_pages import address, opened, words
+from tests.stories.javascript import run_script
+from tests.support.accounts.people import alice, make_project
+from tests.support.accounts.team import browser_of
+from tests.support.alerts.integration_pages import address
 from tests.support.alerts.monitoring import is_installed, wait_until
 from tests.support.alerts.senders import JSON, Endpoint, captured, connect
-from tests.support.database.stored import list_stored_alerts, list_stored_integrations
+from tests.support.alerts.tool_messages import load_messages
+from tests.support.database.stored import (
+    list_stored_alerts,
+    list_stored_deliveries,
+    list_stored_integrations,
+)
 from tests.support.documents.guides import guide_for_integration
 from tests.support.service.live import LiveGatebell
-from tests.support.wire.html_forms import form_to, form_with, submit
+from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 GUIDES = Path(__file__).parents[1] / "guides"
@@ -30,6 +37,20 @@ GUIDES = Path(__file__).parents[1] / "guides"
 @pytest.fixture
 def endpoint(gatebell: LiveGatebell) -> Endpoint:
     return connect(gatebell)
+
+
+def connect_tool(gatebell: LiveGatebell, slug: str) -> Endpoint:
+    """Add an integration for a tool with its page in the gallery."""
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    page = browser.get(address(gatebell, project, f"new/tools/{slug}"))
+    made = submit(browser, page, form_with(page, "name"))
+    assert made.status_code == 302
+    (row,) = list_stored_integrations(gatebell, project)
+    shown = browser.get(gatebell.url + made.headers["Location"]).text
+    (url,) = re.findall(r'<code class="copy-value" id="url">(.*?)</code>', shown)
+    (key,) = re.findall(r'<code id="authorization-key">(.*?)</code>', shown)
+    return Endpoint(row.id, project, url, key, gatebell.url)
 
 
 def assert_opened(gatebell: LiveGatebell, endpoint: Endpoint, *titles: str) -> None:
@@ -84,47 +105,36 @@ def test_grafana_sends_with_its_contact_point(gatebell: LiveGatebell) -> None:
     assert len(list_stored_alerts(gatebell, endpoint.project)) == 2
 
 
-@pytest.mark.long
-def test_uptime_kuma_sends_with_its_template(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
-    install(GUIDES)
-    guide = guide_for_integration("uptime-kuma", endpoint)
-    headers = json.loads(guide.block("headers.json"))
-    monitor = {"id": 7, "name": 'The "shop"', "url": "https://shop.example"}
-
-    def tell(message: str, heartbeat: dict[str, Any] | None) -> None:
-        context = {
-            "name": monitor["name"],
-            "msg": message,
-            "hostnameOrURL": monitor["url"],
-            "monitorJSON": monitor,
-            "heartbeatJSON": heartbeat,
-        }
-        given = {"template": guide.block("body.liquid"), "context": context}
-        post(endpoint, run_script(GUIDES, given, script="fill.mjs")["filled"], headers)
-
-    tell('[The "shop"] [Down] timeout', {"status": 0, "time": "2026-11-22 03:05:00.123"})
-    assert_opened(gatebell, endpoint, 'The "shop"')
-    tell('[The "shop"] [Up] 200 - OK', {"status": 1, "time": "2026-11-22 03:15:00.123"})
+def test_uptime_kuma_sends_its_own_body(gatebell: LiveGatebell) -> None:
+    endpoint = connect_tool(gatebell, "uptime-kuma")
+    headers = json.loads(guide_for_integration("uptime-kuma", endpoint).block("headers.json"))
+    messages = load_messages("uptime_kuma")
+    # With this preset, Uptime Kuma sets the media type itself.
+    headers["Content-Type"] = JSON
+    post(endpoint, json.dumps(messages.firing), headers)
+    assert_opened(gatebell, endpoint, messages.expected["title"])
+    post(endpoint, json.dumps(messages.recovery), headers)
     assert_all_resolved(gatebell, endpoint)
-    tell("Uptime Kuma Test", None)
-    assert len(list_stored_alerts(gatebell, endpoint.project)) == 2
 
 
 @pytest.mark.long
-def test_zabbix_runs_its_script(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+def test_zabbix_runs_its_script(gatebell: LiveGatebell) -> None:
+    endpoint = connect_tool(gatebell, "zabbix")
     guide = guide_for_integration("zabbix", endpoint)
+    names = re.findall(r"^\| `(\w+)` \|", guide.text, re.MULTILINE)
 
     def tell(value: str) -> None:
         parameters = {
             "url": endpoint.url,
             "key": endpoint.key,
-            "event": "4711",
-            "value": value,
-            "severity": "4",
-            "title": 'Free disk space is less than "5 %"',
-            "host": "web-1",
-            "data": "3 %",
+            "event_id": "4711",
+            "event_value": value,
+            "event_severity": "High",
+            "event_name": 'Free disk space is less than "5 %"',
+            "host_name": "web-1",
+            "alert_message": "3 %",
         }
+        assert names == list(parameters)
         given = {"script": guide.block("script.js"), "parameters": parameters}
         run_script(GUIDES, given, script="zabbix.mjs")
 
@@ -133,34 +143,32 @@ def test_zabbix_runs_its_script(gatebell: LiveGatebell, endpoint: Endpoint) -> N
     assert list_stored_alerts(gatebell, endpoint.project)[0].severity == 1
     tell("0")
     assert_all_resolved(gatebell, endpoint)
+    for delivery in list_stored_deliveries(gatebell, endpoint.project):
+        assert endpoint.key.encode() not in (delivery.body or b"")
 
 
-def test_healthchecks_sends_with_its_templates(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
-    guide = guide_for_integration("healthchecks", endpoint)
-    lines = guide.block("headers").splitlines()
+def test_healthchecks_sends_its_own_body(gatebell: LiveGatebell) -> None:
+    endpoint = connect_tool(gatebell, "healthchecks")
+    lines = guide_for_integration("healthchecks", endpoint).block("headers").splitlines()
     headers = dict(line.split(": ", 1) for line in lines)
-
-    def tell(block: str) -> None:
-        known = {
-            "$NAME": "Nightly backup",
-            "$NOW": "2026-11-22T03:05:00+00:00",
-            "$CODE": "5bf66975-d4c7-4bf5-bcc8-b8d8a82ea278",
-        }
-        body = re.sub(r"\$[A-Z]+", lambda found: known[found[0]], guide.block(block))
-        post(endpoint, body, headers)
-
-    tell("down.json")
-    assert_opened(gatebell, endpoint, "Nightly backup is down")
-    tell("up.json")
+    messages = load_messages("healthchecks")
+    post(endpoint, json.dumps(messages.firing), headers)
+    assert_opened(gatebell, endpoint, messages.expected["title"])
+    post(endpoint, json.dumps(messages.recovery), headers)
     assert_all_resolved(gatebell, endpoint)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("has_mapping", [True, False])
 def test_nagios_runs_its_program(
-    gatebell: LiveGatebell, endpoint: Endpoint, tmp_path: Path
+    gatebell: LiveGatebell, tmp_path: Path, *, has_mapping: bool
 ) -> None:
+    endpoint = connect_tool(gatebell, "nagios-or-icinga") if has_mapping else connect(gatebell)
     guide = guide_for_integration("nagios", endpoint)
     program = guide.write("notify-gatebell", tmp_path)
+    if not has_mapping:
+        text, marker = program.read_text(encoding="utf-8"), "request = "
+        program.write_text(text.replace(marker, guide.block("fields") + marker, 1), "utf-8")
     commands = re.findall(r"command_line\s+(.*)", guide.block("gatebell.cfg"))
 
     def tell(command: str, **macros: str) -> None:
@@ -181,7 +189,8 @@ def test_nagios_runs_its_program(
     tell(of_service, NOTIFICATIONTYPE="PROBLEM", SERVICESTATE="CRITICAL", **service)
     tell(of_service, NOTIFICATIONTYPE="ACKNOWLEDGEMENT", SERVICESTATE="CRITICAL", **service)
     tell(of_host, NOTIFICATIONTYPE="PROBLEM", HOSTSTATE="DOWN", **host)
-    assert_opened(gatebell, endpoint, "Disk on web-1", "Host on web-1")
+    titles = ("web-1: Disk", "web-1") if has_mapping else ("Disk on web-1", "Host on web-1")
+    assert_opened(gatebell, endpoint, *titles)
     tell(of_service, NOTIFICATIONTYPE="RECOVERY", SERVICESTATE="OK", **service)
     tell(of_host, NOTIFICATIONTYPE="RECOVERY", HOSTSTATE="UP", **host)
     assert_all_resolved(gatebell, endpoint)
@@ -232,25 +241,12 @@ def transformed(event: dict[str, Any], transformer: dict[str, Any]) -> str:
     return re.sub(r"<(\w+)>", lambda found: json.dumps(value_at(paths[found[1]])), template)
 
 
-@pytest.mark.long
-def test_sentry_is_recognized_and_resolves_issues(
-    gatebell: LiveGatebell, endpoint: Endpoint
-) -> None:
-    guide = guide_for_integration("sentry", endpoint)
-    browser, page = opened(gatebell, endpoint, "new")
-    sample = guide.block("issue.json")
-    found = submit(browser, page, form_to(page, "/new/recognize"), sample=sample)
-    assert "Recognized: Sentry (issues)." in words(found.text)
-    added = submit(browser, found, form_with(found, "name"))
-    assert added.status_code == 302
-    row = list_stored_integrations(gatebell, endpoint.project)[-1]
-    shown = browser.get(address(gatebell, endpoint.project, "{id}/credentials", row.id)).text
-    (url,) = re.findall(r'<code class="copy-value" id="url">(.*?)</code>', shown)
-    (key,) = re.findall(r'<code id="authorization-key">(.*?)</code>', shown)
-    made = replace(endpoint, id=row.id, url=url, key=key)
+def test_sentry_reports_and_resolves_issues(gatebell: LiveGatebell) -> None:
+    made = connect_tool(gatebell, "sentry-issues")
     name, _, value = guide_for_integration("sentry", made).block("headers").strip().partition(": ")
     headers = {"Content-Type": JSON, name: value}
-    post(made, captured("tools/sentry_issue_created.json").decode(), headers)
-    assert_opened(gatebell, made, "KeyError: 'sku'")
-    post(made, captured("tools/sentry_issue_resolved.json").decode(), headers)
+    messages = load_messages("sentry_issues")
+    post(made, json.dumps(messages.firing), headers)
+    assert_opened(gatebell, made, messages.expected["title"])
+    post(made, json.dumps(messages.recovery), headers)
     assert_all_resolved(gatebell, made)

@@ -13,15 +13,16 @@ import apprise
 import pytest
 import requests
 import yaml
-from jinja2 import Environment
 
-from tests.stories.javascript import NODE
+from tests.stories.javascript import NODE, install, run_script
 from tests.support.alerts.integration_pages import opened, snippets_on
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
+
+_GUIDES = Path(__file__).parents[1] / "guides"
 
 #: Objects that Zabbix provides to scripts; requests go to standard output.
 ZABBIX = """
@@ -119,9 +120,13 @@ def test_healthchecks_fills_in_its_bodies(live_sqlite: LiveGatebell, endpoint: E
 @pytest.mark.long
 def test_uptime_kuma_renders_its_body(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     headers = json.loads(text_for(live_sqlite, endpoint, "Uptime Kuma: additional"))
-    liquid = Environment(autoescape=False)  # noqa: S701 - JSON; Liquid writes both the same way
-    liquid.filters["json"] = json.dumps
-    body = liquid.from_string(text_for(live_sqlite, endpoint, "Uptime Kuma: custom"))
+    install(_GUIDES)
+    template = text_for(live_sqlite, endpoint, "Uptime Kuma: custom")
+
+    def render(told: dict[str, Any]) -> str:
+        given = {"template": template, "context": told}
+        return str(run_script(_GUIDES, given, script="fill.mjs")["filled"])
+
     times = {0: "2026-11-23 03:00:00.000", 1: "2026-11-23 23:59:00.000"}
     for status, time in times.items():
         told: dict[str, Any] = {
@@ -130,11 +135,11 @@ def test_uptime_kuma_renders_its_body(live_sqlite: LiveGatebell, endpoint: Endpo
             "monitorJSON": {"id": 7},
             "heartbeatJSON": {"status": status, "time": time},
         }
-        send(endpoint, body.render(told), headers)
+        send(endpoint, render(told), headers)
     assert titles(live_sqlite, endpoint) == [('[The "shop"] [0]', "resolved")]
     # Its test message contains neither a monitor nor a heartbeat.
     none = {"name": "Monitor Name not available", "msg": "Testing"}
-    send(endpoint, body.render({**none, "monitorJSON": None, "heartbeatJSON": None}), headers)
+    send(endpoint, render({**none, "monitorJSON": None, "heartbeatJSON": None}), headers)
     assert ("Testing", "triggered") in titles(live_sqlite, endpoint)
 
 

@@ -11,7 +11,8 @@ from models.base import Base
 from tests.support.accounts.namespaces import get_namespace
 
 _AT_ONCE = 20_000
-_NUMBERS = """
+#: Common table expression with the numbers from `:first`.
+NUMBERS = """
 WITH RECURSIVE numbers (n) AS (
   SELECT CAST(:first AS INTEGER) UNION ALL SELECT n + 1 FROM numbers
     WHERE n + 1 < CAST(:first AS INTEGER) + CAST(:count AS INTEGER)
@@ -46,7 +47,7 @@ def fill_project(path: str, count: int, *, session: Session, now: datetime) -> i
     assert project_id is not None
     is_postgres = session.get_bind().dialect.name == "postgresql"
     words = {
-        "numbers": _NUMBERS,
+        "numbers": NUMBERS,
         "no": "false" if is_postgres else "0",
         "moment": "CAST(:moment AS TIMESTAMPTZ)" if is_postgres else ":moment",
     }

@@ -10,11 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.integrations.recognized_samples import (
-    MessageTexts,
-    Recognition,
-    recognize_messages,
-)
+from domain.alerts.integrations.recognized_samples import Recognition, recognize_messages
+from domain.alerts.integrations.samples import MessageTexts
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import parse_mapping
 from tests.support.alerts.senders import PAYLOADS

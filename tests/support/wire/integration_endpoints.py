@@ -25,6 +25,7 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         _SETTINGS,
     ),
     ("api_v4.alert_integrations.labels", "GET", f"{INTEGRATIONS_AT}/{{id}}/labels", PAGES),
+    ("api_v4.alert_integrations.warnings", "GET", f"{INTEGRATIONS_AT}/{{id}}/warnings", PAGES),
     ("api_v4.alert_integrations.delete", "DELETE", f"{INTEGRATIONS_AT}/{{id}}", TOKEN),
     (
         "api_v4.alert_integrations.test",
@@ -59,7 +60,13 @@ INTEGRATION_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "api_v4.alert_mappings.preview",
         "POST",
         f"{INTEGRATIONS_AT}/{{id}}/mapping/preview",
-        ("sample", "mapping", "rules"),
+        ("sample", "mapping", "rules", "repeat", "recovery"),
+    ),
+    (
+        "api_v4.alert_deliveries.recognize",
+        "POST",
+        f"{DELIVERIES_AT}/recognize",
+        ("sample", "repeat", "recovery"),
     ),
     ("api_v4.alert_deliveries.index", "GET", DELIVERIES_AT, (*PAGES, "show", "status")),
     ("api_v4.alert_deliveries.show", "GET", f"{DELIVERIES_AT}/{{id}}", TOKEN),

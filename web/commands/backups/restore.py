@@ -32,7 +32,7 @@ from web.commands.backups.manifest import (
 from web.commands.transaction import describe_known_error, run_in_transaction, run_without_key_check
 from web.database.schema import is_before_known_revisions, is_known_revision
 from web.extensions import db
-from web.instance_files import make_private_file, write_private_file
+from web.instance_files import created_files, make_private_file, write_private_file
 from web.services import get_current_time, get_git, get_services
 from web.settings.reader import Settings
 
@@ -281,14 +281,33 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     """Restore the backup in DIRECTORY into the configured database and verify it.
 
     Stop the service first. The command checks the hashes of all files and the secret key. It then
-    compares the migration, the number of rows of each table, and the audit log.
+    compares the migration, the number of rows of each table, and the audit log. Previous files of
+    the instance that differ are kept under another name.
     """
     settings = get_services().live_settings.environment_settings
-    manifest = Manifest.read_file(directory)
-    keyring = _check_backup(directory, manifest, settings)
-    _check_target(settings, may_replace=replace)
-    if dry_run:
-        return {"restored": False, **_describe_manifest(manifest)}
+    with _delete_unused_key(settings):
+        manifest = Manifest.read_file(directory)
+        keyring = _check_backup(directory, manifest, settings)
+        _check_target(settings, may_replace=replace)
+        if not dry_run:
+            return _restore_backup(directory, manifest, keyring, settings, pg_restore)
+    return {"restored": False, **_describe_manifest(manifest)}
+
+
+@contextmanager
+def _delete_unused_key(settings: Settings) -> Iterator[None]:
+    """Delete the secret key that this command generated, unless the restored data uses it."""
+    path = settings.instance_path / _SECRET_KEY_FILE
+    try:
+        yield
+    finally:
+        if path in created_files:
+            path.unlink(missing_ok=True)
+
+
+def _restore_backup(
+    directory: Path, manifest: Manifest, keyring: Keyring, settings: Settings, pg_restore: str
+) -> dict[str, Any]:
     db.engine.dispose()
     file = directory / manifest.database_file
     if settings.uses_sqlite:
@@ -298,9 +317,10 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
             settings, file, manifest.contents, keyring, program=pg_restore
         )
         aside = None
-    _restore_files(directory, manifest, settings)
+    former: dict[str, Any] = {"former_database": str(aside)} if aside else {}
+    if kept := list(_restore_files(directory, manifest, settings)):
+        former["former_files"] = kept
     repositories = _restore_repositories(directory)
-    former = {"former_database": str(aside)} if aside else {}
     return {"restored": True, **_describe_manifest(manifest), **former, **repositories}
 
 
@@ -378,7 +398,8 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         )
 
 
-def _restore_files(directory: Path, manifest: Manifest, settings: Settings) -> None:
+def _restore_files(directory: Path, manifest: Manifest, settings: Settings) -> Iterator[str]:
+    """Restore the secret files, and yield the new paths of the files that they replace."""
     wanted = {
         _SECRET_KEY_FILE: _is_key_restored(manifest, settings),
         _FIRST_ADMINISTRATOR_FILE: True,
@@ -386,9 +407,13 @@ def _restore_files(directory: Path, manifest: Manifest, settings: Settings) -> N
     for name, is_wanted in wanted.items():
         source, target = directory / INSTANCE_FOLDER / name, settings.instance_path / name
         if is_wanted and manifest.contains_file(f"{INSTANCE_FOLDER}/{name}"):
-            if target.exists() and target.read_bytes() != source.read_bytes():
-                shutil.copy2(target, target.with_name(f"{name}.before-restore"))
+            is_replaced = target.exists() and target.read_bytes() != source.read_bytes()
+            if is_replaced and target not in created_files:
+                former = sqlite.build_former_path(target)
+                shutil.copy2(target, former)
+                yield str(former)
             write_private_file(target, source.read_text(encoding="utf-8"))
+            created_files.discard(target)
 
 
 def _restore_repositories(directory: Path) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def has_tables(settings: Settings) -> bool:
 
 
 def restore_sqlite_copy(
-    settings: Settings, source: Path, expected_contents: DatabaseContents, keyring: Keyring
+    settings: Settings, source: Path, expected: DatabaseContents, keyring: Keyring
 ) -> Path | None:
     """Replace the database with a copy and return the new path of the previous database, if any.
 
@@ -90,7 +90,7 @@ def restore_sqlite_copy(
     with open_database_copy(copy) as connection:
         faults = [
             *find_page_faults(connection),
-            *find_content_faults(connection, expected_contents, keyring),
+            *find_content_faults(connection, expected, keyring),
         ]
     if faults:
         copy.unlink()
@@ -105,18 +105,21 @@ def restore_sqlite_copy(
     return former
 
 
-def _move_database_aside(directory: Path) -> Path | None:
+def _move_database_aside(place: Path) -> Path | None:
     """Rename the current database and its companion files, and return the new path."""
-    if not directory.exists():
+    if not place.exists():
         return None
-    former = directory.with_name(
-        f"{directory.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}"
-    )
+    former = build_former_path(place)
     for suffix in ("", *COMPANION_SUFFIXES):
-        each = Path(f"{directory}{suffix}")
+        each = Path(f"{place}{suffix}")
         if each.exists():
             each.replace(f"{former}{suffix}")
     return former
+
+
+def build_former_path(path: Path) -> Path:
+    """Return the path under which a file is kept that a restore replaces."""
+    return path.with_name(f"{path.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}")
 
 
 def _get_database_path(settings: Settings) -> Path:

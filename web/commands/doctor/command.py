@@ -38,9 +38,10 @@ from web.admin.security_warnings import list_security_warnings
 from web.admin.settings import get_settings_in_transaction
 from web.build import get_running_build
 from web.commands.doctor.host_checks import (
-    check_backups,
+    check_backup_program,
     check_disk,
     check_git,
+    check_last_backup,
     check_memory,
 )
 from web.commands.doctor.results import (
@@ -521,6 +522,7 @@ _DOCTOR_CHECKS = (
     DoctorCheck("certificate", check_certificate, needs_database=False),
     DoctorCheck("rate limits", check_rate_limit_store, needs_database=False),
     DoctorCheck("rate limits", check_separate_rate_limits),
-    DoctorCheck("backups", check_backups),
+    DoctorCheck("pg_dump", check_backup_program),
+    DoctorCheck("backups", check_last_backup),
     DoctorCheck("git", check_git, needs_database=False),
 )

@@ -62,13 +62,7 @@ def _check_free_space(path: Path) -> CheckResult:
     return warning(sentence) if usage.free < _WARNING_FREE_BYTES else ok(sentence)
 
 
-def check_backups(settings: Settings) -> Iterator[CheckResult]:
-    """Check the last backup and the program that backups need."""
-    yield from _check_backup_program(settings)
-    yield from _check_last_backup()
-
-
-def _check_backup_program(settings: Settings) -> Iterator[CheckResult]:
+def check_backup_program(settings: Settings) -> Iterator[CheckResult]:
     """Check whether pg_dump is new enough for the server, which it needs for a backup."""
     if settings.uses_sqlite:
         return
@@ -89,8 +83,9 @@ def _check_backup_program(settings: Settings) -> Iterator[CheckResult]:
         yield ok(f"pg_dump {found} can back up Postgres {server}.")
 
 
-def _check_last_backup() -> Iterator[CheckResult]:
+def check_last_backup(settings: Settings) -> Iterator[CheckResult]:
     """Check that the last backup succeeded and is not too old."""
+    del settings
     state, moment = get_backup_state(session=db.session()), get_current_time()
     if state.has_failed and state.failed_at:
         ago = format_duration(moment - state.failed_at)

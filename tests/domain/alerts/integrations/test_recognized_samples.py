@@ -8,7 +8,8 @@ import pytest
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
+from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.samples import MessageTexts
 from tests.support.alerts.senders import PAYLOADS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -44,7 +45,7 @@ def test_a_mapping_is_derived_from_the_names_of_the_keys() -> None:
     assert found.proposal.tool is None
     alert = found.preview.alert
     assert alert is not None
-    assert (alert.title, alert.severity) == ("Disk full", "low")
+    assert (alert.title, alert.severity) == ("Disk full: db-1", "low")
     assert alert.fields["hosts"] == "db-1"
     assert found.preview.never_resolves is None
     over = {**sample, "event": {"name": "x", "prio": "info", "state": "OK"}}

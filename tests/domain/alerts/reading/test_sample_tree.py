@@ -28,15 +28,27 @@ def lines(branches: tuple[SampleNode, ...], indent: str = "") -> Iterator[str]:
 def test_the_tree_has_the_structure_and_types_of_the_sample() -> None:
     assert list(lines(build_sample_tree(SAMPLE))) == [
         "labels: object 3 items",
-        "  app.kind: string “mail”",
+        '  app.kind: string "mail"',
         "  on: boolean true",
         "  gone: null null",
         "hosts: array 2 items",
         "  [0]: object 1 item",
-        "    name: string “db-1”",
+        '    name: string "db-1"',
         "  [1]: number 17",
         "empty: object empty",
     ]
+
+
+def test_the_tree_continues_in_json_texts_and_has_the_words_of_rules() -> None:
+    inner = {"Message": '{"state": "OK"}', "long": "x" * 61, "list": "a, b", "empty": " "}
+    message, *others = build_sample_tree(inner)
+    (state,) = message.branches
+    assert (state.written, state.label, state.word) == (
+        '["Message", "state"]',
+        "Message.state",
+        "OK",
+    )
+    assert [each.word for each in others] == [None, None, None]
 
 
 def test_the_tree_of_a_large_sample_has_only_the_first_fields() -> None:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.alerts.integrations.recognized_samples import MessageTexts, recognize_messages
+from domain.alerts.integrations.recognized_samples import recognize_messages
+from domain.alerts.integrations.samples import MessageTexts
 from tests.support.alerts.senders import item, webhook
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

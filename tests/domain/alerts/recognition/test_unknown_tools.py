@@ -24,7 +24,7 @@ _NOW = datetime(2026, 11, 29, tzinfo=UTC)
 #: recovery that resolves the alert.
 _PAIRS: Mapping[str, tuple[str, Severity, tuple[str, ...], bool]] = {
     "checkmk_script": ("CheckMK server1 - UP -> DOWN", Severity.CRITICAL, ("server1",), True),
-    "elastalert_http_post": ("oom", Severity.CRITICAL, ("web-1",), False),
+    "elastalert_http_post": ("oom: web-1", Severity.CRITICAL, ("web-1",), False),
     "gatus_gitlab": (
         "alert(gatus): core/website",
         Severity.CRITICAL,
@@ -33,7 +33,7 @@ _PAIRS: Mapping[str, tuple[str, Severity, tuple[str, ...], bool]] = {
     ),
     "k8s_event_exporter": (
         "Back-off restarting failed container",
-        Severity.CRITICAL,
+        Severity.LOW,
         ("node-3",),
         False,
     ),
@@ -50,11 +50,16 @@ _PAIRS: Mapping[str, tuple[str, Severity, tuple[str, ...], bool]] = {
         ("zulip_app",),
         True,
     ),
-    "opsgenie_webhook": ("another alert", Severity.MEDIUM, ("Server",), True),
+    "opsgenie_webhook": ("another alert: Server", Severity.MEDIUM, ("Server",), True),
     "pagerduty_webhook_v3": ("Test Incident 3", Severity.HIGH, (), True),
-    "sensu_go": ("check-cpu", Severity.CRITICAL, ("server1",), True),
+    "sensu_go": ("check-cpu: server1", Severity.CRITICAL, ("server1",), True),
     "splunk_webhook": ("Mongo errors", Severity.CRITICAL, (), False),
-    "uptimerobot": ("Web Server", Severity.CRITICAL, ("server1.example.com",), True),
+    "uptimerobot": (
+        "Web Server: server1.example.com",
+        Severity.CRITICAL,
+        ("server1.example.com",),
+        True,
+    ),
 }
 
 
@@ -95,7 +100,7 @@ def test_three_messages_are_read_as_one_alert_that_opens_and_resolves(name: str)
     repeat = _read(pair.repeat, guessed)
     assert (repeat.fingerprint, repeat.ended_at) == (alert.fingerprint, None)
     if not has_recovery:
-        assert any("No value shows whether the alert is over" in q for q in guessed.questions)
+        assert any("over" in question for question in guessed.questions)
         return
     assert pair.recovery is not None
     recovery = _read(pair.recovery, guessed)
@@ -138,9 +143,11 @@ _AMBIGUOUS: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize(
-    "path", sorted((PAYLOADS / "messages").glob("*.json")), ids=lambda path: str(path.stem)
+    "path",
+    [path for name in ("messages", "unknown") for path in sorted((PAYLOADS / name).glob("*.json"))],
+    ids=lambda path: str(path.stem),
 )
-def test_messages_of_known_tools_are_read_correctly_without_their_name_or_asked_about(
+def test_messages_are_read_correctly_without_the_name_of_their_tool_or_asked_about(
     path: Path,
 ) -> None:
     stored = json.loads(path.read_text(encoding="utf-8"))

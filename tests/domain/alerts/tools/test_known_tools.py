@@ -45,7 +45,7 @@ def test_an_array_is_read_like_its_message(module: str) -> None:
 @_of_each_tool
 def test_a_repeat_joins_the_alert(module: str) -> None:
     messages = load_messages(module)
-    found = messages.recognize().repeat
+    found = messages.recognize().preview.repeat
     assert ("joins" if found and found.joins else None) == messages.expected["repeat"]
     if messages.repeat is not None:
         repeat = messages.read_one(messages.repeat)
@@ -56,7 +56,7 @@ def test_a_repeat_joins_the_alert(module: str) -> None:
 def test_a_recovery_resolves_the_alert_or_the_hint_explains_its_absence(module: str) -> None:
     messages = load_messages(module)
     found = messages.recognize()
-    is_resolved = found.recovery is not None and found.recovery.resolves
+    is_resolved = (recovery := found.preview.recovery) is not None and recovery.resolves
     assert ("resolves" if is_resolved else None) == messages.expected["recovery"]
     assert found.preview.resolves_seldom is None
     assert (found.preview.never_resolves is None) == is_resolved

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from domain.access.roles import Role
+from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, make_project, make_user, signed_in
 from tests.support.accounts.team import give_role
 from tests.support.service.live import LiveGatebell
@@ -94,3 +95,13 @@ def test_the_turn_of_the_only_user_of_a_rotation_has_no_end(gatebell: LiveGatebe
     assert "You cannot be paged because you have no confirmed contact." in page
     schedule = browser.get(f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}")
     assert "every week on Mon at 09:00, from" not in words(schedule)
+    # In the API, a flag distinguishes the end of the search from the end of a turn.
+    other = make_user(gatebell)
+    give_role(gatebell, project, other, Role.DEVELOPER)
+    rotation = ("--rotation", f"weekly {other.username},{me.username} mon 09:00")
+    gatebell.cli(
+        "schedules", "create", project, "--name", "Shared", "--time-zone", "UTC", *rotation
+    )
+    found = api_caller(gatebell, me, "/user/on_call").done("GET")["schedules"]
+    flags = {each["name"]: {turn["may_continue"] for turn in each["turns"]} for each in found}
+    assert flags == {"Primary": {True}, "Shared": {False}}

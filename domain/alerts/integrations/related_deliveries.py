@@ -1,0 +1,200 @@
+"""Finds stored deliveries that belong to the same alert as a message."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from sqlalchemy import select
+
+from domain.access.actions import read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.alerts.integrations.mapping_preview import MessageParser
+from domain.alerts.integrations.mapping_types import RelatedDelivery
+from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES, parse_message
+from domain.alerts.reading.incoming import IncomingAlert
+from domain.alerts.reading.mapping import AlertField
+from domain.alerts.reading.mapping_rules import Operator
+from domain.alerts.recognition.fields import Confidence
+from domain.alerts.recognition.leaves import list_leaves
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.tools import propose_mapping
+from domain.core.database.paging import MAX_ID
+from domain.core.errors import InvalidError
+from domain.projects.views import ProjectView
+from models import Delivery
+
+#: Maximum number of deliveries that are compared. Larger bodies than a sample are skipped.
+MAX_COMPARED_DELIVERIES = 50
+#: Number of deliveries that are offered as samples.
+_MAX_SAMPLES = 5
+#: Part of the keys of two messages that both have, if they have the same structure.
+_MIN_SHARED_KEYS = 0.6
+
+
+class MessageComparison:
+    """Compares a message about a problem with later messages."""
+
+    def __init__(
+        self, payload: Mapping[str, object], *, now: datetime, reading: ParserSettings
+    ) -> None:
+        """Store the message about the problem."""
+        self.payload, self._now, self._reading = payload, now, reading
+
+    def find_role(self, later: Mapping[str, object]) -> str | None:
+        """Return `repeat` or `recovery` if a later message is one of the same alert, or else None.
+
+        Both messages must have the same structure and the same identity. A recovery must also have
+        the opposite state, or an end.
+        """
+        keys, other_keys = self._keys, _list_keys(later)
+        if len(keys & other_keys) < _MIN_SHARED_KEYS * len(keys | other_keys):
+            return None
+        first, second = self._alert, self._parse(Messages(firing=self.payload), later)
+        if first is None or second is None or first.ended_at is not None:
+            return None
+        if first.fingerprint is None or first.fingerprint != second.fingerprint:
+            return None
+        return self._find_role_of_same_alert(later)
+
+    def _find_role_of_same_alert(self, later: Mapping[str, object]) -> str | None:
+        messages = Messages(firing=self.payload, recovery=later)
+        proposal = propose_mapping(messages)
+        confidence = {each.field: each.confidence for each in proposal.findings}
+        rules = proposal.mapping.rules.resolved_when
+        is_over = (
+            proposal.tool is not None
+            or Confidence.SURE in (confidence.get(None), confidence.get(AlertField.END_TIME))
+            or any(rule.operator is Operator.CONTAINS for rule in rules)
+        )
+        if is_over:
+            alert = self._parse(messages, later)
+            return "recovery" if alert and alert.ended_at else "repeat"
+        return None if confidence.get(None) is Confidence.LIKELY else "repeat"
+
+    @cached_property
+    def _keys(self) -> frozenset[tuple[str, ...]]:
+        return _list_keys(self.payload)
+
+    @cached_property
+    def _alert(self) -> IncomingAlert | None:
+        return self._parse(Messages(firing=self.payload), self.payload)
+
+    def _parse(self, messages: Messages, payload: Mapping[str, object]) -> IncomingAlert | None:
+        proposal = propose_mapping(messages)
+        parser = MessageParser(
+            format=proposal.format, mapping=proposal.mapping, now=self._now, reading=self._reading
+        )
+        try:
+            return next(iter(parser.parse(payload).alerts), None)
+        except InvalidError:
+            return None
+
+
+def _list_keys(payload: Mapping[str, object]) -> frozenset[tuple[str, ...]]:
+    paths = (leaf.path for leaf in list_leaves(payload))
+    return frozenset(tuple(key for key in path if isinstance(key, str)) for path in paths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StoredMessage:
+    """The first object in the body of a delivery."""
+
+    delivery_id: int
+    received_at: datetime
+    payload: Mapping[str, object]
+
+    def as_role(self, role: str) -> RelatedDelivery:
+        """Return the delivery with its role."""
+        return RelatedDelivery.model_validate({**vars(self), "role": role})
+
+
+@read_action("alert_deliveries.show")
+def find_related_deliveries(
+    work: UnitOfWork,
+    project: ProjectView,
+    integration_id: int,
+    payload: Mapping[str, object] | None,
+) -> tuple[RelatedDelivery, ...]:
+    """Return the stored deliveries that look like the repeat and the recovery of a message.
+
+    If the message itself is stored, only later deliveries are compared. Without a message, return
+    up to five latest deliveries with the role `sample`.
+    """
+    stored = _list_messages(work, get_receiving_integration(work, project, integration_id).id)
+    if payload is None:
+        return tuple(_list_samples(work, stored[-_MAX_SAMPLES:]))
+    comparison = _build_comparison(work, payload)
+    same = next((at for at, each in enumerate(stored) if each.payload == payload), -1)
+    found: dict[str, RelatedDelivery] = {}
+    for each in stored[same + 1 :]:
+        role = comparison.find_role(each.payload) if each.payload != payload else None
+        if role is not None:
+            found.setdefault(role, each.as_role(role))
+        if role == "recovery":
+            break
+    return tuple(found.values())
+
+
+@read_action("alert_deliveries.show")
+def find_earlier_message(
+    work: UnitOfWork, project: ProjectView, integration_id: int, delivery_id: int
+) -> RelatedDelivery | None:
+    """Return the last earlier delivery that a delivery looks like the repeat or recovery of.
+
+    The result has the role of the later delivery. Return None if there is no such delivery.
+    """
+    integration = get_receiving_integration(work, project, integration_id)
+    stored = _list_messages(work, integration.id, until=delivery_id)
+    if not stored or stored[-1].delivery_id != delivery_id:
+        return None
+    for each in stored[-2::-1]:
+        role = _build_comparison(work, each.payload).find_role(stored[-1].payload)
+        if role is not None:
+            return each.as_role(role)
+    return None
+
+
+def _list_samples(work: UnitOfWork, stored: Sequence[_StoredMessage]) -> Iterator[RelatedDelivery]:
+    """Yield the deliveries that are neither a repeat nor a recovery of another one."""
+    comparisons: list[MessageComparison] = []
+    for each in stored:
+        if not any(earlier.find_role(each.payload) for earlier in comparisons):
+            yield each.as_role("sample")
+        comparisons.append(_build_comparison(work, each.payload))
+
+
+def _build_comparison(work: UnitOfWork, payload: Mapping[str, object]) -> MessageComparison:
+    return MessageComparison(payload, now=work.now, reading=work.policy(ParserSettings))
+
+
+def _list_messages(
+    work: UnitOfWork, integration_id: int, until: int = MAX_ID
+) -> list[_StoredMessage]:
+    """Return the readable messages of senders up to a delivery, oldest first."""
+    rows = work.session.execute(
+        select(Delivery.id, Delivery.received_at, Delivery.body)
+        .where(
+            Delivery.integration_id == integration_id,
+            Delivery.id <= until,
+            Delivery.is_test.is_(False),
+            Delivery.body.is_not(None),
+            Delivery.size <= MAX_SAMPLE_BYTES,
+        )
+        .order_by(Delivery.id.desc())
+        .limit(MAX_COMPARED_DELIVERIES)
+    ).all()
+    limit = work.policy(ParserSettings).nesting_limit
+    found = []
+    for row in reversed(rows):
+        with suppress(InvalidError, UnicodeDecodeError):
+            message = parse_message(row.body.decode(), "sample", nesting_limit=limit)
+            found.append(
+                _StoredMessage(
+                    delivery_id=row.id, received_at=row.received_at, payload=message.payload
+                )
+            )
+    return found

@@ -1,0 +1,400 @@
+"""Finds what is wrong with the deliveries of an integration, and proposes changed mappings.
+
+Only the latest stored deliveries are read. Each proposed mapping is first tried on these deliveries
+(`domain.alerts.integrations.stored_reports`).
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import takewhile
+from typing import Annotated
+
+from pydantic import Field
+
+from domain.access.actions import read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.deliveries import (
+    MIN_REJECTED_STATUS,
+    DeliveryProblems,
+    find_delivery_problems,
+    find_recent_sizes,
+)
+from domain.alerts.formats.base import WRONG_FORMAT_PREFIX, ParserSettings
+from domain.alerts.formats.registry import FORMATS
+from domain.alerts.integrations.integrations import (
+    can_customize_integrations,
+    get_receiving_integration,
+)
+from domain.alerts.integrations.mapping_types import MappingFix
+from domain.alerts.integrations.samples import build_mapping, parse_sample
+from domain.alerts.integrations.setup_progress import SetupAttempt, get_setup_progress
+from domain.alerts.integrations.stored_reports import (
+    Report,
+    StoredBody,
+    StoredMessage,
+    count_reports,
+    find_stored_bodies,
+    read_reports,
+)
+from domain.alerts.integrations.types import IntegrationTypeName, IntegrationView
+from domain.alerts.reading.mapping import AlertField, FieldMapping
+from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES, MAX_RULES_PER_KIND, ValueJoin
+from domain.alerts.reading.paths import find_value, format_path
+from domain.alerts.reading.severity import find_unknown_words
+from domain.alerts.reading.text import format_excerpt, format_indented_json, is_blank
+from domain.alerts.recognition.messages import Messages
+from domain.alerts.recognition.proposal import propose_word_severity
+from domain.alerts.recognition.tools import propose_mapping
+from domain.core.errors import InvalidError
+from domain.core.labeled_enums import LabeledEnum
+from domain.core.types.base import ListPage, OffsetQuery, Resource, Time, describe_choices
+from domain.projects.views import ProjectView
+
+#: Minimum numbers of repeats, of alerts without a recovery, and of rejections for a warning.
+_MIN_REPEATS, _MIN_OPEN_ALERTS, _MIN_REJECTIONS = 2, 3, 3
+#: Period without a recovery after which a sender probably sends none.
+_MIN_PERIOD_WITHOUT_RECOVERY = timedelta(days=1)
+#: Maximum numbers of recoveries that are compared with problems, and of proposed severity words.
+_MAX_COMPARED_RECOVERIES, _MAX_WORDS = 20, 20
+_TURNED_OFF_STATUS = 403
+
+
+class WarningKind(LabeledEnum):
+    """A problem with the deliveries of an integration, most important first."""
+
+    ONLY_REJECTED = "only_rejected", "All requests are rejected, so they open no alerts"
+    SHARED_IDENTITY = "shared_identity", "Different hosts share an alert"
+    REPEATS = "repeats_open_alerts", "Repeats open new alerts"
+    NEVER_RESOLVED = "never_resolved", "Nothing resolves these alerts"
+    UNKNOWN_SEVERITY = "unknown_severity", "Severity words are not known, so alerts are critical"
+    WRONG_FORMAT = "wrong_format", "Deliveries have the format of another integration type"
+    RATE_LIMITED = "rate_limited", "Deliveries exceeded the rate limit of this integration"
+    OMITTED_ALERTS = "omitted_alerts", "Senders left out alerts"
+
+
+class SenderWarning(Resource):
+    """A problem with the deliveries of an integration."""
+
+    kind: Annotated[str, describe_choices(*WarningKind)]
+    details: str = Field(
+        description="Observed requests or messages, and the change that is needed, as sentences."
+    )
+    count: int = Field(description="Number of affected reports, requests, alerts or words.")
+    last_at: Time | None = Field(default=None, description="Null if the time is not known.")
+    right_type: IntegrationTypeName | None = Field(
+        default=None, description="Integration type that reads the deliveries. Null if unknown."
+    )
+    severity_words: dict[str, str] = Field(
+        default={}, description="Proposed severities, by the words that are not known."
+    )
+    fix: MappingFix | None = Field(
+        default=None,
+        description="Body for `PUT …/mapping` that fixes the problem. Null if no mapping does.",
+    )
+
+    @property
+    def label(self) -> str:
+        """Name of the problem on web pages."""
+        return WarningKind(self.kind).label
+
+
+class WarningQuery(OffsetQuery):
+    """Query for the warnings of an integration, most important first."""
+
+
+@read_action("alert_integrations.warnings")
+def list_warnings(
+    work: UnitOfWork, project: ProjectView, integration_id: int, query: WarningQuery
+) -> ListPage[SenderWarning]:
+    """List the warnings about the latest deliveries of an alert integration, with their fixes."""
+    found = find_warnings(work, get_receiving_integration(work, project, integration_id))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
+
+
+def find_warnings(work: UnitOfWork, integration: IntegrationView) -> Sequence[SenderWarning]:
+    """Return the warnings about the latest deliveries of an integration, most important first."""
+    if not integration.receives:
+        return []
+    recent = find_recent_sizes(integration.id, session=work.session)
+    problems = find_delivery_problems(recent, session=work.session)
+    reading = work.policy(ParserSettings)
+    bodies = find_stored_bodies(recent, session=work.session, reading=reading)
+    may_map = integration.type.has_mapping and can_customize_integrations(work)
+    log = StoredLog(integration, bodies, reading, may_map=may_map)
+    found = [
+        *log.list_warnings(),
+        log.find_unknown_severities(problems),
+        *_list_recorded_problems(integration, problems),
+    ]
+    has_accepted = any(row.status_code < MIN_REJECTED_STATUS for row in recent)
+    if recent and integration.active and (not has_accepted or integration.rejected_since):
+        found.append(_find_rejections(work, integration))
+    kinds = list(WarningKind)
+    return sorted(filter(None, found), key=lambda each: kinds.index(WarningKind(each.kind)))
+
+
+def _find_rejections(work: UnitOfWork, integration: IntegrationView) -> SenderWarning | None:
+    progress = get_setup_progress(integration.id, session=work.session)
+    problems = [each for each in progress.problems if each.status_code != _TURNED_OFF_STATUS]
+    count = sum(1 + each.skipped for each in takewhile(lambda each: each.advice, progress.searched))
+    if not problems or count < _MIN_REJECTIONS:
+        return None
+    is_misread = WRONG_FORMAT_PREFIX in (problems[0].reason or "")
+    return SenderWarning(
+        kind=WarningKind.ONLY_REJECTED,
+        details=" ".join(map(_describe_rejection, problems)),
+        count=count,
+        last_at=problems[0].received_at,
+        right_type=_get_other_type(integration) if is_misread else None,
+    )
+
+
+def _describe_rejection(attempt: SetupAttempt) -> str:
+    sender = f"{attempt.sender} at {attempt.address}" if attempt.sender else attempt.address
+    reason = (attempt.reason or "No reason is stored").removesuffix(".")
+    return f"{attempt.status_code} for {sender}: {reason}. {attempt.advice}"
+
+
+def _get_other_type(integration: IntegrationView) -> str:
+    return next(each.name for each in FORMATS if each.name != integration.type.name)
+
+
+def _list_recorded_problems(
+    integration: IntegrationView, problems: DeliveryProblems
+) -> Iterator[SenderWarning]:
+    misread = f"{integration.format.describe_misdirected_deliveries()}."
+    omitted = "Alertmanager's `max_alerts` limits the alerts in a webhook. Set it to 0."
+    limited = "They were rejected. Senders such as Alertmanager retry them."
+    other = _get_other_type(integration)
+    for kind, found, details, right_type in (
+        (WarningKind.WRONG_FORMAT, problems.misread, misread, other),
+        (WarningKind.RATE_LIMITED, problems.rate_limited, limited, None),
+        (WarningKind.OMITTED_ALERTS, problems.left_out, omitted, None),
+    ):
+        if found.count:
+            values = {"details": details, "right_type": right_type, **vars(found)}
+            yield SenderWarning.model_validate({"kind": kind, **values})
+
+
+class StoredLog:
+    """The stored deliveries of an integration, read with its current mapping."""
+
+    def __init__(
+        self,
+        integration: IntegrationView,
+        bodies: Sequence[StoredBody],
+        reading: ParserSettings,
+        *,
+        may_map: bool,
+    ) -> None:
+        """Read the bodies, which are in the order of their arrival."""
+        self._integration, self._bodies, self._reading = integration, bodies, reading
+        self._reports = self._read(integration.mapping)
+        self._before = count_reports(self._reports)
+        self._related = _find_related_messages(self._reports)
+        self._may_map = may_map
+
+    def _read(self, mapping: FieldMapping) -> list[Report]:
+        return read_reports(self._bodies, mapping, reading=self._reading)
+
+    def list_warnings(self) -> Iterator[SenderWarning | None]:
+        """Yield the warnings about the alerts that the deliveries open, or None."""
+        related, before = self._related, self._before
+        if related is None:
+            return
+        proposal, kind = propose_mapping(related), self._integration.type
+        if kind.has_mapping and not proposal.format.has_mapping:
+            return  # The deliveries have the format of another type.
+        has_own_paths = self._integration.mapping.paths != proposal.mapping.paths
+        source = self._reports[-1].alert.fingerprint_source
+        # The declarations of known tools group reports as their documentation describes.
+        is_declared = kind.has_mapping and proposal.tool and not has_own_paths
+        if before.merged_hosts and not is_declared:
+            told = f"Reports of different hosts have the same fingerprint. It is made of {source}."
+            yield self._build(WarningKind.SHARED_IDENTITY, before.merged_hosts, told)
+        if before.repeats >= _MIN_REPEATS and not is_declared:
+            told = f"Reports about one problem have different fingerprints, made of {source}."
+            yield self._build(WarningKind.REPEATS, before.repeats, told)
+        if not before.resolved and self._integration.resolve_after_minutes is None:
+            yield self._find_missing_resolution(related, source)
+
+    def _find_missing_resolution(self, related: Messages, source: str) -> SenderWarning | None:
+        kind, before = WarningKind.NEVER_RESOLVED, self._before
+        unread = [r.message for r in self._reports if r.message.recovery_rule and not r.is_over]
+        if related.recovery and unread and (rule := unread[-1].recovery_rule):
+            said = format_excerpt(find_value(unread[-1].firing, rule.path))
+            state = f"{format_path(rule.path)} is {said}"
+            told = f"Messages in which {state} are not read as recoveries."
+            return self._build(kind, len(unread), told)
+        if related.recovery:
+            told = "Recoveries have another fingerprint than their alerts. It is made of"
+            return self._build(kind, before.unmatched_recoveries, f"{told} {source}.")
+        first, last = self._bodies[0].received_at, self._bodies[-1].received_at
+        is_early = last - first < _MIN_PERIOD_WITHOUT_RECOVERY
+        if is_early or before.unmatched_recoveries or before.opened < _MIN_OPEN_ALERTS:
+            return None
+        told = (
+            "No recovery has arrived. Turn on messages about recoveries in the sender. If it has "
+            "none, set a time after which alerts without a report are resolved."
+        )
+        return SenderWarning(kind=kind, details=told, count=before.opened, last_at=last)
+
+    def find_unknown_severities(self, problems: DeliveryProblems) -> SenderWarning | None:
+        """Return the warning about unknown severity words, or None if there are none.
+
+        The words of bodies that were not read are taken from the delivery log.
+        """
+        told = [" ".join(report.alert.parse_warnings) for report in self._reports]
+        read = {body.id for body in self._bodies}
+        known = self._integration.mapping.rules.severity_words
+        others = (problems.unknown_words[key] for key in problems.unknown_words if key not in read)
+        recorded = [word for words in others for word in words if word not in known]
+        words = list(dict.fromkeys([*find_unknown_words(told), *recorded]))[:_MAX_WORDS]
+        if not words:
+            return None
+        return SenderWarning(
+            kind=WarningKind.UNKNOWN_SEVERITY,
+            details=f"The sender uses {', '.join(map(format_excerpt, words))}. Choose the severity "
+            "of each word.",
+            count=sum(bool(find_unknown_words([each])) for each in told) + len(recorded),
+            severity_words={word: propose_word_severity(word).value for word in words},
+        )
+
+    def _build(self, kind: WarningKind, count: int, details: str) -> SenderWarning:
+        fix = self._find_fix(kind) if self._may_map else None
+        if not self._integration.type.has_mapping:
+            details += " Remove labels that change, or send a fingerprint and recoveries."
+        elif not self._may_map:
+            details += " Mappings require the Premium or Ultimate tier."
+        elif fix is None:
+            details += " Choose a fingerprint and a rule in the custom mapping."
+        last_at = self._bodies[-1].received_at
+        return SenderWarning(kind=kind, details=details, count=count, last_at=last_at, fix=fix)
+
+    def _find_fix(self, kind: WarningKind) -> MappingFix | None:
+        """Return the first mapping that solves the problem for the stored deliveries, or None.
+
+        It must neither merge hosts nor resolve fewer alerts, and it must identify all messages that
+        have one of the values of its fingerprint.
+        """
+        if self._related is None:
+            return None
+        before = self._before
+        for mapping in _propose_mappings(kind, self._integration.mapping, self._related):
+            after = count_reports(self._read(mapping))
+            gain = {
+                WarningKind.SHARED_IDENTITY: before.merged_hosts - after.merged_hosts,
+                WarningKind.REPEATS: before.repeats - after.repeats,
+                WarningKind.NEVER_RESOLVED: after.resolved - before.resolved,
+            }[kind]
+            identities = [_read_identity(mapping, r.message) for r in self._reports]
+            is_whole = all(is_blank(parts) or not is_blank(parts[0]) for parts in identities)
+            is_safe = is_whole and not (after.merged_hosts or is_blank([*identities]))
+            sample = self._find_sample(mapping)
+            # Recoveries of other hosts no longer resolve an alert.
+            is_safe = is_safe and after.resolved >= before.resolved - before.merged_hosts
+            if gain > 0 and is_safe and sample:
+                return MappingFix.model_validate(
+                    {
+                        "sample": sample,
+                        "mapping": mapping.paths,
+                        "rules": mapping.rules,
+                        "revision": self._integration.mapping_revision,
+                        "before": before,
+                        "after": after,
+                        "deliveries": len(self._bodies),
+                    }
+                )
+        return None
+
+    def _find_sample(self, mapping: FieldMapping) -> str | None:
+        """Return a sample that contains all values that a mapping reads, or None."""
+        related = [self._related.firing, *self._related.others] if self._related else []
+        for text in (self._integration.sample, *map(format_indented_json, related)):
+            try:
+                sample = parse_sample(text or "", nesting_limit=self._reading.nesting_limit)
+                build_mapping(mapping.paths, sample, mapping.rules, self._integration.mapping)
+            except InvalidError:
+                continue
+            return sample.text
+        return None
+
+
+def _read_identity(mapping: FieldMapping, message: Messages) -> list[object]:
+    """Return the parts of the fingerprint that a mapping reads."""
+    value = mapping.read_fields(message.firing).get(AlertField.FINGERPRINT)
+    return value if isinstance(value, list) else [value]
+
+
+def _find_related_messages(reports: Sequence[Report]) -> Messages | None:
+    """Return messages of one alert: with a recovery and a repeat, as far as they are stored."""
+    problems: list[Report] = []
+    pairs: deque[tuple[Report, Report]] = deque(maxlen=_MAX_COMPARED_RECOVERIES)
+    for report in reports:
+        subject, hosts = report.message.subject, report.hosts
+        if not (report.is_over or report.message.recovery_rule):
+            problems.append(report)
+            continue
+        # Of several problems, the last one with the most equal values is the resolved one.
+        same = [r for r in problems[::-1] if r.message.subject & subject and r.hosts == hosts]
+        if same:
+            pairs.append((max(same, key=lambda r: len(r.message.subject & subject)), report))
+    found = [
+        replace(_join_repeat(problem.message, problems), recovery=over.message.firing)
+        for problem, over in reversed(pairs)
+    ]
+    found = found or [_join_repeat(each.message, problems) for each in problems[::-1]]
+    return next((each for each in found if each.repeat), found[0] if found else None)
+
+
+def _join_repeat(firing: StoredMessage, problems: Sequence[Report]) -> Messages:
+    """Return a message with another message about the same rule and object, if there is one."""
+    others = (r.message for r in problems if r.message is not firing)
+    same = (m.firing for m in others if m.subject and m.subject == firing.subject)
+    return Messages(firing=firing.firing, repeat=next(same, None))
+
+
+def _propose_mappings(
+    kind: WarningKind, current: FieldMapping, related: Messages
+) -> Iterator[FieldMapping]:
+    """Yield mappings that may solve a problem, the smallest change first."""
+    proposal = propose_mapping(related)
+    rules = proposal.mapping.rules
+    words = {**rules.severity_words, **current.rules.severity_words}
+    guessed = FieldMapping(proposal.mapping.paths, replace(rules, severity_words=words))
+    if proposal.tool and not current.reads_fields:
+        yield guessed
+    base = current if current.reads_fields else guessed
+    if kind is WarningKind.NEVER_RESOLVED and current.reads_fields:
+        conditions = dict.fromkeys((*current.rules.resolved_when, *rules.resolved_when))
+        resolved = tuple(conditions)[:MAX_RULES_PER_KIND]
+        ends = {each: guessed.paths[each] for each in guessed.paths if each == "end_time"}
+        base = FieldMapping({**ends, **base.paths}, replace(base.rules, resolved_when=resolved))
+        yield base
+    yield _add_host(base, related)
+    name = AlertField.FINGERPRINT
+    paths = {each: base.paths[each] for each in base.paths if each != name}
+    joins = {each: base.rules.joins[each] for each in base.rules.joins if each != name}
+    paths |= {each: guessed.paths[each] for each in guessed.paths if each == name}
+    joins |= {each: rules.joins[each] for each in rules.joins if each == name}
+    yield _add_host(FieldMapping(paths, replace(base.rules, joins=joins)), related)
+
+
+def _add_host(mapping: FieldMapping, related: Messages) -> FieldMapping:
+    """Return a mapping whose fingerprint also contains the host, if all messages have the same."""
+    name = AlertField.FINGERPRINT
+    join = mapping.rules.joins.get(name, ValueJoin(()))
+    leaf = StoredMessage(firing=related.firing).host
+    paths = [*mapping.paths.get(AlertField.HOSTS, ()), *([leaf.path] if leaf else [])]
+    path = next((each for each in paths if not is_blank(find_value(related.firing, each))), None)
+    if path is None:
+        return mapping
+    value, *others = (find_value(each, path) for each in (related.firing, *related.others))
+    is_known = path in (*mapping.paths.get(name, ((name.value,),)), *join.paths)
+    is_fixed = all(each == value for each in others)
+    if is_known or not is_fixed or len(join.paths) == MAX_JOINED_VALUES:
+        return mapping
+    joins = {**mapping.rules.joins, name.value: ValueJoin((*join.paths, path))}
+    return FieldMapping(mapping.paths, replace(mapping.rules, joins=joins))

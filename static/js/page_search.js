@@ -1,0 +1,40 @@
+// Searching a page: its items narrow with every letter. What counts is what the server looks at when
+// the form is sent. Enter opens the only item that is left, if it is a link.
+"use strict";
+
+const field = document.querySelector("[data-page-search]");
+const told = document.querySelector("[data-search-found]");
+const groups = [...document.querySelectorAll("[data-search-group]")];
+
+function rowOf(item) {
+  return item.closest("tr, li");
+}
+
+function show(words) {
+  let count = 0;
+  for (const group of groups) {
+    let inGroup = 0;
+    for (const item of group.querySelectorAll("[data-search-item]")) {
+      const text = [group.dataset.searchGroup, item.textContent, item.dataset.searchItem].join(" ").toLowerCase();
+      rowOf(item).hidden = !words.every((word) => text.includes(word));
+      if (!rowOf(item).hidden) inGroup += 1;
+    }
+    group.hidden = inGroup === 0;
+    const jump = document.querySelector(`.jumps a[href="#${group.getAttribute("aria-labelledby")}"]`);
+    if (jump) jump.closest("li").hidden = group.hidden;
+    count += inGroup;
+  }
+  told.textContent = words.length ? `${count} matching ${field.dataset.pageSearch}${count === 1 ? "" : "s"}` : "";
+}
+
+// A list that the server has narrowed already grows by another search only.
+if (groups.length && !field.value) {
+  field.addEventListener("input", () => show(field.value.toLowerCase().split(/\s+/).filter(Boolean)));
+  field.form.addEventListener("submit", (event) => {
+    const left = [...document.querySelectorAll("[data-search-item]")].filter((item) => !rowOf(item).hidden);
+    const link = left.length === 1 && rowOf(left[0]).querySelector("a");
+    if (!link) return;
+    event.preventDefault();
+    location.assign(link.href);
+  });
+}
