@@ -393,8 +393,8 @@ def test_a_backlog_is_limited_by_age_and_size_and_counts_dropped_entries(streams
             )
 
     assert drop() == 3
-    assert drop(most=2) == 3
-    assert drop(most=2) == 0
+    assert drop(maximum=2) == 3
+    assert drop(maximum=2) == 0
     state = streams.read_stream_state(stream)
     assert (state.backlog, state.dropped, state.last_dropped_at) == (2, 6, streams.now)
 

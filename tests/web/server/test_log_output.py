@@ -219,7 +219,7 @@ for name in "abcd":
         for number in range(60):
             sys.stderr.write(f"<{name * (9000 if number % 3 else 50)}>\\n")
         for stream in (sys.stdout, sys.stderr):
-            stream.drain(60)
+            stream.wait_until_written(60)
         os._exit(0)
     children.append(child)
 for child in children:
@@ -247,7 +247,7 @@ def write_and_interrupt(descriptor, text):
 os.write = write_and_interrupt
 for number in range(20):
     say("main", number, 100_000)
-    sys.stderr.drain(60)
+    sys.stderr.wait_until_written(60)
 say("the", "last", 0)
 """
     with program(code, reader.writing) as writer:
@@ -288,7 +288,7 @@ say("line", 0)
 os.read(int(sys.argv[1]), 1)
 for number in range(100):
     say("line", number)
-sys.stderr.drain(60)
+sys.stderr.wait_until_written(60)
 assert get_dropped_line_count() == 100, get_dropped_line_count()
 sys.stdout.write("never read\\n")
 """
@@ -309,7 +309,7 @@ limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
 for number in range(20):
     say("line", number, 90)
-sys.stderr.drain(60)
+sys.stderr.wait_until_written(60)
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
 say("later", 0)
 say("later", 1)
