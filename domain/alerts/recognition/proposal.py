@@ -236,7 +236,7 @@ def _list_findings(
             each = found[field]
             yield Finding(
                 field=field,
-                source=format_path(each.leaf.path),
+                source=mapping.sources[field],
                 confidence=each.confidence,
                 reason=each.reason,
             )
