@@ -42,7 +42,7 @@ from web.oauth import (
     read_query_request,
     requires_recent_sign_in,
 )
-from web.sealing.forms import consume_consent_form, open_consent_form, seal_consent_form
+from web.sealing.forms import consume_consent_form, seal_consent_form, unseal_consent_form
 from web.services import get_current_time
 
 authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_applications=True)
@@ -111,7 +111,7 @@ def consent_by_post() -> ResponseReturnValue:
 
 def _redirect_to_consent() -> ResponseReturnValue:
     """Redirect to the consent page for the current user, without storing a decision."""
-    form = open_consent_form(request.form.get("request", ""))
+    form = unseal_consent_form(request.form.get("request", ""))
     flash(OUTDATED_FORM_MESSAGE, "warning")
     return redirect(build_authorization_url(form.parameters), code=303)
 
@@ -121,7 +121,7 @@ def _redirect_to_consent() -> ResponseReturnValue:
 @redirect_outdated_form(_redirect_to_consent)
 def decide() -> ResponseReturnValue:
     """Apply the decision that was submitted on the consent page. Each form is accepted once."""
-    form = open_consent_form(request.form.get("request", ""))
+    form = unseal_consent_form(request.form.get("request", ""))
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=build_authorization_url(form.parameters)))
     if requires_recent_sign_in():

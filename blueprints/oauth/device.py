@@ -25,7 +25,7 @@ from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_for
 from web.http.public_urls import build_public_url
 from web.oauth import build_oauth_context, build_submitted_approval, requires_recent_sign_in
 from web.pages.qr_codes import build_qr_code
-from web.sealing.forms import open_device_form, seal_device_form
+from web.sealing.forms import seal_device_form, unseal_device_form
 from web.services import get_current_time, get_settings
 
 device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_applications=True)
@@ -129,7 +129,7 @@ def decide() -> ResponseReturnValue:
     if requires_recent_sign_in():
         return redirect(url_for("sessions.sign_in", again="yes", next=_build_code_url()))
     try:
-        asked = open_device_form(
+        asked = unseal_device_form(
             request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
         )
         if asked is None:

@@ -15,10 +15,10 @@ from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE
 from web.oauth import build_flask_response, read_form_request, read_query_request, sign_out_browser
 from web.sealing.forms import (
-    open_logout_form,
-    open_logout_request,
     seal_logout_form,
     seal_logout_request,
+    unseal_logout_form,
+    unseal_logout_request,
 )
 from web.services import get_services, get_settings
 
@@ -34,7 +34,9 @@ def ask() -> ResponseReturnValue:
     carried = request.args.get("request")
     try:
         asked = (
-            open_logout_request(carried) if carried else _check_logout_request(read_query_request())
+            unseal_logout_request(carried)
+            if carried
+            else _check_logout_request(read_query_request())
         )
     except ProtocolError as error:
         return _render_error(error)
@@ -53,7 +55,7 @@ def decide() -> ResponseReturnValue:
     if "decision" not in request.form:
         return _redirect_post_to_question()
     sign_in_id = get_current_user().sign_in_id if current_user.is_authenticated else None
-    form = open_logout_form(request.form.get("request", ""), sign_in_id=sign_in_id)
+    form = unseal_logout_form(request.form.get("request", ""), sign_in_id=sign_in_id)
     if not form.is_valid:
         flash(OUTDATED_FORM_MESSAGE, "warning")
         return _redirect_to_question(form.asked)

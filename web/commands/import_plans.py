@@ -127,7 +127,7 @@ class _ImportTargets:
     by_team: Mapping[str, ProjectOrGroup]
     otherwise: ProjectOrGroup | None
     #: Project for the integrations of objects that are imported into groups.
-    of_integrations: ProjectView | None
+    integration_project: ProjectView | None
 
     def build_entry(
         self, kind: str, name: str, team: str | None
@@ -179,7 +179,7 @@ def _import_integrations(
         entries.append(entry)
         if holder is None:
             continue
-        project = places.of_integrations if isinstance(holder, GroupView) else holder
+        project = places.integration_project if isinstance(holder, GroupView) else holder
         if project is None:
             entry.outcome = _ImportOutcome.LEFT_OUT
             entry.notes.append("Groups have no integrations. Use `--integrations GROUP/PROJECT`.")
@@ -508,7 +508,7 @@ def apply_plan(
     by_team: Mapping[str, ProjectOrGroup],
     otherwise: ProjectOrGroup | None,
     options: UserOptions,
-    of_integrations: ProjectView | None = None,
+    integration_project: ProjectView | None = None,
 ) -> dict[str, Any]:
     """Create the missing objects and return a report.
 
@@ -516,7 +516,10 @@ def apply_plan(
     Existing objects with the same name are unchanged, so a second run has no effect.
     """
     places = _ImportTargets(
-        teams=plan.teams, by_team=by_team, otherwise=otherwise, of_integrations=of_integrations
+        teams=plan.teams,
+        by_team=by_team,
+        otherwise=otherwise,
+        integration_project=integration_project,
     )
     people = _UserAccounts(options=options)
     people.find_or_create_accounts(plan.users)

@@ -111,7 +111,7 @@ def _run_import(
         plan,
         by_team=dict(_parse_team_target(each, plan) for each in teams),
         otherwise=get_namespace_by_path(into) if into else None,
-        of_integrations=get_project_by_path(integrations) if integrations else None,
+        integration_project=get_project_by_path(integrations) if integrations else None,
         options=UserOptions(
             creates_users=people["create_users"], adds_members=people["add_members"]
         ),

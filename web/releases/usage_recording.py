@@ -53,11 +53,11 @@ def record_operation(
     known_names: frozenset[str],
     kind: str = "",
     *,
-    browser_of: int | None = None,
+    signed_in_user_id: int | None = None,
 ) -> None:
     """Count the call of an operation, with the names of the given parameters.
 
-    `browser_of` is the id of the signed-in user, if the request has no token. A request that
+    `signed_in_user_id` is the id of the signed-in user, if the request has no token. A request that
     previews a later release is not counted.
     """
     asked, own = request_ctx.request, app_ctx.g
@@ -72,7 +72,7 @@ def record_operation(
         list_known_names(given_names, known_names) if given_names else (),
         changes,
     )
-    _count_call(bearer, shape, asked, browser_of)
+    _count_call(bearer, shape, asked, signed_in_user_id)
 
 
 def record_fast_operation(bearer: Bearer) -> None:
@@ -83,10 +83,12 @@ def record_fast_operation(bearer: Bearer) -> None:
 
 
 def _count_call(
-    bearer: Bearer | None, shape: UsageShape, asked: Any, browser_of: int | None = None
+    bearer: Bearer | None, shape: UsageShape, asked: Any, signed_in_user_id: int | None = None
 ) -> None:
     own = get_services()
-    consumer = Consumer(browser_of, None, None) if browser_of else _build_consumer(bearer)
+    consumer = (
+        Consumer(signed_in_user_id, None, None) if signed_in_user_id else _build_consumer(bearer)
+    )
     own.calls.count_call(consumer, shape, address=asked.remote_addr, now=own.clock())
 
 
@@ -127,7 +129,7 @@ def _record_affected_request(response: Response) -> Response:
             names,
             SCHEDULE_NAMES,
             _get_kind_variable(),
-            browser_of=_find_signed_in_user_id(),
+            signed_in_user_id=_find_signed_in_user_id(),
         )
     return response
 

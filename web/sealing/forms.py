@@ -56,7 +56,7 @@ def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: in
     return seal_value(sealed, purpose=_CONSENT_PURPOSE)
 
 
-def open_consent_form(sealed_text: str) -> ConsentForm:
+def unseal_consent_form(sealed_text: str) -> ConsentForm:
     """Return the content of a form without checking its sign-in.
 
     Raise ExpiredFormError if the form is too old or was tampered with.
@@ -99,7 +99,7 @@ def seal_device_form(displayed_device_request: DisplayedDeviceRequest, *, sign_i
     )
 
 
-def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
+def unseal_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
     """Return the displayed request, or None if it must be displayed again.
 
     This applies to a form of another sign-in, and to a form of an earlier release, which contains
@@ -122,7 +122,7 @@ def seal_logout_request(logout_request: LogoutRequest) -> str:
     return seal_value(asdict(logout_request), purpose=_LOGOUT_REQUEST_PURPOSE)
 
 
-def open_logout_request(sealed_text: str) -> LogoutRequest:
+def unseal_logout_request(sealed_text: str) -> LogoutRequest:
     """Return the logout request of a redirect.
 
     Raise ExpiredFormError if it is too old or was tampered with.
@@ -147,7 +147,7 @@ class LogoutForm:
     is_valid: bool
 
 
-def open_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
+def unseal_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
     """Return the content of a logout form.
 
     Raise ExpiredFormError if it is too old or was tampered with.

@@ -20,7 +20,7 @@ from models import AccessToken, Application, Authorization, PersonalAccessToken,
 from models.base import NEVER, UTCDateTime
 
 #: Resolution of "last used" times: fine enough for users, without too many writes.
-_USE_RESOLUTION = timedelta(minutes=1)
+_MIN_INTERVAL_BETWEEN_USES = timedelta(minutes=1)
 
 
 class TokenRejection(StrEnum):
@@ -278,7 +278,7 @@ def record_token_use(
     bearer: Bearer, *, address: str | None, connection: StatementConnection, now: datetime
 ) -> None:
     """Store the time and IP address of a token's last use, at most once a minute."""
-    last, stale = bearer.last_used_at, now - _USE_RESOLUTION
+    last, stale = bearer.last_used_at, now - _MIN_INTERVAL_BETWEEN_USES
     if last is not None and last > stale:
         return
     is_personal = bearer.personal_token_id is not None
