@@ -12,7 +12,6 @@ from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import normalize_word
 from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.severity import is_known_severity_word
-from domain.alerts.reading.text import is_blank
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.states import find_state
@@ -160,7 +159,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.END_TIME: FieldKind(
         phrases="end time|ended at|end at|resolved at|recovered at|closed at|cleared at|"
         "resolved time|closed time|end|ended",
-        fits=lambda leaf: leaf.is_time or is_blank(leaf.value),
+        fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
         phrases="service|service name|app|app name|application|application name|component|"

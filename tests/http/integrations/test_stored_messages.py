@@ -146,7 +146,10 @@ def test_a_saved_mapping_is_tried_on_a_delivery(gatebell: LiveGatebell) -> None:
     mapping = {"title": [["check", "name"]], "fingerprint": [["node"]]}
     rules = {"resolved_when": [{"path": ["state"], "words": ["passing"]}]}
     worker.put(sample=FIRING, mapping=mapping, rules=rules)
-    for number, sentence in ((1, "The recovery resolves the alert."), (2, "resolves another")):
+    for number, sentence in (
+        (1, "The recovery resolves the alert."),
+        (2, "The recovery does not resolve the alert, because"),
+    ):
         _, page = opened(gatebell, endpoint, f"{{id}}/configure?recovery={ids[number]}")
         assert sentence in words(page.text)
         assert "Nothing is saved yet" not in words(page.text)
