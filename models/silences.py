@@ -21,7 +21,7 @@ class Silence(NamespaceOwned, WithId):
 
     __tablename__ = "silences"
 
-    #: Matchers in canonical form (`domain.alerts.matching.matchers`).
+    #: Matchers in canonical form (`domain.alerts.matching.matcher_syntax`).
     matchers: Mapped[str] = mapped_column(Text)
     comment: Mapped[str] = mapped_column(String(1000), default="")
     starts_at: Mapped[datetime]

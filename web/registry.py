@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flask import g, request
 
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.accounts.attempt_counters import AttemptLimit, claim_attempt
 from domain.core.errors import ForbiddenError
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import CredentialType

@@ -36,7 +36,7 @@ from web.memory import measure_proportional_bytes
 from web.metrics import Gauge, render_metrics
 from web.readiness import find_clock_warning, find_readiness_problem
 from web.sealing.sealer import describe_seen_client
-from web.server.shutdown import is_shutting_down
+from web.server.shutdown_flag import is_shutting_down
 from web.server.tls import get_served_certificate
 from web.services import get_git, get_settings
 from web.settings.reader import Settings

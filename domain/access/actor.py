@@ -64,7 +64,7 @@ OPERATOR = Actor(means=AccessMethod.COMMAND, is_admin=True)
 
 
 class ActionSettings(Protocol):
-    """The settings that actions read; `web/settings/table.py` describes them."""
+    """The settings that actions read; `web/settings/definitions.py` describes them."""
 
     @property
     def base_url(self) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
-from domain.accounts.attempt_limits import claim_attempt
+from domain.accounts.attempt_counters import claim_attempt
 from domain.accounts.message_limits import CONFIRMATION_LIMIT, LimitedMessage, count_message
 from domain.accounts.sign_in.actions import SignInLimits
 from domain.accounts.users import ERASED, HUMAN, normalize_email

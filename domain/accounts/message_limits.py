@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.accounts.attempt_counters import AttemptLimit, claim_attempt
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
 from models.folding import fold_text

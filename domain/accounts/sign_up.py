@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
 from domain.accounts.administration import add_account
-from domain.accounts.attempt_limits import claim_attempt, refund_attempt
+from domain.accounts.attempt_counters import claim_attempt, refund_attempt
 from domain.accounts.email_addresses import select_other_account
 from domain.accounts.passwords import PasswordRules
 from domain.accounts.sign_in.actions import SignInLimits

@@ -18,8 +18,8 @@ from sqlalchemy.orm import Session
 from domain.alerts.change_feed import ChangeKind, QueuedChange
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
+from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.conditions import meets_conditions
-from domain.alerts.matching.labels import AlertLabels, find_alert_labels
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.core.database.rows import delete_rows, insert_into
 from domain.incidents.changes import (

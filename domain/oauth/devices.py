@@ -21,7 +21,7 @@ from sqlalchemy import BigInteger, ColumnElement, Executable, Row, Select, bindp
 from sqlalchemy.sql.dml import ReturningInsert
 
 from domain.access.scopes import filter_grantable_scopes
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
+from domain.accounts.attempt_counters import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import EventKind
 from domain.core.database.rows import asynchronous_commit, build_insert, update_rows
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from domain.alerts.matching.matchers import Matcher, MatcherOperator, format_matchers
+from domain.alerts.matching.matcher_syntax import Matcher, MatcherOperator, format_matchers
 from domain.reports.figures import is_self_resolved, list_user_changes
 from domain.reports.rows import CountedAlert, RankedRule
 from domain.reports.types import NoisyRule, ProposalKind

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from domain.accounts.attempt_limits import claim_single_use
+from domain.accounts.attempt_counters import claim_single_use
 from domain.core.errors import DomainError
 from domain.core.randomness import generate_random_hex
 from domain.oauth.devices import AlreadyDecidedError, DisplayedDeviceRequest

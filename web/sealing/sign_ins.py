@@ -13,7 +13,7 @@ from typing import Any
 from flask import session
 from flask_login import current_user, login_user
 
-from domain.accounts.attempt_limits import claim_single_use
+from domain.accounts.attempt_counters import claim_single_use
 from domain.accounts.factors.passkeys import (
     PASSKEY_CHALLENGE_LIFETIME,
     CeremonyOptions,

@@ -41,7 +41,7 @@ from gunicorn.workers.ggevent import GeventWorker
 from werkzeug.exceptions import ServiceUnavailable
 
 from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
-from web.server.shutdown import begin_shutdown
+from web.server.shutdown_flag import begin_shutdown
 from web.server.tls import ServedCertificate, describe_handshake_failure, get_served_certificate
 from web.standard_streams import get_dropped_line_count
 

@@ -1,4 +1,4 @@
-"""Definitions of fields for `web/settings/table.py`: default, kind and description of a setting."""
+"""Fields of settings for `web/settings/definitions.py`: default, kind and description."""
 
 from dataclasses import Field, dataclass, field
 from enum import Enum

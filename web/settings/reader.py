@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from domain.core.randomness import generate_random_hex
 from web.instance_files import make_instance_directory, read_or_create_file
+from web.settings.definitions import Settings
 from web.settings.fields import Source, get_setting_metadata
 from web.settings.kinds import InvalidPartError, SettingKind
 from web.settings.other_names import REMOVED_SETTINGS, SETTINGS_BY_OTHER_NAME
-from web.settings.table import Settings
 
 _PREFIX = "GATEBELL_"
 #: Variables of OpenSSL that resemble settings.

@@ -32,7 +32,7 @@ _SOURCE_SYMBOLS = {Source.ENVIRONMENT: "", Source.SECRET: " (secret)", Source.LI
 _INTRODUCTION = """\
 # Settings
 
-Generated from `web/settings/table.py` and `host_table.py` by `make docs`.
+Generated from `web/settings/definitions.py` and `host_definitions.py` by `make docs`.
 
 Settings are environment variables. An empty variable counts as unset, except that an empty rate
 limit means no limit. If a value is invalid, the service does not start, and prints the name of the
@@ -68,7 +68,7 @@ class Section:
 
 
 def list_sections() -> tuple[Section, ...]:
-    """Return all settings by section, in the order of `web/settings/table.py`."""
+    """Return all settings by section, in the order of `web/settings/definitions.py`."""
     return tuple(
         Section(title=title, settings=tuple(members))
         for title, members in _group_by_title().items()

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempt_limits import claim_single_use
+from domain.accounts.attempt_counters import claim_single_use
 from domain.accounts.factors.second_factors import PasskeyView, build_passkey_view
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring

@@ -14,7 +14,7 @@ from itertools import chain, count
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
 from domain.accounts.administration import add_account
-from domain.accounts.attempt_limits import claim_single_use
+from domain.accounts.attempt_counters import claim_single_use
 from domain.accounts.identity_providers.actions import build_provider_client, get_active_provider
 from domain.accounts.identity_providers.arrivals import ProviderUser
 from domain.accounts.identity_providers.errors import (

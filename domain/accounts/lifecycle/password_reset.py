@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from domain.access.actions import action, read_action
 from domain.access.actor import LinkSigner, UnitOfWork
-from domain.accounts.attempt_limits import claim_attempt
+from domain.accounts.attempt_counters import claim_attempt
 from domain.accounts.email_addresses import AccountMessageBuilder, confirm_current_address
 from domain.accounts.lifecycle.own_account import revoke_access
 from domain.accounts.passwords import PasswordRules, delete_first_password_file

@@ -11,7 +11,7 @@ from sqlalchemy import exists, select
 from domain.access.actions import action, read_action
 from domain.access.actor import LinkSigner, UnitOfWork
 from domain.accounts.administration import get_account
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, claim_single_use
+from domain.accounts.attempt_counters import AttemptLimit, claim_attempt, claim_single_use
 from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.personal_data.erasure import erase_person
 from domain.accounts.sign_in.actions import SignInLimits

@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
-from domain.accounts.attempt_limits import (
+from domain.accounts.attempt_counters import (
     AttemptLimit,
     claim_attempt,
     refund_attempt,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
+from domain.accounts.attempt_counters import AttemptLimit, claim_attempt
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex

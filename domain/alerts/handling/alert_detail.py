@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.listing.queries import ALERT_LIST_QUERY, AlertListRow, build_alert_list_row
-from domain.alerts.matching.labels import find_alert_labels
+from domain.alerts.matching.alert_labels import find_alert_labels
 from domain.alerts.reading.fingerprint import combine_with_monitor
 from domain.alerts.reading.incoming import (
     DEFAULT_TITLE,

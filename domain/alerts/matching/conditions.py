@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
-from domain.alerts.matching.labels import AlertLabels
-from domain.alerts.matching.matchers import (
+from domain.alerts.matching.alert_labels import AlertLabels
+from domain.alerts.matching.matcher_syntax import (
     Matcher,
     MatcherOperator,
     format_matchers,

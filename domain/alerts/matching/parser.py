@@ -14,7 +14,7 @@ import re
 from contextlib import suppress
 from functools import lru_cache
 
-from domain.alerts.matching.matchers import Matcher, MatcherOperator, compile_pattern
+from domain.alerts.matching.matcher_syntax import Matcher, MatcherOperator, compile_pattern
 from domain.alerts.reading.text import replace_unstorable_characters
 from domain.core.errors import InvalidError
 

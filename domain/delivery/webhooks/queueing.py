@@ -22,8 +22,8 @@ from domain.alerts.change_feed import QueuedChange
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import ALERT_LIST_QUERY, build_alert_list_row
+from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.conditions import AlertConditions, meets_conditions, parse_conditions
-from domain.alerts.matching.labels import AlertLabels, find_alert_labels
 from domain.core.clock import format_api_time
 from domain.core.database.rows import delete_rows, update_rows
 from domain.core.schedule_conditions import NOW, Moment

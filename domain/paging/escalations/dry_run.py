@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.status_notes import find_status_notes
-from domain.alerts.matching.labels import find_alert_labels
+from domain.alerts.matching.alert_labels import find_alert_labels
 from domain.core.clock import format_message_time
 from domain.core.errors import InvalidError
 from domain.paging.escalations.policies import (

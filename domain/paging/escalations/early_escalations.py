@@ -13,7 +13,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.matching.labels import find_alert_labels
+from domain.alerts.matching.alert_labels import find_alert_labels
 from domain.core.database.rows import insert_into
 from domain.paging.escalations.routes import PolicyChoice, load_routing
 from domain.paging.escalations.state import EscalationState

@@ -31,7 +31,7 @@ from domain.alerts.change_feed import (
     find_alerts_with_later_reopening,
 )
 from domain.alerts.handling.activity import add_activity_entries
-from domain.alerts.matching.labels import AlertLabels, find_alert_labels
+from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import insert_rows, update_rows
 from domain.core.schedule_conditions import NOW, Moment, build_time_from_now

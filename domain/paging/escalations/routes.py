@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from domain.alerts.matching.alert_labels import AlertLabels
 from domain.alerts.matching.conditions import AlertConditions, meets_conditions, parse_conditions
-from domain.alerts.matching.labels import AlertLabels
 from domain.core.errors import InvalidError
 from domain.core.types.base import get_column_values
 from domain.paging.escalations.types import AlertRoute

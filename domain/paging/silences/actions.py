@@ -11,8 +11,8 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.matching.labels import find_alert_labels
-from domain.alerts.matching.matchers import (
+from domain.alerts.matching.alert_labels import find_alert_labels
+from domain.alerts.matching.matcher_syntax import (
     Matcher,
     MatcherOperator,
     format_matchers,

@@ -20,9 +20,9 @@ from domain.alerts.change_feed import Follower
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.alerts.listing.queries import AlertListRow
+from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.conditions import meets_conditions
-from domain.alerts.matching.labels import AlertLabels, find_alert_labels
-from domain.alerts.matching.matchers import Matcher, matches_all_labels
+from domain.alerts.matching.matcher_syntax import Matcher, matches_all_labels
 from domain.alerts.matching.parser import parse_matchers
 from domain.core.database.rows import split_into_batches
 from domain.core.time_zones import LATEST_TIME

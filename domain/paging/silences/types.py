@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from domain.alerts.listing.filters import STATUSES
 from domain.alerts.matching.conditions import MATCHERS_SCHEMA, Matchers
-from domain.alerts.matching.matchers import format_matchers
+from domain.alerts.matching.matcher_syntax import format_matchers
 from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.text import replace_unstorable_characters

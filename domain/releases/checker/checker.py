@@ -33,7 +33,7 @@ from domain.releases.checker.request_lists import (
 )
 from domain.releases.checker.requests import Request, find_request_changes
 from domain.releases.checker.shell import check_shell
-from domain.releases.checker.sources import check_python, check_source, check_terraform
+from domain.releases.checker.source_code import check_python, check_source, check_terraform
 from domain.releases.checker.tokens import CommentSyntax
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from domain.releases.version import Release

@@ -1,7 +1,7 @@
 """Finds distinctive names from the schedule: attributes, fields and variables.
 
 A name such as `operations_access_level` has the same meaning everywhere. In contrast, the names
-`external` and `version` are found only with their calls (`domain/releases/checker/sources.py`).
+`external` and `version` are found only with their calls (`domain/releases/checker/source_code.py`).
 """
 
 import re

@@ -16,7 +16,7 @@ from domain.accounts.administration import (
     replace_password,
     unlock_account,
 )
-from domain.accounts.attempt_limits import AttemptLimit
+from domain.accounts.attempt_counters import AttemptLimit
 from domain.accounts.directory import (
     AccountFilter,
     count_accounts,

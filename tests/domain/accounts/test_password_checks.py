@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.accounts.attempt_limits import AttemptLimit
+from domain.accounts.attempt_counters import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
 from domain.accounts.users import NewUser, SignInAttempt, authenticate_user, create_user
 from domain.core.keyring import Keyring

@@ -8,7 +8,7 @@ from flask import Flask
 from sqlalchemy import select, text
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.matching.labels import find_alert_labels
+from domain.alerts.matching.alert_labels import find_alert_labels
 from domain.alerts.matching.parser import parse_matchers
 from domain.core.database.paging import KeysetRange
 from domain.paging.silences.actions import (

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES
-from domain.alerts.matching.labels import find_alert_labels
+from domain.alerts.matching.alert_labels import find_alert_labels
 from tests.support.oauth.registrations import token_of
 from tests.support.service.commands import operate
 from web.extensions import db

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from domain.alerts.matching.alert_labels import AlertLabels
 from domain.alerts.matching.conditions import AlertConditions, meets_conditions, parse_conditions
-from domain.alerts.matching.labels import AlertLabels
 from domain.core.errors import InvalidError
 
 ALERT = AlertLabels(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sqlalchemy import delete
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.matching.labels import find_alert_labels
+from domain.alerts.matching.alert_labels import find_alert_labels
 from models import Delivery
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import Endpoint, connect, item, webhook

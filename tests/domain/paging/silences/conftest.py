@@ -10,7 +10,7 @@ from sqlalchemy import select
 from domain.accounts.users import get_user
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.status import StatusChange, change_alert_status
-from domain.alerts.matching.labels import AlertLabels, find_alert_labels
+from domain.alerts.matching.alert_labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.parser import parse_matchers
 from domain.audit.events import EventActor
 from domain.paging.silences.actions import create_silence

@@ -10,7 +10,7 @@ from domain.releases.checker.requests import API_PATH
 from domain.releases.schedule import SCHEDULE
 from tests.domain.releases.checker.examples import BREAKS, Example
 from tests.domain.releases.checker.near_misses import MISSES
-from web.settings.table import Settings
+from web.settings.definitions import Settings
 
 _SETTINGS = {
     f"{API_PATH}/users": "users_api_rate_limit",

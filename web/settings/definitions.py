@@ -1,6 +1,6 @@
 """Definitions of all settings with name, kind, default and description.
 
-The environment variable of a setting is its name in upper case. `web/settings/host_table.py`
+The environment variable of a setting is its name in upper case. `web/settings/host_definitions.py`
 contains the settings of the host.
 """
 
@@ -13,7 +13,7 @@ from web.settings.fields import (
     define_secret,
     define_switch,
 )
-from web.settings.host_table import HostSettings
+from web.settings.host_definitions import HostSettings
 
 _MIB = 1024 * 1024
 _DAY = 86_400

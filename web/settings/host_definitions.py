@@ -1,6 +1,6 @@
 """Settings of the host: addresses, storage, Git, keys, processes, logs and metrics.
 
-`web/settings/table.py` contains all other settings.
+`web/settings/definitions.py` contains all other settings.
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.matching.matchers import (
+from domain.alerts.matching.matcher_syntax import (
     Matcher,
     MatcherOperator,
     format_matchers,
