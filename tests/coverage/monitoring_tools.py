@@ -30,7 +30,7 @@ repeated message and the recovery do.
 
 def document() -> str:
     """Return the text of docs/evidence/monitoring-tools.md."""
-    tools = {tool.name: tool for each in FORMATS for tool in each.tools}
+    tools = {tool.name: tool for each in FORMATS for tool in each.list_tools()}
     names = sorted(tools, key=str.casefold)
     messages = {each.tool: each for each in map(load_messages, MODULES)}
     setup = [(name, tools[name].hint, _link_guide(tools[name].guide)) for name in names]

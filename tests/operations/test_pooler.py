@@ -124,7 +124,7 @@ def test_all_kinds_of_work_succeed_with_a_transaction_pooler(pooled: Pooled) -> 
     said = {(each["check"], each["message"]) for each in checks}
     pooled_words = "through a pooler of transactions is reachable and accepts writes."
     assert any(check == "database" and pooled_words in message for check, message in said)
-    assert any(check == "backups" and "without the pooler" in message for check, message in said)
+    assert any(check == "pg_dump" and "without the pooler" in message for check, message in said)
     refused = live.run_cli("backup", str(live.instance_path / "backup"))
     assert (refused.returncode, "need their own session" in refused.stderr) == (1, True)
     (pool,) = (each for each in pooled.pooler.asked("SHOW POOLS") if each["user"] != "pgbouncer")

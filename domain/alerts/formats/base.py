@@ -106,10 +106,15 @@ class AlertFormat(IntegrationType, ABC):
     body: ClassVar[Any] = dict[str, Any]
     #: Status code that makes senders of this format retry deliveries over the rate limit.
     retry_status: ClassVar[HTTPStatus] = HTTPStatus.TOO_MANY_REQUESTS
-    #: Tools that send this format. The first tool that recognizes a payload is used.
-    tools: ClassVar[Sequence[MonitoringTool]] = ()
     #: Guides that are shown for integrations of this type.
     guides: ClassVar[Sequence[Guide]] = (Guide("curl", "curl"),)
+
+    def list_tools(self) -> Sequence[MonitoringTool]:
+        """Return the known tools that send this format.
+
+        The first tool that recognizes a message is used.
+        """
+        return ()
 
     def read(
         self,

@@ -48,7 +48,7 @@ from domain.alerts.reading.times import (
     parse_end_time,
     parse_start_time,
 )
-from domain.alerts.tools.registry import HTTP_TOOLS
+from domain.alerts.tools.base import MonitoringTool
 
 #: Keys in every Alertmanager webhook. Other payloads rarely contain all of these keys.
 _WEBHOOK_KEYS = frozenset({"alerts", "groupKey", "receiver"})
@@ -236,7 +236,6 @@ class HttpEndpoint(AlertFormat):
     accepts_sns = True
     accepts_events = True
     body = GenericAlert | list[GenericAlert]
-    tools = HTTP_TOOLS
     guides = (
         Guide("uptime-kuma", "Uptime Kuma"),
         Guide("zabbix", "Zabbix"),
@@ -246,6 +245,13 @@ class HttpEndpoint(AlertFormat):
         Guide("nagios", "Nagios"),
         Guide("curl", "curl"),
     )
+
+    def list_tools(self) -> Sequence[MonitoringTool]:
+        """Return the known tools that send this format."""
+        # Only processes that recognize messages load the declarations of the tools.
+        from domain.alerts.tools.registry import HTTP_TOOLS  # noqa: PLC0415 - see above
+
+        return HTTP_TOOLS
 
     def parse(
         self,

@@ -53,7 +53,7 @@ from domain.alerts.reading.times import (
     parse_end_time,
     parse_start_time,
 )
-from domain.alerts.tools.registry import PROMETHEUS_TOOLS
+from domain.alerts.tools.base import MonitoringTool
 
 REQUIRED_ATTRIBUTES = (
     "alerts",
@@ -367,12 +367,18 @@ class Prometheus(AlertFormat):
     has_labels = True
     #: Alertmanager retries after a 503 response, but not after a 429 response.
     retry_status = HTTPStatus.SERVICE_UNAVAILABLE
-    tools = PROMETHEUS_TOOLS
     guides = (
         Guide("alertmanager", "Alertmanager"),
         Guide("grafana", "Grafana"),
         Guide("curl", "curl"),
     )
+
+    def list_tools(self) -> Sequence[MonitoringTool]:
+        """Return the known tools that send this format."""
+        # Only processes that recognize messages load the declarations of the tools.
+        from domain.alerts.tools.registry import PROMETHEUS_TOOLS  # noqa: PLC0415 - see above
+
+        return PROMETHEUS_TOOLS
 
     def parse(
         self,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -22,25 +23,30 @@ class KnownTool(NamedTuple):
     tool: MonitoringTool
 
 
-#: Known tools by their names in URLs. Tools with their own format come before tools that need a
-#: mapping.
-_KNOWN_TOOLS: Mapping[str, KnownTool] = {
-    tool.slug: KnownTool(each, tool)
-    for each in sorted(FORMATS, key=attrgetter("has_mapping"))
-    for tool in each.tools
-}
+@cache
+def _load_known_tools() -> Mapping[str, KnownTool]:
+    """Return the known tools by their names in URLs.
+
+    Tools with their own format come before tools that need a mapping.
+    """
+    return {
+        tool.slug: KnownTool(each, tool)
+        for each in sorted(FORMATS, key=attrgetter("has_mapping"))
+        for tool in each.list_tools()
+    }
 
 
 def get_known_tool(slug: str) -> KnownTool:
     """Return a known tool by its name in URLs. Raise NotFoundError if there is none."""
-    if slug not in _KNOWN_TOOLS:
+    if slug not in _load_known_tools():
         raise NotFoundError("Tool not found.")
-    return _KNOWN_TOOLS[slug]
+    return _load_known_tools()[slug]
 
 
 def find_known_tool(message: Mapping[str, object]) -> KnownTool | None:
     """Return the known tool that sent a message, or None."""
-    return next((each for each in _KNOWN_TOOLS.values() if each.tool.recognizes(message)), None)
+    tools = _load_known_tools().values()
+    return next((each for each in tools if each.tool.recognizes(message)), None)
 
 
 def search_tools(text: str) -> list[tuple[ToolKind, list[MonitoringTool]]]:
@@ -48,7 +54,7 @@ def search_tools(text: str) -> list[tuple[ToolKind, list[MonitoringTool]]]:
     words, kinds = text.casefold().split(), list(ToolKind)
     found = [
         each.tool
-        for each in _KNOWN_TOOLS.values()
+        for each in _load_known_tools().values()
         if all(word in f"{each.tool.name} {each.tool.kind.label}".casefold() for word in words)
     ]
     found.sort(key=lambda tool: (kinds.index(tool.kind), tool.name.casefold()))

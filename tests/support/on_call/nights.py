@@ -93,7 +93,7 @@ class Nights:
     def _names(self, asked: Any) -> list[str]:
         with self.app.app_context():
             found: Mapping[int, tuple[int, ...]] = asked(
-                [self.schedule], at=self.now, session=db.session()
+                [self.schedule], moment=self.now, session=db.session()
             )
             db.session.rollback()
         return sorted(self.names[each] for each in found[self.schedule])
@@ -121,7 +121,7 @@ def _local(text: str) -> str:
 
 
 def _next_on_call(
-    schedule_ids: Collection[int], *, at: datetime, session: Session
+    schedule_ids: Collection[int], *, moment: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    found = find_current_and_next(schedule_ids, moment=at, session=session)
+    found = find_current_and_next(schedule_ids, moment=moment, session=session)
     return {each: shown.next.user_ids if shown.next else () for each, shown in found.items()}

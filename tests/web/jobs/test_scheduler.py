@@ -190,7 +190,7 @@ def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
         monkeypatch.setattr(RepeatedQuery, name, counted(name, getattr(RepeatedQuery, name)))
     with Scheduler([Work("any", settings, is_done.set)], settings):
         assert has_looked.wait(PATIENCE)
-        assert calls["ask"] == 1
+        assert calls["fetch_first_row"] == 1
         store("any", settings)
         assert is_done.wait(PATIENCE)
 

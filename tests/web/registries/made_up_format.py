@@ -24,10 +24,13 @@ class Lighthouse(AlertFormat):
     name = "lighthouse"
     label = "Lighthouse"
     help = "Lighthouse takes what a keeper sees."
-    tools = (MonitoringTool(name="Pharos", marks="ships keeper", hint="Tell the keeper."),)
+
     guides = (Guide("curl", "The keeper's curl"),)
     body = dict[str, list[str]]
     media_types = ("text/x-lighthouse",)
+
+    def list_tools(self) -> Sequence[MonitoringTool]:
+        return (MonitoringTool(name="Pharos", marks="ships keeper", hint="Tell the keeper."),)
 
     def decode(self, body: bytes, *, reading: ParserSettings) -> object:
         """Read lines: the name of the keeper, and the ships."""

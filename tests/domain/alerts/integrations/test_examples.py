@@ -16,7 +16,7 @@ SLUGS = [tool.slug for _, tools in search_tools("") for tool in tools]
 
 
 def test_every_tool_has_a_name_of_its_own_in_urls() -> None:
-    assert len(set(SLUGS)) == len(SLUGS) == sum(len(each.tools) for each in FORMATS)
+    assert len(set(SLUGS)) == len(SLUGS) == sum(len(each.list_tools()) for each in FORMATS)
 
 
 @pytest.mark.parametrize("slug", SLUGS)

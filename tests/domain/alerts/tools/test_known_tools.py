@@ -11,7 +11,7 @@ _of_each_tool = pytest.mark.parametrize("module", MODULES)
 
 
 def test_every_tool_has_messages() -> None:
-    declared = sorted(tool.name for each in FORMATS for tool in each.tools)
+    declared = sorted(tool.name for each in FORMATS for tool in each.list_tools())
     assert sorted(load_messages(module).tool for module in MODULES) == declared
 
 
