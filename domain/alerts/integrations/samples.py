@@ -31,7 +31,7 @@ from domain.alerts.reading.paths import (
     PayloadPath,
     find_value,
     format_path,
-    parse_inner_object,
+    list_children,
     parse_path,
     serialize_path,
 )
@@ -91,7 +91,7 @@ def _build_branches(
     path: PayloadPath, value: object, room: Iterator[int]
 ) -> tuple[SampleNode, ...]:
     found = []
-    for segment, child in _list_children(value):
+    for segment, child in list_children(value):
         if next(room, None) is None:
             break
         at = (*path, segment)
@@ -106,17 +106,6 @@ def _build_branches(
             )
         )
     return tuple(found)
-
-
-def _list_children(value: object) -> Iterable[tuple[str | int, object]]:
-    match value:
-        case dict():
-            return value.items()
-        case list():
-            return enumerate(value)
-        case str() if (inner := parse_inner_object(value)) is not None:
-            return inner.items()
-    return ()
 
 
 def _summarize_value(value: object) -> str:
@@ -309,7 +298,7 @@ def parse_messages(texts: MessageTexts, *, nesting_limit: int) -> tuple[Sample, 
     Raise InvalidError, which names the message.
     """
     found = {
-        name: parse_message(text, name, nesting_limit=nesting_limit)
+        name: _parse_message(text, name, nesting_limit=nesting_limit)
         for name, text in vars(texts).items()
         if name == "sample" or text.strip()
     }
@@ -318,11 +307,7 @@ def parse_messages(texts: MessageTexts, *, nesting_limit: int) -> tuple[Sample, 
     return sample, Messages(firing=sample.payload, **others)
 
 
-def parse_message(text: str, name: str, *, nesting_limit: int) -> Sample:
-    """Parse a message as a sample. Of an array, the first object is used.
-
-    Raise InvalidError, which names the message.
-    """
+def _parse_message(text: str, name: str, *, nesting_limit: int) -> Sample:
     try:
         one = _select_first_object(text, nesting_limit)
         return parse_sample(one, nesting_limit=nesting_limit)
@@ -507,10 +492,11 @@ def parse_draft(
     """
     sample, messages = parse_messages(texts, nesting_limit=nesting_limit)
     saved = integration.mapping
+    saved_sample = load_sample(integration, nesting_limit=nesting_limit)
     proposal = build_proposed_draft(sample, messages, saved.rules.severity_words)
     if sample.digest != mapped_for:
         return proposal
-    if not _is_saved_sample(sample, integration, nesting_limit=nesting_limit):
+    if saved_sample is None or sample.digest != saved_sample.digest:
         saved = proposal.mapping
     others = (
         *proposal.mapping.all_paths,
@@ -520,14 +506,12 @@ def parse_draft(
     return MappingDraft(sample=sample, mapping=mapping, messages=messages, proposed=proposed)
 
 
-def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
-    """Return whether a sample equals the saved sample, ignoring formatting."""
-    if not integration.sample:
-        return False
+def load_sample(integration: IntegrationView, *, nesting_limit: int) -> Sample | None:
+    """Return the saved sample, or None if no sample is saved or it exceeds the current limits."""
     try:
-        return parse_sample(integration.sample, nesting_limit=nesting_limit).digest == sample.digest
+        return parse_sample(integration.sample or "", nesting_limit=nesting_limit)
     except InvalidError:
-        return False
+        return None
 
 
 def build_proposed_draft(

@@ -4,7 +4,7 @@ A mapping contains the paths for each field, and rules (`mapping_rules`).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -22,7 +22,7 @@ from domain.alerts.reading.paths import (
     PayloadPath,
     find_value,
     format_path,
-    parse_inner_object,
+    list_children,
     remove_value,
     serialize_path,
     validate_path,
@@ -237,17 +237,9 @@ def list_sample_values(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
 
 
 def _walk_values(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, object]]:
-    children: Sequence[tuple[str | int, object]] = ()
-    match value:
-        case dict():
-            children = tuple(value.items())
-        case list():
-            children = tuple(enumerate(value))
-        case str() if (inner := parse_inner_object(value)) is not None:
-            children = tuple(inner.items())
     if path and not isinstance(value, dict):
         yield path, value
-    for segment, child in children:
+    for segment, child in list_children(value):
         yield from _walk_values((*path, segment), child)
 
 
