@@ -12,9 +12,9 @@ from domain.alerts.integrations.mapping_actions import get_mappable_integration
 from domain.alerts.integrations.mapping_preview import (
     MappingPreview,
     MessageParser,
-    SamplePreview,
     preview_deliveries,
 )
+from domain.alerts.integrations.mapping_types import SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MappingDraft

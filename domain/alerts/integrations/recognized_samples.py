@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.alerts.formats.base import ParserSettings
-from domain.alerts.integrations.mapping_preview import MessageParser, SamplePreview
+from domain.alerts.integrations.mapping_preview import MessageParser
+from domain.alerts.integrations.mapping_types import SamplePreview
 from domain.alerts.integrations.samples import MessageTexts, Sample, parse_messages
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.recognition.tools import Proposal, propose_mapping
