@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
-from domain.alerts.reading.paths import PayloadPath, find_value, format_path
+from domain.alerts.reading.paths import PayloadPath, format_path
 from domain.alerts.recognition.fields import (
     FORMER_WORDS,
     LINK_OWNERS,
@@ -268,8 +268,3 @@ def _drop_repeated(hosts: Sequence[Leaf], objects: Sequence[Leaf]) -> list[Leaf]
         kind = frozenset(leaf.own_words) - _PLAIN_ID_WORDS - _NAME_WORDS
         found.setdefault((leaf.path[:-1], kind), leaf)
     return list(found.values())
-
-
-def has_all_values(paths: Sequence[PayloadPath], payload: object) -> bool:
-    """Return whether a payload has a value at each path."""
-    return all(find_value(payload, path) is not None for path in paths)

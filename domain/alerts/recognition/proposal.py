@@ -46,12 +46,13 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class GuessedMapping:
-    """A mapping for an unknown tool."""
+    """A mapping for the messages of an alert."""
 
     mapping: FieldMapping
-    findings: tuple[Finding, ...]
-    #: Questions to the user about facts that are missing in the messages, as sentences.
-    questions: tuple[str, ...]
+    #: Parts of the mapping with the reasons for them. They are empty for a known tool.
+    findings: tuple[Finding, ...] = ()
+    #: Questions about facts that are missing in the messages, as sentences.
+    questions: tuple[str, ...] = ()
 
 
 #: Number of fields under their own names from which a message is in the product's format.
@@ -231,21 +232,11 @@ def _list_findings(
     resolution: Resolution | None,
     mapping: FieldMapping,
 ) -> Iterator[Finding]:
-    for field in AlertField:
-        if field in found:
-            each = found[field]
+    parts = {**found, AlertField.FINGERPRINT: identity}
+    for field, source in mapping.sources.items():
+        if part := parts.get(field):
             yield Finding(
-                field=field,
-                source=mapping.sources[field],
-                confidence=each.confidence,
-                reason=each.reason,
-            )
-        elif field is AlertField.FINGERPRINT and identity is not None:
-            yield Finding(
-                field=field,
-                source=mapping.sources[field],
-                confidence=identity.confidence,
-                reason=identity.reason,
+                field=field, source=source, confidence=part.confidence, reason=part.reason
             )
     if resolution is not None:
         yield Finding(
