@@ -124,8 +124,7 @@ def preview_mapping(
     parser = MessageParser(
         format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
     )
-    mappings = (integration.mapping, draft.mapping)
-    compared = preview_deliveries(integration.id, mappings, session=work.session, reading=reading)
+    compared = preview_deliveries(integration, draft.mapping, session=work.session, reading=reading)
     return AlertMappingPreview.model_validate(
         {
             **vars(parser.preview(messages)),

@@ -22,6 +22,7 @@ from domain.alerts.integrations.stored_reports import (
     read_reports,
 )
 from domain.alerts.integrations.trial_alerts import explain_parsed_alert
+from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.incoming import (
     IncomingAlert,
     InvalidEventError,
@@ -188,26 +189,23 @@ def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) ->
 
 
 def preview_deliveries(
-    integration_id: int,
-    mappings: tuple[FieldMapping, FieldMapping],
+    integration: IntegrationView,
+    proposed_mapping: FieldMapping,
     *,
     session: Session,
     reading: ParserSettings,
 ) -> MappingPreview:
     """Compare the results of the current and the proposed mapping for the latest deliveries.
 
-    `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
-    are excluded.
+    Test alerts, rejected deliveries and large bodies are excluded.
     """
-    recent = find_recent_sizes(integration_id, session=session)
+    mappings = (integration.mapping, proposed_mapping)
+    recent = find_recent_sizes(integration.id, session=session)
     bodies = find_stored_bodies(recent, session=session, reading=reading)
     present, proposed = (_read_deliveries(bodies, mapping, reading=reading) for mapping in mappings)
     comparisons = tuple(
         ComparedDelivery(
-            delivery_id=body.id,
-            received_at=body.received_at,
-            present=before,
-            proposed=after,
+            delivery_id=body.id, received_at=body.received_at, present=before, proposed=after
         )
         for body, before, after in zip(bodies, present, proposed, strict=True)
     )
