@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -175,24 +174,18 @@ def recognize_payload(
 
 def build_recognition_resource(found: Recognition) -> AlertRecognition:
     """Convert a recognized payload to a resource."""
-    return AlertRecognition.model_validate(list_recognition_values(found))
-
-
-def list_recognition_values(found: Recognition) -> dict[str, Any]:
-    """Return the values of a recognized payload by their names in resources."""
     proposal = found.proposal
-    return {
-        **vars(found.preview),
-        "tool": proposal.tool,
-        "type": proposal.format.name,
-        "hint": proposal.hint,
-        "sample": found.sample.text,
-        "mapping": proposal.mapping.paths,
-        "rules": proposal.mapping.rules,
-        "values": found.sample.values,
-        "findings": [vars(each) for each in proposal.findings],
-        "questions": proposal.questions,
-    }
+    return AlertRecognition.model_validate(
+        {
+            **vars(proposal),
+            **vars(found.preview),
+            "type": proposal.format.name,
+            "sample": found.sample.text,
+            "mapping": proposal.mapping.paths,
+            "rules": proposal.mapping.rules,
+            "values": found.sample.values,
+        }
+    )
 
 
 @action("alert_integrations.create")

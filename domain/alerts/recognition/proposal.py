@@ -160,7 +160,9 @@ def _propose_resolution(
         return None if is_sentence and has_other else resolution
     severity = found.get(AlertField.SEVERITY)
     has_end = AlertField.END_TIME in found or _is_own_format(found)
-    if severity is None or not _is_word(severity.leaf) or has_end or messages.recovery is not None:
+    if severity is None or has_end or messages.recovery is not None:
+        return None
+    if not severity.leaf.text or severity.leaf.text.isdecimal():
         return None
     path = severity.leaf.path
     return Resolution(
@@ -168,10 +170,6 @@ def _propose_resolution(
         confidence=Confidence.UNSURE,
         reason=f"{format_path(path)} may also report that the problem is over",
     )
-
-
-def _is_word(leaf: Leaf) -> bool:
-    return bool(leaf.text) and not leaf.text.isdecimal()
 
 
 def _has_sure_end(found: Mapping[AlertField, FoundLeaf]) -> bool:
