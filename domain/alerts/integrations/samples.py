@@ -12,7 +12,9 @@ from domain.alerts.reading.mapping import (
     NO_FIELD_MAPPING,
     AlertField,
     FieldMapping,
+    SampleEntry,
     SampleValue,
+    describe_value,
     get_json_type,
     list_sample_values,
 )
@@ -39,7 +41,6 @@ from domain.alerts.reading.text import (
     convert_to_short_text,
     convert_to_text,
     format_canonical_json,
-    format_excerpt,
     format_indented_json,
     is_blank,
 )
@@ -53,30 +54,17 @@ MAX_TREE_NODES = 500
 _MAX_SHOWN_LENGTH = 200
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SampleNode:
+@dataclass(frozen=True, kw_only=True)
+class SampleNode(SampleEntry):
     """A field of a sample with its nested fields."""
 
     #: Key of the field, or its array index in brackets, such as `[0]`.
     name: str
-    path: PayloadPath
-    #: JSON type: string, number, boolean, null, array or object.
-    json_type: str
     #: First characters of the value as JSON, or the number of items in an array or object.
     gist: str
     #: The value as a word of a rule, or None if rules cannot compare it.
     word: str | None
     branches: tuple["SampleNode", ...]
-
-    @property
-    def label(self) -> str:
-        """Path as shown on web pages."""
-        return format_path(self.path)
-
-    @property
-    def written(self) -> str:
-        """Path as submitted by forms."""
-        return serialize_path(self.path)
 
 
 def build_sample_tree(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
@@ -325,15 +313,6 @@ def _select_first_object(text: str, nesting_limit: int) -> str:
     return format_indented_json(first) if isinstance(first, dict) else text
 
 
-def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
-    """Return the rows of the mapping table, one for each field."""
-    rows = []
-    for field in AlertField:
-        first, fallback, *_ = (*map(serialize_path, mapping.paths.get(field, ())), "", "")
-        rows.append(FieldChoice(field=field, first=first, fallback=fallback))
-    return tuple(rows)
-
-
 @dataclass(frozen=True, kw_only=True)
 class MappingChoices:
     """The choices in a form: the path and the fallback path of each field, and rules."""
@@ -436,8 +415,13 @@ class MappingDraft:
 
     @property
     def choices(self) -> tuple[FieldChoice, ...]:
-        """Rows of the mapping table."""
-        return build_field_choices(self.mapping)
+        """Rows of the mapping table, one for each field."""
+        rows = []
+        for field in AlertField:
+            paths = map(serialize_path, self.mapping.paths.get(field, ()))
+            first, fallback, *_ = (*paths, "", "")
+            rows.append(FieldChoice(field=field, first=first, fallback=fallback))
+        return tuple(rows)
 
     @property
     def rule_choices(self) -> RuleChoices:
@@ -449,11 +433,7 @@ class MappingDraft:
         """Values of the mapping and of the other messages that are missing from the sample."""
         offered = {value.path for value in self.sample.values}
         found = {
-            path: SampleValue(
-                path=path,
-                json_type=get_json_type(value := find_value(self.sample.payload, path)),
-                example=format_excerpt(value),
-            )
+            path: describe_value(path, find_value(self.sample.payload, path))
             for path in self.mapping.all_paths
         }
         for other in self.messages.others:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from domain.alerts.reading.body import LongNumber
@@ -203,15 +204,13 @@ def _parse_alert_field(name: str) -> AlertField:
         raise InvalidError(f"{format_excerpt(name)} is not a field of an alert.") from error
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SampleValue:
-    """A value in a sample that a field can be mapped to."""
+@dataclass(frozen=True, kw_only=True)
+class SampleEntry:
+    """A place in a sample."""
 
     path: PayloadPath
-    #: JSON type: string, number, boolean, null or array.
+    #: JSON type: string, number, boolean, null, array or object.
     json_type: str
-    #: First characters of the value, in quotes.
-    example: str
 
     @property
     def label(self) -> str:
@@ -224,16 +223,23 @@ class SampleValue:
         return serialize_path(self.path)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampleValue(SampleEntry):
+    """A value in a sample that a field can be mapped to."""
+
+    #: First characters of the value, in quotes.
+    example: str
+
+
+def describe_value(path: PayloadPath, value: object) -> SampleValue:
+    """Return the type and the first characters of a value."""
+    return SampleValue(path=path, json_type=get_json_type(value), example=format_excerpt(value))
+
+
 def list_sample_values(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
     """Return up to 500 values in a sample that fields can be mapped to, in order."""
-    found: list[SampleValue] = []
-    for path, value in _walk_values((), sample):
-        if len(found) == _MAX_SAMPLE_VALUES:
-            break
-        found.append(
-            SampleValue(path=path, json_type=get_json_type(value), example=format_excerpt(value))
-        )
-    return tuple(found)
+    values = islice(_walk_values((), sample), _MAX_SAMPLE_VALUES)
+    return tuple(describe_value(path, value) for path, value in values)
 
 
 def _walk_values(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, object]]:
