@@ -110,7 +110,7 @@ def list_warnings(
 ) -> ListPage[SenderWarning]:
     """List the warnings about the latest deliveries of an alert integration, with their fixes."""
     found = find_warnings(work, get_receiving_integration(work, project, integration_id))
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 def find_warnings(work: UnitOfWork, integration: IntegrationView) -> Sequence[SenderWarning]:
