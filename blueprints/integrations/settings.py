@@ -134,10 +134,8 @@ def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> In
 
 def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
     """Return the posted draft, or add the errors to the form and return None."""
-    if not form.validate_on_submit():
-        return None
-    try:
-        return samples.parse_draft(
+    return form.run_if_valid(
+        lambda: samples.parse_draft(
             form.messages,
             form.chosen,
             integration,
@@ -145,9 +143,7 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
             proposed=form.proposed.data or "",
             nesting_limit=get_parser_settings().nesting_limit,
         )
-    except InvalidError as error:
-        form.add_error(error.field, str(error))
-        return None
+    )
 
 
 def _load_editor(integration: IntegrationView) -> _MappingEditor:
@@ -158,13 +154,8 @@ def _load_editor(integration: IntegrationView) -> _MappingEditor:
         if (delivery_id := get_row_id(request.args, name)) is not None
     }
     form = MappingForm(formdata=None, **{"sample": integration.sample, **texts})
-    try:
-        draft = samples.load_draft(
-            form.messages, integration, nesting_limit=get_parser_settings().nesting_limit
-        )
-    except InvalidError as error:
-        form.add_error(error.field, str(error))
-        draft = None
+    limit = get_parser_settings().nesting_limit
+    draft = form.run(lambda: samples.load_draft(form.messages, integration, nesting_limit=limit))
     if draft and "sample" in texts:
         draft = replace(_propose_draft(draft, integration), is_new_sample=True)
     return _build_editor(form, integration, draft)
@@ -192,11 +183,7 @@ def _build_editor(
         now=get_current_time(),
         reading=get_parser_settings(),
     )
-    preview = None
-    try:
-        preview = parser.preview(draft.messages)
-    except InvalidError as error:
-        form.add_error(error.field, str(error))
+    preview = form.run(lambda: parser.preview(draft.messages))
     return _MappingEditor(form=form, draft=draft, sample_preview=preview)
 
 

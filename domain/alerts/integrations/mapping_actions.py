@@ -269,6 +269,5 @@ def _store_severity_words(
     work: UnitOfWork, integration: IntegrationView, words: Mapping[str, object]
 ) -> None:
     checked = validate_severity_words(words, field="severity_words")
-    rules = replace(integration.mapping.rules, severity_words=checked)
-    mapping = FieldMapping(integration.mapping.paths, rules)
+    mapping = integration.mapping.with_rules(severity_words=checked)
     _store_mapping(work, integration, mapping, integration.sample)

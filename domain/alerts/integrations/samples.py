@@ -409,8 +409,7 @@ class MappingDraft:
     @property
     def digest(self) -> str:
         """SHA-256 hash of the mapping without its severity words."""
-        rules = replace(self.mapping.rules, severity_words={})
-        stored = FieldMapping(self.mapping.paths, rules).stored
+        stored = self.mapping.with_rules(severity_words={}).stored
         return sha256(format_canonical_json(stored)).hexdigest()
 
     @property
@@ -502,11 +501,6 @@ def build_proposed_draft(
     `words` are severity words that are added to the proposed ones.
     """
     mapping = propose_mapping(messages).mapping
-    rules = replace(mapping.rules, severity_words={**mapping.rules.severity_words, **words})
-    draft = MappingDraft(
-        sample=sample,
-        mapping=FieldMapping(mapping.paths, rules),
-        messages=messages,
-        is_new_sample=True,
-    )
+    mapping = mapping.with_rules(severity_words={**mapping.rules.severity_words, **words})
+    draft = MappingDraft(sample=sample, mapping=mapping, messages=messages, is_new_sample=True)
     return replace(draft, proposed=draft.digest)

@@ -364,7 +364,7 @@ def _propose_mappings(
     proposal = propose_mapping(related)
     rules = proposal.mapping.rules
     words = {**rules.severity_words, **current.rules.severity_words}
-    guessed = FieldMapping(proposal.mapping.paths, replace(rules, severity_words=words))
+    guessed = proposal.mapping.with_rules(severity_words=words)
     if proposal.tool and not current.reads_fields:
         yield guessed
     base = current if current.reads_fields else guessed
@@ -398,4 +398,4 @@ def _add_host(mapping: FieldMapping, related: Messages) -> FieldMapping:
     if is_known or not is_fixed or len(join.paths) == MAX_JOINED_VALUES:
         return mapping
     joins = {**mapping.rules.joins, name.value: ValueJoin((*join.paths, path))}
-    return FieldMapping(mapping.paths, replace(mapping.rules, joins=joins))
+    return mapping.with_rules(joins=joins)

@@ -103,6 +103,10 @@ class FieldMapping:
         """All paths that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
 
+    def with_rules(self, **changes: Any) -> "FieldMapping":
+        """Return a copy with changed rules, by their names in `MappingRules`."""
+        return FieldMapping(self.paths, replace(self.rules, **changes))
+
     def read_fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import normalize_word
 from domain.alerts.reading.paths import PayloadPath
-from domain.alerts.reading.severity import is_known_severity_word
+from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.states import is_plain_state
@@ -246,4 +246,4 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
 
 def _is_severity_word(leaf: Leaf) -> bool:
     """Return whether a value is a known word for a severity. Numbers have no common scale."""
-    return leaf.is_word and is_known_severity_word(normalize_word(leaf.value))
+    return normalize_word(leaf.text) in USUAL_SEVERITY_WORDS
