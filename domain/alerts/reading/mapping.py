@@ -103,6 +103,12 @@ class FieldMapping:
         """All paths that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
 
+    @property
+    def mapped_sources(self) -> tuple[tuple[str, str], ...]:
+        """Label and source of each field that is read from another key."""
+        mapped = {*self.paths, *self.rules.joins}
+        return tuple((each.label, self.sources[each]) for each in AlertField if each in mapped)
+
     def with_rules(self, **changes: Any) -> "FieldMapping":
         """Return a copy with changed rules, by their names in `MappingRules`."""
         return FieldMapping(self.paths, replace(self.rules, **changes))

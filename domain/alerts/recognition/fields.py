@@ -119,7 +119,13 @@ def _is_severity(leaf: Leaf) -> bool:
     return leaf.is_scalar and is_word and not is_other
 
 
+#: Kinds of values, by fields in the order in which they choose their values.
 FIELD_KINDS: Mapping[AlertField, FieldKind] = {
+    AlertField.SEVERITY: FieldKind(
+        phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
+        "alert level|log level|alert severity|severity name|severity label|priority name",
+        fits=_is_severity,
+    ),
     AlertField.HOSTS: FieldKind(
         phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
         "device name|entity name|impacted entity|affected entity|entity|pod name|target|"
@@ -159,11 +165,6 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.MONITORING_TOOL: FieldKind(
         phrases="monitoring tool|tool|monitoring system", fits=_is_name
-    ),
-    AlertField.SEVERITY: FieldKind(
-        phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
-        "alert level|log level|alert severity|severity name|severity label|priority name",
-        fits=_is_severity,
     ),
     AlertField.ENVIRONMENT: FieldKind(
         phrases="environment|environment name|env|stage|deployment environment", fits=_is_name

@@ -1,6 +1,6 @@
 """Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from domain.alerts.reading.incoming import Severity
@@ -20,13 +20,14 @@ from domain.alerts.reading.severity import (
 )
 from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.recognition.fields import (
+    FIELD_KINDS,
     Confidence,
     FoundLeaf,
     find_field,
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import Identity, propose_identity
-from domain.alerts.recognition.leaves import Leaf, list_leaves
+from domain.alerts.recognition.leaves import list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.states import (
@@ -67,18 +68,6 @@ _MAX_NAME_WORDS = 3
 _NO_TIME = "0001-01-01"
 _WHERE_TO_CHANGE = "under Configure after you add the integration"
 _SECRET_WORDS = {"secret", "password", "passphrase"}
-#: Fields in the order in which they choose their values.
-_FIELDS = (
-    AlertField.HOSTS,
-    AlertField.TITLE,
-    AlertField.DESCRIPTION,
-    AlertField.START_TIME,
-    AlertField.END_TIME,
-    AlertField.SERVICE,
-    AlertField.MONITORING_TOOL,
-    AlertField.ENVIRONMENT,
-    AlertField.RUNBOOK,
-)
 
 
 def guess_mapping(messages: Messages) -> GuessedMapping:
@@ -129,24 +118,16 @@ def _needs_host(title: FoundLeaf | None, host: FoundLeaf) -> bool:
 
 def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
     taken: set[PayloadPath] = set()
-    severity = propose_severity_leaf(messages.leaves)
-    if severity is not None:
-        yield AlertField.SEVERITY, severity
-        taken.add(severity.leaf.path)
-    end = _find_end_of_recovery(messages)
-    for field in _FIELDS:
-        found = find_field(field, messages.leaves, taken)
-        if field is AlertField.END_TIME:
-            found = end or (found if found and _may_end_later(found.leaf, messages) else None)
+    for field in FIELD_KINDS:
+        if field is AlertField.SEVERITY:
+            found = propose_severity_leaf(messages.leaves)
+        elif field is AlertField.END_TIME:
+            found = _find_end(messages, taken)
+        else:
+            found = find_field(field, messages.leaves, taken)
         if found is not None:
             taken.add(found.leaf.path)
             yield field, found
-
-
-def _may_end_later(leaf: Leaf, messages: Messages) -> bool:
-    """Return whether an end time is still empty while the problem lasts."""
-    is_empty = not leaf.is_time or leaf.text.startswith(_NO_TIME)
-    return is_empty and messages.recovery is None
 
 
 def _propose_resolution(
@@ -185,10 +166,12 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
     return len(own) >= _MIN_OWN_FIELDS
 
 
-def _find_end_of_recovery(messages: Messages) -> FoundLeaf | None:
-    """Return the end time that only the recovery has."""
+def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
+    """Return the end time that only the recovery has, or a value that is empty before it."""
     if messages.recovery is None:
-        return None
+        found = find_field(AlertField.END_TIME, messages.leaves, taken)
+        has_end = found and found.leaf.is_time and not found.leaf.text.startswith(_NO_TIME)
+        return None if has_end else found
     given = [
         leaf
         for leaf in list_leaves(messages.recovery)
