@@ -70,8 +70,10 @@ class Form(FlaskForm):
 
         Errors are shown at their fields.
         """
-        if not self.validate_on_submit():
-            return None
+        return self.run(run_action) if self.validate_on_submit() else None
+
+    def run(self, run_action: Callable[[], Result]) -> Result | None:
+        """Return the result of an action, or show its errors at their fields and return None."""
         try:
             return run_action()
         except InvalidError as error:

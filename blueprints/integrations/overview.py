@@ -14,7 +14,6 @@ from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations.delivery_hours import find_delivery_hours
 from domain.alerts.integrations.mapping_actions import create_recognized_integration
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
-from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integrations import NewIntegrationForm, SampleForm
 from web.access.decorators import permission_required
@@ -61,14 +60,12 @@ def recognize(project: ProjectView) -> ResponseReturnValue:
     """Recognize the tool that sent messages, and propose a type, mapping and severities."""
     pasted = SampleForm()
     form = NewIntegrationForm(formdata=None, active=True)
-    if not pasted.validate_on_submit():
-        return _render_new_page(form, project, pasted)
-    try:
-        found = recognized_samples.recognize_messages(
+    found = pasted.run_if_valid(
+        lambda: recognized_samples.recognize_messages(
             pasted.messages, now=get_current_time(), reading=get_parser_settings()
         )
-    except InvalidError as error:
-        pasted.add_error(error.field, str(error))
+    )
+    if found is None:
         return _render_new_page(form, project, pasted)
     proposed = found.proposal.format
     form.type.data, form.name.data = proposed.name, found.proposal.tool or ""

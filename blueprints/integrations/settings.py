@@ -1,5 +1,6 @@
 """The settings of an integration: name, API URL, activation, and mapping."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from flask import flash, redirect, render_template, request, url_for
@@ -12,9 +13,9 @@ from domain.alerts.integrations.mapping_actions import get_mappable_integration
 from domain.alerts.integrations.mapping_preview import (
     MappingPreview,
     MessageParser,
-    SamplePreview,
     preview_deliveries,
 )
+from domain.alerts.integrations.mapping_types import RelatedDelivery, SamplePreview
 from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
 from domain.alerts.integrations.samples import MappingDraft
@@ -77,10 +78,8 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @permission_required("alert_mappings.change")
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Parse a sample, or preview or save a mapping. A new sample has to be mapped first."""
-    integration, form = (
-        get_mappable_integration(get_unit_of_work(), project, integration_id),
-        MappingForm(),
-    )
+    integration = get_mappable_integration(get_unit_of_work(), project, integration_id)
+    form = MappingForm()
     for role in ("repeat", "recovery"):
         if (delivery_id := get_row_id(request.form, f"use_{role}")) is not None:
             form[role].data = _get_delivery_text(integration, delivery_id)
@@ -88,8 +87,12 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
     if draft and action not in {"save", "try"} and (draft.is_proposed or action == "propose"):
         draft = _propose_draft(draft, integration)
     if draft is None or draft.is_new_sample or action != "save":
-        preview = _build_mapping_preview(integration, draft) if draft and action == "try" else None
-        editor = replace(_build_editor(form, integration, draft), mapping_preview=preview)
+        editor = _build_editor(form, integration, draft)
+        if draft and action == "try":
+            preview = preview_deliveries(
+                integration, draft.mapping, session=db.session(), reading=get_parser_settings()
+            )
+            editor = replace(editor, mapping_preview=preview)
         return _render_settings_page(
             project, integration, _build_settings_form(integration, is_posted=False), editor
         )
@@ -102,10 +105,8 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 @permission_required("alert_mappings.preview").with_changes(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the page section with the alert that the sample would create."""
-    integration, form = (
-        get_mappable_integration(get_unit_of_work(), project, integration_id),
-        MappingForm(),
-    )
+    integration = get_mappable_integration(get_unit_of_work(), project, integration_id)
+    form = MappingForm()
     editor = _build_editor(form, integration, _parse_posted_draft(form, integration))
     page = render_template("integrations/_sample_preview.html", editor=editor)
     return page, 422 if form.errors else 200
@@ -133,10 +134,8 @@ def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> In
 
 def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
     """Return the posted draft, or add the errors to the form and return None."""
-    if not form.validate_on_submit():
-        return None
-    try:
-        return samples.parse_draft(
+    return form.run_if_valid(
+        lambda: samples.parse_draft(
             form.messages,
             form.chosen,
             integration,
@@ -144,9 +143,7 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
             proposed=form.proposed.data or "",
             nesting_limit=get_parser_settings().nesting_limit,
         )
-    except InvalidError as error:
-        form.add_error(error.field, str(error))
-        return None
+    )
 
 
 def _load_editor(integration: IntegrationView) -> _MappingEditor:
@@ -157,13 +154,8 @@ def _load_editor(integration: IntegrationView) -> _MappingEditor:
         if (delivery_id := get_row_id(request.args, name)) is not None
     }
     form = MappingForm(formdata=None, **{"sample": integration.sample, **texts})
-    try:
-        draft = samples.load_draft(
-            form.messages, integration, nesting_limit=get_parser_settings().nesting_limit
-        )
-    except InvalidError as error:
-        form.add_error(error.field, str(error))
-        draft = None
+    limit = get_parser_settings().nesting_limit
+    draft = form.run(lambda: samples.load_draft(form.messages, integration, nesting_limit=limit))
     if draft and "sample" in texts:
         draft = replace(_propose_draft(draft, integration), is_new_sample=True)
     return _build_editor(form, integration, draft)
@@ -191,25 +183,18 @@ def _build_editor(
         now=get_current_time(),
         reading=get_parser_settings(),
     )
-    preview = None
-    try:
-        preview = parser.preview(draft.messages)
-    except InvalidError as error:
-        form.add_error(error.field, str(error))
+    preview = form.run(lambda: parser.preview(draft.messages))
     return _MappingEditor(form=form, draft=draft, sample_preview=preview)
 
 
-def _build_mapping_preview(integration: IntegrationView, draft: MappingDraft) -> MappingPreview:
-    mappings = (integration.mapping, draft.mapping)
-    return preview_deliveries(
-        integration.id, mappings, session=db.session(), reading=get_parser_settings()
-    )
-
-
-def _redirect_to_settings(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    path = project.path
+def _redirect_to_settings(
+    project: ProjectView, integration_id: int, anchor: str | None = None
+) -> ResponseReturnValue:
     url = url_for(
-        "integration_settings.configure", project_path=path, integration_id=integration_id
+        "integration_settings.configure",
+        project_path=project.path,
+        integration_id=integration_id,
+        _anchor=anchor,
     )
     return redirect(url)
 
@@ -220,17 +205,18 @@ def _render_settings_page(
     form: IntegrationForm,
     editor: _MappingEditor,
 ) -> ResponseReturnValue:
-    unit, payload = get_unit_of_work(), editor.draft.sample.payload if editor.draft else None
-    is_mapped = integration.type.has_mapping and not editor.form.errors
+    unit = get_unit_of_work()
+    related: Sequence[RelatedDelivery] = ()
+    if integration.type.has_mapping and not editor.form.errors:
+        payload = editor.draft.sample.payload if editor.draft else None
+        related = find_related_deliveries(unit, project, integration.id, payload)
     page = render_template(
         "integrations/configure.html",
         project=project,
         integration=integration,
         form=form,
         editor=editor,
-        related=find_related_deliveries(unit, project, integration.id, payload)
-        if is_mapped
-        else (),
+        related=related,
         words=build_severity_words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
         may_map=domain.can_customize_integrations(unit),
@@ -255,14 +241,4 @@ def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         table = SeverityWordsForm().table
         mapping_actions.save_severity_words(get_unit_of_work(), project, integration_id, table)
         flash("Severity words saved. They apply to new deliveries.")
-    return _redirect_to_severity_words(project, integration_id)
-
-
-def _redirect_to_severity_words(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    url = url_for(
-        "integration_settings.configure",
-        project_path=project.path,
-        integration_id=integration_id,
-        _anchor="severity-words",
-    )
-    return redirect(url)
+    return _redirect_to_settings(project, integration_id, anchor="severity-words")

@@ -6,7 +6,6 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.integrations import mapping_actions
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_types import AlertMappingBody
-from domain.alerts.integrations.recognized_samples import list_field_sources
 from domain.alerts.integrations.sender_warnings import WarningKind, find_warnings
 from domain.alerts.reading.mapping import FieldMapping
 from domain.core.errors import ConflictError, InvalidError
@@ -42,7 +41,6 @@ def show(project: ProjectView, integration_id: int, kind: str) -> ResponseReturn
         integration=integration,
         warning=warning,
         mapping=mapping,
-        sources=list_field_sources(mapping),
         form=WarningFixForm(formdata=None, fix=fix.model_dump_json() if fix else ""),
     )
 

@@ -26,7 +26,7 @@ from domain.alerts.formats.registry import get_format
 from domain.alerts.handling.occurrences import list_affected_alerts
 from domain.alerts.integrations import trial_alerts as trials
 from domain.alerts.integrations.integrations import get_receiving_integration
-from domain.alerts.integrations.mapping_actions import list_recognition_values
+from domain.alerts.integrations.mapping_actions import build_recognition_resource
 from domain.alerts.integrations.mapping_types import DeliveryRecognition, DeliveryRecognitionBody
 from domain.alerts.integrations.recognized_samples import recognize_messages
 from domain.alerts.integrations.related_deliveries import find_related_deliveries
@@ -235,9 +235,8 @@ def recognize_deliveries(
         MessageTexts(**texts), now=work.now, reading=work.policy(ParserSettings)
     )
     related = find_related_deliveries(work, project, integration_id, found.sample.payload)
-    return DeliveryRecognition.model_validate(
-        {**list_recognition_values(found), "related": related}
-    )
+    recognition = build_recognition_resource(found)
+    return DeliveryRecognition.model_construct(**vars(recognition), related=related)
 
 
 @action("alert_deliveries.resend")

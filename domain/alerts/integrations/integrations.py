@@ -1,7 +1,6 @@
 """Finds the integrations of a project, and validates their settings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +13,7 @@ from domain.alerts.deliveries import MIN_REJECTED_STATUS, get_delivery_outcome
 from domain.alerts.formats.base import IntegrationType
 from domain.alerts.formats.registry import get_integration_type
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
-from domain.alerts.reading.mapping import NO_FIELD_MAPPING, FieldMapping, load_mapping
+from domain.alerts.reading.mapping import NO_FIELD_MAPPING, load_mapping
 from domain.alerts.reading.mapping_rules import LABEL_FIELDS, validate_label_names
 from domain.core.database.paging import PageRequest, PageResult, fetch_list_page
 from domain.core.errors import InvalidError, NotFoundError
@@ -176,9 +175,7 @@ def _set_label_names(
     if not kind.has_labels:
         message = f"Labels cannot be chosen for the type {kind.label}. Map the fields instead."
         raise InvalidError(message, field=next(name for name in labels if labels[name]))
-    chosen: dict[str, Any] = {**labels}
-    rules = replace(mapping.rules, **chosen)
-    integration.mapping = dict(FieldMapping(mapping.paths, rules).stored) or None
+    integration.mapping = dict(mapping.with_rules(**labels).stored) or None
 
 
 def _find_integrations(project_id: int, *, session: Session) -> list[Integration]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -33,20 +32,20 @@ from domain.alerts.integrations.recognized_samples import Recognition, recognize
 from domain.alerts.integrations.samples import (
     MappingDraft,
     MessageTexts,
-    Sample,
     build_mapping,
+    load_sample,
     parse_messages,
     parse_sample,
 )
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
-from domain.alerts.reading.mapping import FieldMapping, load_mapping
+from domain.alerts.reading.mapping import FieldMapping
 from domain.alerts.reading.mapping_rules import MappingRules, validate_severity_words
 from domain.alerts.reading.pagerduty import hide_routing_key
 from domain.alerts.reading.text import format_indented_json
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import KnownTool
 from domain.alerts.tools.examples import build_example
-from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from domain.core.errors import ConflictError, ForbiddenError, NotFoundError
 from domain.projects.views import ProjectView
 
 
@@ -54,13 +53,16 @@ from domain.projects.views import ProjectView
 def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) -> AlertMapping:
     """Show the sample and the mapping of an alert integration."""
     integration = get_integration(work, project, integration_id)
-    sample = _load_sample(work, integration)
+    reading = work.policy(ParserSettings)
+    sample, never_resolves = load_sample(integration, nesting_limit=reading.nesting_limit), None
+    if sample and integration.has_mapping:
+        never_resolves = explain_missing_resolution(integration.mapping, sample.payload, reading)
     return AlertMapping.model_validate(
         {
             "sample": integration.sample,
             "mapping": integration.mapping.paths,
             "rules": integration.mapping.rules,
-            "never_resolves": _explain_missing_resolution_of_saved(work, integration, sample),
+            "never_resolves": never_resolves,
             "values": sample.values if sample else (),
             "revision": integration.mapping_revision,
         }
@@ -80,9 +82,8 @@ def change_mapping(
         if body.revision != get_integration(work, project, integration_id).mapping_revision:
             message = "The mapping has changed in the meantime. Check the current mapping first."
             raise ConflictError(message, field="revision")
-    draft = _build_mapping_draft(
-        work, get_mappable_integration(work, project, integration_id), body
-    )
+    integration = get_mappable_integration(work, project, integration_id)
+    draft = _build_mapping_draft(work, integration, body)
     save_mapping_draft(work, project, integration_id, draft)
     return show_mapping(work, project, integration_id)
 
@@ -105,9 +106,8 @@ def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) 
     not deleted.
     """
     integration = get_integration(work, project, integration_id)
-    _store_mapping(
-        work, integration, FieldMapping(rules=_keep_only_words_and_labels(integration)), None
-    )
+    mapping = FieldMapping(rules=_keep_only_words_and_labels(integration))
+    _store_mapping(work, integration, mapping, sample=None)
     record_integration_change(work, project, integration, "mapping removed")
 
 
@@ -116,25 +116,23 @@ def preview_mapping(
     work: UnitOfWork, project: ProjectView, integration_id: int, body: MappingPreviewBody
 ) -> AlertMappingPreview:
     """Preview the values that a mapping reads from its sample and from the latest deliveries."""
-    integration, reading = (
-        get_mappable_integration(work, project, integration_id),
-        work.policy(ParserSettings),
-    )
+    integration = get_mappable_integration(work, project, integration_id)
+    reading = work.policy(ParserSettings)
     draft = _build_mapping_draft(work, integration, body)
     _, messages = parse_messages(body.texts, nesting_limit=reading.nesting_limit)
     parser = MessageParser(
         format=integration.format, mapping=draft.mapping, now=work.now, reading=reading
     )
-    read, mappings = parser.preview(messages), (integration.mapping, draft.mapping)
-    compared = preview_deliveries(integration.id, mappings, session=work.session, reading=reading)
-    found = {
-        "values": draft.sample.values,
-        "deliveries": compared.shown,
-        "changed": compared.changed,
-        "before": compared.before,
-        "after": compared.after,
-    }
-    return AlertMappingPreview.model_validate({**vars(read), **found})
+    compared = preview_deliveries(integration, draft.mapping, session=work.session, reading=reading)
+    return AlertMappingPreview.model_validate(
+        {
+            **vars(parser.preview(messages)),
+            **vars(compared),
+            "values": draft.sample.values,
+            "deliveries": compared.shown,
+            "changed": compared.changed,
+        }
+    )
 
 
 @action("alert_mappings.change")
@@ -176,24 +174,18 @@ def recognize_payload(
 
 def build_recognition_resource(found: Recognition) -> AlertRecognition:
     """Convert a recognized payload to a resource."""
-    return AlertRecognition.model_validate(list_recognition_values(found))
-
-
-def list_recognition_values(found: Recognition) -> dict[str, Any]:
-    """Return the values of a recognized payload by their names in resources."""
     proposal = found.proposal
-    return {
-        **vars(found.preview),
-        "tool": proposal.tool,
-        "type": proposal.format.name,
-        "hint": proposal.hint,
-        "sample": found.sample.text,
-        "mapping": proposal.mapping.paths,
-        "rules": proposal.mapping.rules,
-        "values": found.sample.values,
-        "findings": [vars(each) for each in proposal.findings],
-        "questions": proposal.questions,
-    }
+    return AlertRecognition.model_validate(
+        {
+            **vars(proposal),
+            **vars(found.preview),
+            "type": proposal.format.name,
+            "sample": found.sample.text,
+            "mapping": proposal.mapping.paths,
+            "rules": proposal.mapping.rules,
+            "values": found.sample.values,
+        }
+    )
 
 
 @action("alert_integrations.create")
@@ -277,28 +269,5 @@ def _store_severity_words(
     work: UnitOfWork, integration: IntegrationView, words: Mapping[str, object]
 ) -> None:
     checked = validate_severity_words(words, field="severity_words")
-    row = get_integration_row(integration.id, session=work.session)
-    mapping = load_mapping(row.mapping)
-    rules = replace(mapping.rules, severity_words=checked)
-    row.mapping = dict(FieldMapping(mapping.paths, rules).stored) or None
-    work.session.flush()
-
-
-def _explain_missing_resolution_of_saved(
-    work: UnitOfWork, integration: IntegrationView, sample: Sample | None
-) -> str | None:
-    if sample is None or not integration.has_mapping:
-        return None
-    flag = work.policy(ParserSettings).automatic_fingerprint
-    return explain_missing_resolution(
-        integration.mapping, sample.payload, automatic_fingerprint=flag
-    )
-
-
-def _load_sample(work: UnitOfWork, integration: IntegrationView) -> Sample | None:
-    """Return the saved sample, or None if no sample is saved or it exceeds the current limits."""
-    try:
-        limit = work.policy(ParserSettings).nesting_limit
-        return parse_sample(integration.sample, nesting_limit=limit) if integration.sample else None
-    except InvalidError:
-        return None
+    mapping = integration.mapping.with_rules(severity_words=checked)
+    _store_mapping(work, integration, mapping, integration.sample)

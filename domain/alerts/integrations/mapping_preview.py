@@ -1,6 +1,6 @@
 """Previews a mapping before it is saved."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,9 +11,9 @@ from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.integrations.mapping_types import (
     AlertReading,
     ComparedDelivery,
-    ReadAlert,
     ReadMessage,
     ReportCounts,
+    SamplePreview,
 )
 from domain.alerts.integrations.stored_reports import (
     StoredBody,
@@ -22,6 +22,7 @@ from domain.alerts.integrations.stored_reports import (
     read_reports,
 )
 from domain.alerts.integrations.trial_alerts import explain_parsed_alert
+from domain.alerts.integrations.types import IntegrationView
 from domain.alerts.reading.incoming import (
     IncomingAlert,
     InvalidEventError,
@@ -55,13 +56,13 @@ _MAX_SHOWN_DELIVERIES = 20
 
 
 def explain_missing_resolution(
-    mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
+    mapping: FieldMapping, sample: Mapping[str, object], reading: ParserSettings
 ) -> str | None:
     """Explain why alerts never resolve with a mapping, or return None if they can resolve."""
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
         return _NO_RESOLUTION
-    if not _has_fingerprint_field(mapping, sample) and not automatic_fingerprint:
+    if not _has_fingerprint_field(mapping, sample) and not reading.automatic_fingerprint:
         return _NO_GROUPING
     return None
 
@@ -76,7 +77,7 @@ def _has_fingerprint_field(mapping: FieldMapping, sample: Mapping[str, object]) 
     return any(AlertField.FINGERPRINT in place for place in places)
 
 
-def explain_rare_resolution(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
+def _explain_rare_resolution(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
     """Return a warning if a recovery must repeat most values of an alert to resolve it.
 
     Otherwise, return None.
@@ -89,22 +90,6 @@ def explain_rare_resolution(mapping: FieldMapping, sample: Mapping[str, object])
         f"except {rules} and the times are the same. Choose a field that identifies the alert for "
         "the fingerprint."
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SamplePreview:
-    """The alert that a sample would open."""
-
-    #: The alert, or None if a rule drops the sample.
-    alert: ReadAlert | None
-    parse_warnings: tuple[str, ...]
-    #: Reason why alerts with this mapping never resolve, or None if they can resolve.
-    never_resolves: str | None
-    #: Warning that a recovery must repeat most values of an alert to resolve it, or None.
-    resolves_seldom: str | None
-    #: How the repeat and the recovery would be processed, or None if they were not given.
-    repeat: ReadMessage | None = None
-    recovery: ReadMessage | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,17 +139,15 @@ class MessageParser:
         """
         parsed, payload = self.parse(messages.firing), messages.firing
         alert = next(iter(parsed.alerts), None)
-        is_mapped = self.format.has_mapping and parsed.event is None
-        flag = self.reading.automatic_fingerprint
+        never_resolves, resolves_seldom = None, None
+        if self.format.has_mapping and parsed.event is None:
+            never_resolves = explain_missing_resolution(self.mapping, payload, self.reading)
+            resolves_seldom = _explain_rare_resolution(self.mapping, payload)
         return SamplePreview(
             alert=explain_parsed_alert(alert) if alert else None,
             parse_warnings=tuple(collect_parse_warnings(parsed)),
-            never_resolves=explain_missing_resolution(
-                self.mapping, payload, automatic_fingerprint=flag
-            )
-            if is_mapped
-            else None,
-            resolves_seldom=explain_rare_resolution(self.mapping, payload) if is_mapped else None,
+            never_resolves=never_resolves,
+            resolves_seldom=resolves_seldom,
             repeat=self._read_message("repeat", messages.repeat, alert),
             recovery=self._read_message("recovery", messages.recovery, alert),
         )
@@ -177,14 +160,11 @@ class MessageParser:
             return None
         alert = next(iter(self.parse(payload, name).alerts), None)
         joins = bool(alert and first and alert.fingerprint == first.fingerprint)
-        resolves = joins and alert is not None and alert.ended_at is not None
-        return ReadMessage.model_validate(
-            {
-                "alert": explain_parsed_alert(alert) if alert else None,
-                "joins": joins,
-                "resolves": resolves,
-                "sentence": _describe_message(name, alert, joins=joins),
-            }
+        return ReadMessage(
+            alert=explain_parsed_alert(alert) if alert else None,
+            joins=joins,
+            resolves=joins and alert is not None and alert.ended_at is not None,
+            sentence=_describe_message(name, alert, joins=joins),
         )
 
 
@@ -209,26 +189,23 @@ def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) ->
 
 
 def preview_deliveries(
-    integration_id: int,
-    mappings: tuple[FieldMapping, FieldMapping],
+    integration: IntegrationView,
+    proposed_mapping: FieldMapping,
     *,
     session: Session,
     reading: ParserSettings,
 ) -> MappingPreview:
     """Compare the results of the current and the proposed mapping for the latest deliveries.
 
-    `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
-    are excluded.
+    Test alerts, rejected deliveries and large bodies are excluded.
     """
-    recent = find_recent_sizes(integration_id, session=session)
+    mappings = (integration.mapping, proposed_mapping)
+    recent = find_recent_sizes(integration.id, session=session)
     bodies = find_stored_bodies(recent, session=session, reading=reading)
     present, proposed = (_read_deliveries(bodies, mapping, reading=reading) for mapping in mappings)
     comparisons = tuple(
         ComparedDelivery(
-            delivery_id=body.id,
-            received_at=body.received_at,
-            present=before,
-            proposed=after,
+            delivery_id=body.id, received_at=body.received_at, present=before, proposed=after
         )
         for body, before, after in zip(bodies, present, proposed, strict=True)
     )
@@ -241,32 +218,21 @@ def preview_deliveries(
 def _read_deliveries(
     bodies: Sequence[StoredBody], mapping: FieldMapping, *, reading: ParserSettings
 ) -> tuple[AlertReading, ...]:
-    parsed = [body.read(mapping, reading=reading) for body in bodies]
-    alerts = [next(iter(each.alerts), None) if each else None for each in parsed]
-    groups = _number_fingerprint_groups(alert.fingerprint if alert else None for alert in alerts)
-    return tuple(
-        AlertReading(
-            title=alert.title if alert else "",
-            severity=alert.severity.value if alert else "unknown",
-            ended_at=alert.ended_at if alert else None,
-            is_dropped=bool(each and each.dropped and not each.alerts),
-            group=group,
-        )
-        for each, alert, group in zip(parsed, alerts, groups, strict=True)
-    )
-
-
-def _number_fingerprint_groups(fingerprints: Iterable[bytes | None]) -> list[int]:
-    """Return a group number for each fingerprint, in order of appearance.
-
-    Each None has its own group.
-    """
-    numbers: dict[bytes, int] = {}
+    groups: dict[object, int] = {}
     found = []
-    count = 0
-    for fingerprint in fingerprints:
-        if fingerprint is None or fingerprint not in numbers:
-            count += 1
-        number = count if fingerprint is None else numbers.setdefault(fingerprint, count)
-        found.append(number)
-    return found
+    for body in bodies:
+        parsed = body.read(mapping, reading=reading)
+        alert = next(iter(parsed.alerts), None) if parsed else None
+        # A delivery without a fingerprint has its own group.
+        fingerprint = alert.fingerprint if alert else None
+        group = object() if fingerprint is None else fingerprint
+        found.append(
+            AlertReading(
+                title=alert.title if alert else "",
+                severity=alert.severity.value if alert else "unknown",
+                ended_at=alert.ended_at if alert else None,
+                is_dropped=bool(parsed and parsed.dropped and not parsed.alerts),
+                group=groups.setdefault(group, len(groups) + 1),
+            )
+        )
+    return tuple(found)

@@ -25,7 +25,6 @@ _NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts with this mapping never resolve. Null if they can resolve."
 )
 _VALUES_DESCRIPTION = "Values in the sample that alert fields can be mapped to."
-_ALERT_DESCRIPTION = "Alert that the sample would open. Null if a rule drops the sample."
 
 #: Path to a value in a payload, as keys and array indexes that start at the top level.
 GivenPath = Annotated[
@@ -240,15 +239,26 @@ class ComparedDelivery(Resource):
     proposed: AlertReading
 
 
-class AlertMappingPreview(Resource):
-    """Preview of the alerts that a mapping would read. Nothing is saved."""
+class SamplePreview(Resource):
+    """The alert that a sample would open."""
 
-    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
-    alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
+    alert: ReadAlert | None = Field(
+        description="Alert that the sample would open. Null if a rule drops the sample."
+    )
     never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
+    resolves_seldom: str | None = Field(
+        description="Warning if a recovery must repeat most values of an alert to resolve it. "
+        "Null otherwise."
+    )
     parse_warnings: tuple[str, ...]
     repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
     recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
+
+
+class AlertMappingPreview(SamplePreview):
+    """Preview of the alerts that a mapping would read. Nothing is saved."""
+
+    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
     deliveries: tuple[ComparedDelivery, ...] = Field(
         description="Latest deliveries, at most 20, read with the current mapping and with the "
         "proposed mapping."
@@ -283,7 +293,7 @@ class MappingFinding(Resource):
     reason: str
 
 
-class AlertRecognition(Resource):
+class AlertRecognition(SamplePreview):
     """The tool that sent a payload, and the proposed settings for an integration."""
 
     tool: str | None = Field(description="Name of the tool. Null if the tool is unknown.")
@@ -298,21 +308,12 @@ class AlertRecognition(Resource):
     )
     rules: _SerializedRules = Field(description="Rules to save with the mapping.")
     values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
-    alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
-    never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
-    resolves_seldom: str | None = Field(
-        description="Warning if a recovery must repeat most values of an alert to resolve it. "
-        "Null otherwise."
-    )
-    parse_warnings: tuple[str, ...]
     findings: tuple[MappingFinding, ...] = Field(
         description="Parts of a guessed mapping. Empty if the tool is known."
     )
     questions: tuple[str, ...] = Field(
         description="Facts that are missing in the messages, as sentences. May be empty."
     )
-    repeat: ReadMessage | None = Field(description="Null if no repeat was given.")
-    recovery: ReadMessage | None = Field(description="Null if no recovery was given.")
 
 
 class RelatedDelivery(Resource):

@@ -3,19 +3,18 @@
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
-from sqlalchemy import select
-
 from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.alerts.integrations.stored_reports import read_stored_bodies
 from domain.alerts.integrations.types import IntegrationView, LabelQuery, ReceivedLabel
 from domain.alerts.reading.text import convert_to_short_text
 from domain.core.types.base import ListPage
 from domain.projects.views import ProjectView
 from models import Delivery
 
-_MAX_DELIVERIES, _MAX_BODY_BYTES = 50, 2**18
+_MAX_DELIVERIES, _MAX_BODY_BYTES = 50, 256 * 1024
 #: Maximum lengths of a label and of an example value, in characters, and maximum number of example
 #: values.
 _MAX_NAME_LENGTH, _MAX_VALUE_LENGTH, _MAX_EXAMPLES = 100, 60, 3
@@ -72,21 +71,17 @@ def find_received_labels(work: UnitOfWork, integration: IntegrationView) -> list
 def _parse_latest_labels(
     work: UnitOfWork, integration: IntegrationView
 ) -> Iterator[Mapping[str, object]]:
-    bodies = work.session.scalars(
-        select(Delivery.body)
-        .where(
-            Delivery.integration_id == integration.id,
-            Delivery.status_code == HTTPStatus.OK,
-            Delivery.is_test.is_(False),
-            Delivery.body.is_not(None),
-            Delivery.size <= _MAX_BODY_BYTES,
-        )
-        .order_by(Delivery.id.desc())
-        .limit(_MAX_DELIVERIES)
+    bodies = read_stored_bodies(
+        Delivery.integration_id == integration.id,
+        Delivery.status_code == HTTPStatus.OK,
+        Delivery.is_test.is_(False),
+        Delivery.size <= _MAX_BODY_BYTES,
+        limit=_MAX_DELIVERIES,
+        session=work.session,
+        reading=work.policy(ParserSettings),
     )
-    body_format, reading = integration.format, work.policy(ParserSettings)
     for body in bodies:
-        value = body_format.decode_stored_body(body, reading=reading)
-        for index in range(len(body_format.list_body_items(value))):
-            found = (each for each in body_format.labels(value, index) if isinstance(each, dict))
+        for index in range(len(body.messages)):
+            labels = body.format.labels(body.value, index)
+            found = (each for each in labels if isinstance(each, dict))
             yield {name: each[name] for each in found for name in each}

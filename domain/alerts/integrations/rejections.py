@@ -38,13 +38,15 @@ from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from domain.projects.bots import Maintainer, find_maintainers
 from models import Alert, Delivery, Integration, Project
 
-_MIN_REJECTIONS = 3
+#: Minimum number of rejections for an email or a warning.
+MIN_REJECTIONS = 3
 _MIN_DURATION = timedelta(minutes=10)
-_TURNED_OFF_STATUS = 403
+#: Status code of responses to deliveries for an integration that is turned off.
+TURNED_OFF_STATUS = 403
 #: SQL condition with a literal, since Postgres would not use the index on rejected deliveries with
 #: a parameter.
 _IS_REJECTED = text(f"deliveries.status_code >= {MIN_REJECTED_STATUS}")
-_IS_COUNTED = Delivery.status_code != _TURNED_OFF_STATUS
+_IS_COUNTED = Delivery.status_code != TURNED_OFF_STATUS
 _RECEIVING_TYPES = tuple(each.name for each in FORMATS)
 
 
@@ -71,7 +73,7 @@ class _RejectionRun(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        return self.requests >= _MIN_REJECTIONS and self.until - self.since >= _MIN_DURATION
+        return self.requests >= MIN_REJECTIONS and self.until - self.since >= _MIN_DURATION
 
 
 def update_rejected_since(sign: MessageSettings | None, *, session: Session, now: datetime) -> int:

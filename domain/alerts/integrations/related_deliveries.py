@@ -1,12 +1,9 @@
 """Finds stored deliveries that belong to the same alert as a message."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-
-from sqlalchemy import select
 
 from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
@@ -14,7 +11,8 @@ from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_preview import MessageParser
 from domain.alerts.integrations.mapping_types import RelatedDelivery
-from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES, parse_message
+from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES
+from domain.alerts.integrations.stored_reports import StoredBody, read_stored_bodies
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import Operator
@@ -28,21 +26,20 @@ from domain.projects.views import ProjectView
 from models import Delivery
 
 #: Maximum number of deliveries that are compared. Larger bodies than a sample are skipped.
-MAX_COMPARED_DELIVERIES = 50
+_MAX_COMPARED_DELIVERIES = 50
 #: Number of deliveries that are offered as samples.
 _MAX_SAMPLES = 5
 #: Part of the keys of two messages that both have, if they have the same structure.
 _MIN_SHARED_KEYS = 0.6
 
 
-class MessageComparison:
+@dataclass(frozen=True)
+class _MessageComparison:
     """Compares a message about a problem with later messages."""
 
-    def __init__(
-        self, payload: Mapping[str, object], *, now: datetime, reading: ParserSettings
-    ) -> None:
-        """Store the message about the problem."""
-        self.payload, self._now, self._reading = payload, now, reading
+    payload: Mapping[str, object]
+    now: datetime
+    reading: ParserSettings
 
     def find_role(self, later: Mapping[str, object]) -> str | None:
         """Return `repeat` or `recovery` if a later message is one of the same alert, or else None.
@@ -86,7 +83,7 @@ class MessageComparison:
     def _parse(self, messages: Messages, payload: Mapping[str, object]) -> IncomingAlert | None:
         proposal = propose_mapping(messages)
         parser = MessageParser(
-            format=proposal.format, mapping=proposal.mapping, now=self._now, reading=self._reading
+            format=proposal.format, mapping=proposal.mapping, now=self.now, reading=self.reading
         )
         try:
             return next(iter(parser.parse(payload).alerts), None)
@@ -97,19 +94,6 @@ class MessageComparison:
 def _list_keys(payload: Mapping[str, object]) -> frozenset[tuple[str, ...]]:
     paths = (leaf.path for leaf in list_leaves(payload))
     return frozenset(tuple(key for key in path if isinstance(key, str)) for path in paths)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _StoredMessage:
-    """The first object in the body of a delivery."""
-
-    delivery_id: int
-    received_at: datetime
-    payload: Mapping[str, object]
-
-    def as_role(self, role: str) -> RelatedDelivery:
-        """Return the delivery with its role."""
-        return RelatedDelivery.model_validate({**vars(self), "role": role})
 
 
 @read_action("alert_deliveries.show")
@@ -128,12 +112,13 @@ def find_related_deliveries(
     if payload is None:
         return tuple(_list_samples(work, stored[-_MAX_SAMPLES:]))
     comparison = _build_comparison(work, payload)
-    same = next((at for at, each in enumerate(stored) if each.payload == payload), -1)
+    payloads = [each.payload for each in stored]
+    start = payloads.index(payload) + 1 if payload in payloads else 0
     found: dict[str, RelatedDelivery] = {}
-    for each in stored[same + 1 :]:
+    for each in stored[start:]:
         role = comparison.find_role(each.payload) if each.payload != payload else None
         if role is not None:
-            found.setdefault(role, each.as_role(role))
+            found.setdefault(role, _build_related(each, role))
         if role == "recovery":
             break
     return tuple(found.values())
@@ -149,52 +134,41 @@ def find_earlier_message(
     """
     integration = get_receiving_integration(work, project, integration_id)
     stored = _list_messages(work, integration.id, until=delivery_id)
-    if not stored or stored[-1].delivery_id != delivery_id:
+    if not stored or stored[-1].id != delivery_id:
         return None
     for each in stored[-2::-1]:
         role = _build_comparison(work, each.payload).find_role(stored[-1].payload)
         if role is not None:
-            return each.as_role(role)
+            return _build_related(each, role)
     return None
 
 
-def _list_samples(work: UnitOfWork, stored: Sequence[_StoredMessage]) -> Iterator[RelatedDelivery]:
+def _list_samples(work: UnitOfWork, stored: Sequence[StoredBody]) -> Iterator[RelatedDelivery]:
     """Yield the deliveries that are neither a repeat nor a recovery of another one."""
-    comparisons: list[MessageComparison] = []
+    comparisons: list[_MessageComparison] = []
     for each in stored:
         if not any(earlier.find_role(each.payload) for earlier in comparisons):
-            yield each.as_role("sample")
+            yield _build_related(each, "sample")
         comparisons.append(_build_comparison(work, each.payload))
 
 
-def _build_comparison(work: UnitOfWork, payload: Mapping[str, object]) -> MessageComparison:
-    return MessageComparison(payload, now=work.now, reading=work.policy(ParserSettings))
+def _build_comparison(work: UnitOfWork, payload: Mapping[str, object]) -> _MessageComparison:
+    return _MessageComparison(payload, now=work.now, reading=work.policy(ParserSettings))
 
 
-def _list_messages(
-    work: UnitOfWork, integration_id: int, until: int = MAX_ID
-) -> list[_StoredMessage]:
-    """Return the readable messages of senders up to a delivery, oldest first."""
-    rows = work.session.execute(
-        select(Delivery.id, Delivery.received_at, Delivery.body)
-        .where(
-            Delivery.integration_id == integration_id,
-            Delivery.id <= until,
-            Delivery.is_test.is_(False),
-            Delivery.body.is_not(None),
-            Delivery.size <= MAX_SAMPLE_BYTES,
-        )
-        .order_by(Delivery.id.desc())
-        .limit(MAX_COMPARED_DELIVERIES)
-    ).all()
-    limit = work.policy(ParserSettings).nesting_limit
-    found = []
-    for row in reversed(rows):
-        with suppress(InvalidError, UnicodeDecodeError):
-            message = parse_message(row.body.decode(), "sample", nesting_limit=limit)
-            found.append(
-                _StoredMessage(
-                    delivery_id=row.id, received_at=row.received_at, payload=message.payload
-                )
-            )
-    return found
+def _build_related(body: StoredBody, role: str) -> RelatedDelivery:
+    return RelatedDelivery(delivery_id=body.id, received_at=body.received_at, role=role)
+
+
+def _list_messages(work: UnitOfWork, integration_id: int, until: int = MAX_ID) -> list[StoredBody]:
+    """Return the messages of senders up to a delivery, oldest first."""
+    bodies = read_stored_bodies(
+        Delivery.integration_id == integration_id,
+        Delivery.id <= until,
+        Delivery.is_test.is_(False),
+        Delivery.size <= MAX_SAMPLE_BYTES,
+        limit=_MAX_COMPARED_DELIVERIES,
+        session=work.session,
+        reading=work.policy(ParserSettings),
+    )
+    return [body for body in bodies if body.payload][::-1]

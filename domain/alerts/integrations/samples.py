@@ -12,7 +12,9 @@ from domain.alerts.reading.mapping import (
     NO_FIELD_MAPPING,
     AlertField,
     FieldMapping,
+    SampleEntry,
     SampleValue,
+    describe_value,
     get_json_type,
     list_sample_values,
 )
@@ -31,7 +33,7 @@ from domain.alerts.reading.paths import (
     PayloadPath,
     find_value,
     format_path,
-    parse_inner_object,
+    list_children,
     parse_path,
     serialize_path,
 )
@@ -39,7 +41,6 @@ from domain.alerts.reading.text import (
     convert_to_short_text,
     convert_to_text,
     format_canonical_json,
-    format_excerpt,
     format_indented_json,
     is_blank,
 )
@@ -53,30 +54,17 @@ MAX_TREE_NODES = 500
 _MAX_SHOWN_LENGTH = 200
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SampleNode:
+@dataclass(frozen=True, kw_only=True)
+class SampleNode(SampleEntry):
     """A field of a sample with its nested fields."""
 
     #: Key of the field, or its array index in brackets, such as `[0]`.
     name: str
-    path: PayloadPath
-    #: JSON type: string, number, boolean, null, array or object.
-    json_type: str
     #: First characters of the value as JSON, or the number of items in an array or object.
     gist: str
     #: The value as a word of a rule, or None if rules cannot compare it.
     word: str | None
     branches: tuple["SampleNode", ...]
-
-    @property
-    def label(self) -> str:
-        """Path as shown on web pages."""
-        return format_path(self.path)
-
-    @property
-    def written(self) -> str:
-        """Path as submitted by forms."""
-        return serialize_path(self.path)
 
 
 def build_sample_tree(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
@@ -91,7 +79,7 @@ def _build_branches(
     path: PayloadPath, value: object, room: Iterator[int]
 ) -> tuple[SampleNode, ...]:
     found = []
-    for segment, child in _list_children(value):
+    for segment, child in list_children(value):
         if next(room, None) is None:
             break
         at = (*path, segment)
@@ -106,17 +94,6 @@ def _build_branches(
             )
         )
     return tuple(found)
-
-
-def _list_children(value: object) -> Iterable[tuple[str | int, object]]:
-    match value:
-        case dict():
-            return value.items()
-        case list():
-            return enumerate(value)
-        case str() if (inner := parse_inner_object(value)) is not None:
-            return inner.items()
-    return ()
 
 
 def _summarize_value(value: object) -> str:
@@ -309,7 +286,7 @@ def parse_messages(texts: MessageTexts, *, nesting_limit: int) -> tuple[Sample, 
     Raise InvalidError, which names the message.
     """
     found = {
-        name: parse_message(text, name, nesting_limit=nesting_limit)
+        name: _parse_message(text, name, nesting_limit=nesting_limit)
         for name, text in vars(texts).items()
         if name == "sample" or text.strip()
     }
@@ -318,11 +295,7 @@ def parse_messages(texts: MessageTexts, *, nesting_limit: int) -> tuple[Sample, 
     return sample, Messages(firing=sample.payload, **others)
 
 
-def parse_message(text: str, name: str, *, nesting_limit: int) -> Sample:
-    """Parse a message as a sample. Of an array, the first object is used.
-
-    Raise InvalidError, which names the message.
-    """
+def _parse_message(text: str, name: str, *, nesting_limit: int) -> Sample:
     try:
         one = _select_first_object(text, nesting_limit)
         return parse_sample(one, nesting_limit=nesting_limit)
@@ -338,15 +311,6 @@ def _select_first_object(text: str, nesting_limit: int) -> str:
         return text  # parse_sample reports the error.
     first = value[0] if isinstance(value, list) and value else None
     return format_indented_json(first) if isinstance(first, dict) else text
-
-
-def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
-    """Return the rows of the mapping table, one for each field."""
-    rows = []
-    for field in AlertField:
-        first, fallback, *_ = (*map(serialize_path, mapping.paths.get(field, ())), "", "")
-        rows.append(FieldChoice(field=field, first=first, fallback=fallback))
-    return tuple(rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -445,14 +409,18 @@ class MappingDraft:
     @property
     def digest(self) -> str:
         """SHA-256 hash of the mapping without its severity words."""
-        rules = replace(self.mapping.rules, severity_words={})
-        stored = FieldMapping(self.mapping.paths, rules).stored
+        stored = self.mapping.with_rules(severity_words={}).stored
         return sha256(format_canonical_json(stored)).hexdigest()
 
     @property
     def choices(self) -> tuple[FieldChoice, ...]:
-        """Rows of the mapping table."""
-        return build_field_choices(self.mapping)
+        """Rows of the mapping table, one for each field."""
+        rows = []
+        for field in AlertField:
+            paths = map(serialize_path, self.mapping.paths.get(field, ()))
+            first, fallback, *_ = (*paths, "", "")
+            rows.append(FieldChoice(field=field, first=first, fallback=fallback))
+        return tuple(rows)
 
     @property
     def rule_choices(self) -> RuleChoices:
@@ -464,11 +432,7 @@ class MappingDraft:
         """Values of the mapping and of the other messages that are missing from the sample."""
         offered = {value.path for value in self.sample.values}
         found = {
-            path: SampleValue(
-                path=path,
-                json_type=get_json_type(value := find_value(self.sample.payload, path)),
-                example=format_excerpt(value),
-            )
+            path: describe_value(path, find_value(self.sample.payload, path))
             for path in self.mapping.all_paths
         }
         for other in self.messages.others:
@@ -507,10 +471,11 @@ def parse_draft(
     """
     sample, messages = parse_messages(texts, nesting_limit=nesting_limit)
     saved = integration.mapping
+    saved_sample = load_sample(integration, nesting_limit=nesting_limit)
     proposal = build_proposed_draft(sample, messages, saved.rules.severity_words)
     if sample.digest != mapped_for:
         return proposal
-    if not _is_saved_sample(sample, integration, nesting_limit=nesting_limit):
+    if saved_sample is None or sample.digest != saved_sample.digest:
         saved = proposal.mapping
     others = (
         *proposal.mapping.all_paths,
@@ -520,14 +485,12 @@ def parse_draft(
     return MappingDraft(sample=sample, mapping=mapping, messages=messages, proposed=proposed)
 
 
-def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
-    """Return whether a sample equals the saved sample, ignoring formatting."""
-    if not integration.sample:
-        return False
+def load_sample(integration: IntegrationView, *, nesting_limit: int) -> Sample | None:
+    """Return the saved sample, or None if no sample is saved or it exceeds the current limits."""
     try:
-        return parse_sample(integration.sample, nesting_limit=nesting_limit).digest == sample.digest
+        return parse_sample(integration.sample or "", nesting_limit=nesting_limit)
     except InvalidError:
-        return False
+        return None
 
 
 def build_proposed_draft(
@@ -538,11 +501,6 @@ def build_proposed_draft(
     `words` are severity words that are added to the proposed ones.
     """
     mapping = propose_mapping(messages).mapping
-    rules = replace(mapping.rules, severity_words={**mapping.rules.severity_words, **words})
-    draft = MappingDraft(
-        sample=sample,
-        mapping=FieldMapping(mapping.paths, rules),
-        messages=messages,
-        is_new_sample=True,
-    )
+    mapping = mapping.with_rules(severity_words={**mapping.rules.severity_words, **words})
+    draft = MappingDraft(sample=sample, mapping=mapping, messages=messages, is_new_sample=True)
     return replace(draft, proposed=draft.digest)

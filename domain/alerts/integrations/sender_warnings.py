@@ -27,7 +27,8 @@ from domain.alerts.integrations.integrations import (
     can_customize_integrations,
     get_receiving_integration,
 )
-from domain.alerts.integrations.mapping_types import MappingFix
+from domain.alerts.integrations.mapping_types import MappingFix, ReportCounts
+from domain.alerts.integrations.rejections import MIN_REJECTIONS, TURNED_OFF_STATUS
 from domain.alerts.integrations.samples import build_mapping, parse_sample
 from domain.alerts.integrations.setup_progress import SetupAttempt, get_setup_progress
 from domain.alerts.integrations.stored_reports import (
@@ -52,13 +53,12 @@ from domain.core.labeled_enums import LabeledEnum
 from domain.core.types.base import ListPage, OffsetQuery, Resource, Time, describe_choices
 from domain.projects.views import ProjectView
 
-#: Minimum numbers of repeats, of alerts without a recovery, and of rejections for a warning.
-_MIN_REPEATS, _MIN_OPEN_ALERTS, _MIN_REJECTIONS = 2, 3, 3
+#: Minimum numbers of repeats, and of alerts without a recovery, for a warning.
+_MIN_REPEATS, _MIN_OPEN_ALERTS = 2, 3
 #: Period without a recovery after which a sender probably sends none.
 _MIN_PERIOD_WITHOUT_RECOVERY = timedelta(days=1)
 #: Maximum numbers of recoveries that are compared with problems, and of proposed severity words.
 _MAX_COMPARED_RECOVERIES, _MAX_WORDS = 20, 20
-_TURNED_OFF_STATUS = 403
 
 
 class WarningKind(LabeledEnum):
@@ -137,9 +137,9 @@ def find_warnings(work: UnitOfWork, integration: IntegrationView) -> Sequence[Se
 
 def _find_rejections(work: UnitOfWork, integration: IntegrationView) -> SenderWarning | None:
     progress = get_setup_progress(integration.id, session=work.session)
-    problems = [each for each in progress.problems if each.status_code != _TURNED_OFF_STATUS]
+    problems = [each for each in progress.problems if each.status_code != TURNED_OFF_STATUS]
     count = sum(1 + each.skipped for each in takewhile(lambda each: each.advice, progress.searched))
-    if not problems or count < _MIN_REJECTIONS:
+    if not problems or count < MIN_REJECTIONS:
         return None
     is_misread = WRONG_FORMAT_PREFIX in (problems[0].reason or "")
     return SenderWarning(
@@ -263,7 +263,7 @@ class StoredLog:
         )
 
     def _build(self, kind: WarningKind, count: int, details: str) -> SenderWarning:
-        fix = self._find_fix(kind) if self._may_map else None
+        fix = self._find_fix(kind, self._related) if self._may_map and self._related else None
         if not self._integration.type.has_mapping:
             details += " Remove labels that change, or send a fingerprint and recoveries."
         elif not self._may_map:
@@ -273,29 +273,18 @@ class StoredLog:
         last_at = self._bodies[-1].received_at
         return SenderWarning(kind=kind, details=details, count=count, last_at=last_at, fix=fix)
 
-    def _find_fix(self, kind: WarningKind) -> MappingFix | None:
-        """Return the first mapping that solves the problem for the stored deliveries, or None.
-
-        It must neither merge hosts nor resolve fewer alerts, and it must identify all messages that
-        have one of the values of its fingerprint.
-        """
-        if self._related is None:
-            return None
+    def _find_fix(self, kind: WarningKind, related: Messages) -> MappingFix | None:
+        """Return the first mapping that solves the problem for the stored deliveries, or None."""
         before = self._before
-        for mapping in _propose_mappings(kind, self._integration.mapping, self._related):
+        for mapping in _propose_mappings(kind, self._integration.mapping, related):
             after = count_reports(self._read(mapping))
             gain = {
                 WarningKind.SHARED_IDENTITY: before.merged_hosts - after.merged_hosts,
                 WarningKind.REPEATS: before.repeats - after.repeats,
                 WarningKind.NEVER_RESOLVED: after.resolved - before.resolved,
             }[kind]
-            identities = [_read_identity(mapping, r.message) for r in self._reports]
-            is_whole = all(is_blank(parts) or not is_blank(parts[0]) for parts in identities)
-            is_safe = is_whole and not (after.merged_hosts or is_blank([*identities]))
-            sample = self._find_sample(mapping)
-            # Recoveries of other hosts no longer resolve an alert.
-            is_safe = is_safe and after.resolved >= before.resolved - before.merged_hosts
-            if gain > 0 and is_safe and sample:
+            sample = self._find_sample(mapping, related)
+            if gain > 0 and sample and self._is_safe(mapping, after):
                 return MappingFix.model_validate(
                     {
                         "sample": sample,
@@ -309,10 +298,22 @@ class StoredLog:
                 )
         return None
 
-    def _find_sample(self, mapping: FieldMapping) -> str | None:
+    def _is_safe(self, mapping: FieldMapping, after: ReportCounts) -> bool:
+        """Return whether a mapping neither merges hosts nor resolves fewer alerts.
+
+        It must also identify all messages that have one of the values of its fingerprint.
+        """
+        identities = [_read_identity(mapping, report.message) for report in self._reports]
+        is_whole = all(is_blank(parts) or not is_blank(parts[0]) for parts in identities)
+        # Recoveries of other hosts no longer resolve an alert.
+        min_resolved = self._before.resolved - self._before.merged_hosts
+        is_merging = after.merged_hosts > 0 or is_blank([*identities])
+        return is_whole and not is_merging and after.resolved >= min_resolved
+
+    def _find_sample(self, mapping: FieldMapping, related: Messages) -> str | None:
         """Return a sample that contains all values that a mapping reads, or None."""
-        related = [self._related.firing, *self._related.others] if self._related else []
-        for text in (self._integration.sample, *map(format_indented_json, related)):
+        messages = map(format_indented_json, (related.firing, *related.others))
+        for text in (self._integration.sample, *messages):
             try:
                 sample = parse_sample(text or "", nesting_limit=self._reading.nesting_limit)
                 build_mapping(mapping.paths, sample, mapping.rules, self._integration.mapping)
@@ -363,7 +364,7 @@ def _propose_mappings(
     proposal = propose_mapping(related)
     rules = proposal.mapping.rules
     words = {**rules.severity_words, **current.rules.severity_words}
-    guessed = FieldMapping(proposal.mapping.paths, replace(rules, severity_words=words))
+    guessed = proposal.mapping.with_rules(severity_words=words)
     if proposal.tool and not current.reads_fields:
         yield guessed
     base = current if current.reads_fields else guessed
@@ -397,4 +398,4 @@ def _add_host(mapping: FieldMapping, related: Messages) -> FieldMapping:
     if is_known or not is_fixed or len(join.paths) == MAX_JOINED_VALUES:
         return mapping
     joins = {**mapping.rules.joins, name.value: ValueJoin((*join.paths, path))}
-    return FieldMapping(mapping.paths, replace(mapping.rules, joins=joins))
+    return mapping.with_rules(joins=joins)

@@ -2,16 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from http import HTTPStatus
 from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.deliveries import StoredSize, limit_total_size
+from domain.alerts.deliveries import MAX_EXAMINED_DELIVERIES, StoredSize, limit_total_size
 from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import ReportCounts
@@ -71,13 +71,19 @@ class StoredMessage(Messages):
 
 
 class StoredBody(NamedTuple):
-    """A decoded body of an accepted delivery, with a message for each of its items."""
+    """A decoded body of a delivery, with a message for each of its items."""
 
     id: int
     received_at: datetime
     format: AlertFormat
     value: object
     messages: Sequence[StoredMessage]
+
+    @property
+    def payload(self) -> Mapping[str, object]:
+        """The body, or the first item of an array. Empty if this is not an object."""
+        first = self.value[0] if isinstance(self.value, list) and self.value else self.value
+        return first if isinstance(first, dict) else {}
 
     def read(self, mapping: FieldMapping, *, reading: ParserSettings) -> ParsedBody | None:
         """Return the alerts that a mapping reads, or None if the body can no longer be parsed."""
@@ -116,22 +122,34 @@ def find_stored_bodies(
     accepted = (row for row in recent if row.status_code == HTTPStatus.OK)
     small = [row for row in accepted if row.size <= _MAX_BODY_BYTES]
     ids = limit_total_size(small, _MAX_TOTAL_BYTES)
-    rows = session.execute(
-        select(Delivery.id, Delivery.received_at, Delivery.format, Delivery.body)
-        .where(Delivery.id.in_(ids), Delivery.body.is_not(None))
-        .order_by(Delivery.id.desc())
+    bodies = read_stored_bodies(
+        Delivery.id.in_(ids), limit=MAX_EXAMINED_DELIVERIES, session=session, reading=reading
     )
     found, room = [], _MAX_MESSAGES
+    for body in bodies:
+        room -= len(body.messages)
+        if room < 0:
+            break
+        found.append(body)
+    return found[::-1]
+
+
+def read_stored_bodies(
+    *conditions: ColumnElement[bool], limit: int, session: Session, reading: ParserSettings
+) -> Iterator[StoredBody]:
+    """Yield the stored bodies of deliveries that fulfill all conditions, newest first."""
+    rows = session.execute(
+        select(Delivery.id, Delivery.received_at, Delivery.format, Delivery.body)
+        .where(Delivery.body.is_not(None), *conditions)
+        .order_by(Delivery.id.desc())
+        .limit(limit)
+    )
     for row in rows:
         body_format = get_format(row.format)
         value = body_format.decode_stored_body(row.body, reading=reading)
         items = body_format.list_body_items(value)
-        room -= len(items)
-        if room < 0:
-            break
         messages = [StoredMessage(firing=each if isinstance(each, dict) else {}) for each in items]
-        found.append(StoredBody(row.id, row.received_at, body_format, value, messages))
-    return found[::-1]
+        yield StoredBody(row.id, row.received_at, body_format, value, messages)
 
 
 def read_reports(

@@ -4,9 +4,10 @@ A mapping contains the paths for each field, and rules (`mapping_rules`).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from domain.alerts.reading.body import LongNumber
@@ -22,7 +23,7 @@ from domain.alerts.reading.paths import (
     PayloadPath,
     find_value,
     format_path,
-    parse_inner_object,
+    list_children,
     remove_value,
     serialize_path,
     validate_path,
@@ -101,6 +102,16 @@ class FieldMapping:
     def all_paths(self) -> tuple[PayloadPath, ...]:
         """All paths that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
+
+    @property
+    def mapped_sources(self) -> tuple[tuple[str, str], ...]:
+        """Label and source of each field that is read from another key."""
+        mapped = {*self.paths, *self.rules.joins}
+        return tuple((each.label, self.sources[each]) for each in AlertField if each in mapped)
+
+    def with_rules(self, **changes: Any) -> "FieldMapping":
+        """Return a copy with changed rules, by their names in `MappingRules`."""
+        return FieldMapping(self.paths, replace(self.rules, **changes))
 
     def read_fields(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload with the value of each mapped field under the field's own name.
@@ -203,15 +214,13 @@ def _parse_alert_field(name: str) -> AlertField:
         raise InvalidError(f"{format_excerpt(name)} is not a field of an alert.") from error
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SampleValue:
-    """A value in a sample that a field can be mapped to."""
+@dataclass(frozen=True, kw_only=True)
+class SampleEntry:
+    """A place in a sample."""
 
     path: PayloadPath
-    #: JSON type: string, number, boolean, null or array.
+    #: JSON type: string, number, boolean, null, array or object.
     json_type: str
-    #: First characters of the value, in quotes.
-    example: str
 
     @property
     def label(self) -> str:
@@ -224,30 +233,29 @@ class SampleValue:
         return serialize_path(self.path)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampleValue(SampleEntry):
+    """A value in a sample that a field can be mapped to."""
+
+    #: First characters of the value, in quotes.
+    example: str
+
+
+def describe_value(path: PayloadPath, value: object) -> SampleValue:
+    """Return the type and the first characters of a value."""
+    return SampleValue(path=path, json_type=get_json_type(value), example=format_excerpt(value))
+
+
 def list_sample_values(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
     """Return up to 500 values in a sample that fields can be mapped to, in order."""
-    found: list[SampleValue] = []
-    for path, value in _walk_values((), sample):
-        if len(found) == _MAX_SAMPLE_VALUES:
-            break
-        found.append(
-            SampleValue(path=path, json_type=get_json_type(value), example=format_excerpt(value))
-        )
-    return tuple(found)
+    values = islice(_walk_values((), sample), _MAX_SAMPLE_VALUES)
+    return tuple(describe_value(path, value) for path, value in values)
 
 
 def _walk_values(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, object]]:
-    children: Sequence[tuple[str | int, object]] = ()
-    match value:
-        case dict():
-            children = tuple(value.items())
-        case list():
-            children = tuple(enumerate(value))
-        case str() if (inner := parse_inner_object(value)) is not None:
-            children = tuple(inner.items())
     if path and not isinstance(value, dict):
         yield path, value
-    for segment, child in children:
+    for segment, child in list_children(value):
         yield from _walk_values((*path, segment), child)
 
 

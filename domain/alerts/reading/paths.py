@@ -7,6 +7,7 @@ path can continue within such a string.
 
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +22,8 @@ _MAX_PATH_LENGTH = 100
 #: Maximum length in characters, and maximum depth, of a string in a payload that is parsed as JSON.
 _MAX_INNER_LENGTH = 256 * 1024
 _MAX_INNER_DEPTH = 32
+#: Marker for a path that does not exist.
+_MISSING = object()
 
 
 @lru_cache(maxsize=16)
@@ -39,20 +42,40 @@ def parse_inner_object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
-def find_value(payload: object, path: PayloadPath) -> object:
-    """Return the value at a path, or None if the path does not exist."""
+def list_children(value: object) -> Iterable[tuple[str | int, object]]:
+    """Return the keys or indexes of an object or array with their values.
+
+    A string that contains a JSON object has the values of this object.
+    """
+    match value:
+        case dict():
+            return value.items()
+        case list():
+            return enumerate(value)
+        case str() if (inner := parse_inner_object(value)) is not None:
+            return inner.items()
+    return ()
+
+
+def find_value(payload: object, path: PayloadPath, default: object = None) -> object:
+    """Return the value at a path, or the default if the path does not exist."""
     value = payload
     for segment in path:
         if isinstance(value, str):
             value = parse_inner_object(value)
         match value, segment:
-            case dict(), str():
-                value = value.get(segment)
+            case dict(), str() if segment in value:
+                value = value[segment]
             case list(), int() if segment < len(value):
                 value = value[segment]
             case _:
-                return None
+                return default
     return value
+
+
+def has_path(payload: object, path: PayloadPath) -> bool:
+    """Return whether a payload contains a path, even if the value is null."""
+    return find_value(payload, path, _MISSING) is not _MISSING
 
 
 def remove_value(value: object, path: PayloadPath) -> Any:
@@ -140,19 +163,3 @@ def parse_dotted_path(text: str) -> PayloadPath:
     """
     parts = re.split(r"(?<!\\)\.", text)
     return tuple(int(part) if part.isdecimal() else part.replace("\\.", ".") for part in parts)
-
-
-def has_path(payload: object, path: PayloadPath) -> bool:
-    """Return whether a payload contains a path, even if the value is null."""
-    value = payload
-    for segment in path:
-        if isinstance(value, str):
-            value = parse_inner_object(value)
-        match value, segment:
-            case dict(), str() if segment in value:
-                value = value[segment]
-            case list(), int() if segment < len(value):
-                value = value[segment]
-            case _:
-                return False
-    return True

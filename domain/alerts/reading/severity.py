@@ -90,11 +90,6 @@ def find_unknown_words(parse_warnings: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in words if word.isprintable() and len(word) < MAX_RULE_WORD_LENGTH)
 
 
-def is_known_severity_word(word: str) -> bool:
-    """Return whether a severity can be proposed for a word."""
-    return normalize_word(word) in _PROPOSED_SEVERITIES
-
-
 def propose_severity(word: str) -> Severity:
     """Return the probable severity for a sender's word."""
     return _PROPOSED_SEVERITIES.get(normalize_word(word), Severity.CRITICAL)

@@ -11,10 +11,10 @@ from enum import StrEnum
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import normalize_word
 from domain.alerts.reading.paths import PayloadPath
-from domain.alerts.reading.severity import is_known_severity_word
+from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
-from domain.alerts.recognition.states import find_state
+from domain.alerts.recognition.states import is_plain_state
 
 
 class Confidence(StrEnum):
@@ -45,25 +45,19 @@ class FoundLeaf:
     reason: str
 
 
-#: Words of people and accounts. Their names, states and identifiers do not describe the alert.
-OWNER_WORDS = parse_word_set(
-    "user contact author owner agent assignee recipient team creator requester account "
-    "organization org tenant customer channel sender webhook integration client "
-    "assigned acknowledged responder actor commit subscription"
-)
 #: Phrases for a title if no other value is one, best first.
 _FALLBACK_TITLES = (
     "display name|target name|name|label",
     "cause|reason|description|event type code|event type|type|event|context|headline text",
 )
-#: Words of values that describe the state before the message.
-FORMER_WORDS = parse_word_set("previous prev old former last from before original default")
 
 _DEPTH_COST = 3
 _WORD_COST = 2
 _EXACT_COST = 4
 #: Cost up to which a value is a likely one.
 _LIKELY_COST = 14
+#: Maximum length of a word for a severity.
+_MAX_SEVERITY_LENGTH = 60
 
 
 #: Words of keys whose link is the address of the monitored host.
@@ -78,22 +72,21 @@ _THING_WORDS = parse_word_set("device rule monitor policy host node service proj
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
 
-def is_text(leaf: Leaf) -> bool:
+def _is_text(leaf: Leaf) -> bool:
     """Return whether a value is a text for people."""
     is_other = leaf.is_link or leaf.is_uuid or leaf.is_time or leaf.text.isdecimal()
     return bool(leaf.text) and not is_other
 
 
-def is_name(leaf: Leaf) -> bool:
+def _is_name(leaf: Leaf) -> bool:
     """Return whether a value is a name, or an array of names."""
     if isinstance(leaf.value, list):
         return bool(leaf.value) and all(isinstance(each, str) for each in leaf.value)
-    return is_text(leaf) and "\n" not in leaf.text
+    return _is_text(leaf) and "\n" not in leaf.text
 
 
 def _is_title(leaf: Leaf) -> bool:
-    named = find_state(leaf.text)
-    return is_text(leaf) and not (named and named.is_plain)
+    return _is_text(leaf) and not is_plain_state(leaf.text)
 
 
 def _is_own_title(leaf: Leaf) -> bool:
@@ -104,7 +97,7 @@ def _is_own_title(leaf: Leaf) -> bool:
 def _is_host(leaf: Leaf) -> bool:
     if leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
         return False
-    return is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
+    return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
 
 def _is_start(leaf: Leaf) -> bool:
@@ -118,17 +111,21 @@ def _is_picture(leaf: Leaf) -> bool:
 
 
 def _is_severity(leaf: Leaf) -> bool:
-    is_other = leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS
     text = str(leaf.value)
-    return leaf.is_scalar and not is_other and len(text) <= 60 and _is_word(text)  # noqa: PLR2004
+    is_other = (
+        leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS or len(text) > _MAX_SEVERITY_LENGTH
+    )
+    is_word = any(each.isalnum() for each in text) and text.casefold() not in _NO_VALUES
+    return leaf.is_scalar and is_word and not is_other
 
 
-def _is_word(text: str) -> bool:
-    """Return whether a text is a word or a number that can name a severity."""
-    return any(each.isalnum() for each in text) and text.casefold() not in _NO_VALUES
-
-
+#: Kinds of values, by fields in the order in which they choose their values.
 FIELD_KINDS: Mapping[AlertField, FieldKind] = {
+    AlertField.SEVERITY: FieldKind(
+        phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
+        "alert level|log level|alert severity|severity name|severity label|priority name",
+        fits=_is_severity,
+    ),
     AlertField.HOSTS: FieldKind(
         phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
         "device name|entity name|impacted entity|affected entity|entity|pod name|target|"
@@ -148,7 +145,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.DESCRIPTION: FieldKind(
         phrases="description|long description|details|detail|long message|message|body|output|"
         "plugin output|reason|summary|msg|text|full message|error message|error|info|note|comment",
-        fits=is_text,
+        fits=_is_text,
     ),
     AlertField.START_TIME: FieldKind(
         phrases="start time|started at|start at|started|fired at|triggered at|opened at|"
@@ -164,18 +161,13 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     AlertField.SERVICE: FieldKind(
         phrases="service|service name|app|app name|application|application name|component|"
         "component name|job|system|project name|project|namespace|cluster|cluster name",
-        fits=is_name,
+        fits=_is_name,
     ),
     AlertField.MONITORING_TOOL: FieldKind(
-        phrases="monitoring tool|tool|monitoring system", fits=is_name
-    ),
-    AlertField.SEVERITY: FieldKind(
-        phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
-        "alert level|log level|alert severity|severity name|severity label|priority name",
-        fits=_is_severity,
+        phrases="monitoring tool|tool|monitoring system", fits=_is_name
     ),
     AlertField.ENVIRONMENT: FieldKind(
-        phrases="environment|environment name|env|stage|deployment environment", fits=is_name
+        phrases="environment|environment name|env|stage|deployment environment", fits=_is_name
     ),
     AlertField.RUNBOOK: FieldKind(
         phrases="runbook|runbook url|run book|playbook|playbook url|documentation url|alert url|"
@@ -205,9 +197,9 @@ def _find_best(
     found = [
         (cost, position, leaf)
         for position, leaf in enumerate(leaves)
-        if leaf.path not in taken and kind.fits(leaf)
-        for cost in (compute_cost(leaf, kind.phrases, kind.exact),)
-        if cost is not None
+        if leaf.path not in taken
+        and kind.fits(leaf)
+        and (cost := _compute_cost(leaf, kind)) is not None
     ]
     if not found:
         return None
@@ -220,17 +212,20 @@ def _find_best(
     )
 
 
-def compute_cost(leaf: Leaf, phrases: str, exact: str = "") -> float | None:
-    """Return how badly a value fits phrases, or None if it does not fit at all. 0 is best."""
-    if set(leaf.words) & (OWNER_WORDS | FORMER_WORDS):
+def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
+    """Return how badly a key fits the phrases of a field, or None if it does not fit at all.
+
+    0 is best.
+    """
+    if leaf.is_about_other:
         return None
     costs = []
-    for rank, phrase in enumerate(phrases.split("|")):
+    for rank, phrase in enumerate(kind.phrases.split("|")):
         wanted = tuple(phrase.split())
         if leaf.words[-len(wanted) :] == wanted:
             more = max(len(set(leaf.own_words) - set(wanted)), 0)
             costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more)
-    if len(leaf.path) == 1 and leaf.own_words == (exact,):
+    if len(leaf.path) == 1 and leaf.own_words == (kind.exact,):
         costs.append(_EXACT_COST)
     return min(costs, default=None)
 
@@ -240,10 +235,10 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
     if found := find_field(AlertField.SEVERITY, filter(_is_severity_word, leaves)):
         return found
     for leaf in leaves:
-        if set(leaf.words) & (FORMER_WORDS | OWNER_WORDS) or not _is_severity(leaf):
+        if leaf.is_about_other or not _is_severity(leaf):
             continue
         is_state = set(leaf.own_words) & {"state", "status", "condition", "type"}
-        if is_state and leaf.text and _is_severity_word(leaf):
+        if is_state and _is_severity_word(leaf):
             reason = f"{leaf.text} is a severity"
             return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
     found = find_field(AlertField.SEVERITY, leaves)
@@ -252,5 +247,4 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
 
 def _is_severity_word(leaf: Leaf) -> bool:
     """Return whether a value is a known word for a severity. Numbers have no common scale."""
-    is_word = bool(leaf.text) and not leaf.text.isdecimal()
-    return is_word and is_known_severity_word(normalize_word(leaf.value))
+    return normalize_word(leaf.text) in USUAL_SEVERITY_WORDS

@@ -10,18 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES
-from domain.alerts.reading.paths import PayloadPath, find_value, format_path
-from domain.alerts.recognition.fields import (
-    FORMER_WORDS,
-    LINK_OWNERS,
-    OWNER_WORDS,
-    Confidence,
-)
+from domain.alerts.reading.paths import PayloadPath, format_path
+from domain.alerts.recognition.fields import LINK_OWNERS, Confidence
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
-from domain.alerts.recognition.states import STATE_WORDS, find_state, find_state_in_sentence
+from domain.alerts.recognition.states import (
+    STATE_WORDS,
+    find_state_in_sentence,
+    is_plain_state,
+)
 
 _KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias", "aggreg", "aggregation")
 _ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
@@ -84,10 +83,8 @@ def _is_identifier(leaf: Leaf) -> bool:
     is_other = leaf.is_time or isinstance(leaf.value, bool | float) or not leaf.is_scalar
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
         return False
-    words = set(leaf.words)
     has_id = bool(set(leaf.own_words) & _ID_WORDS)
-    is_other = bool(words & (OWNER_WORDS | FORMER_WORDS))
-    return not is_other and (has_id or not leaf.is_counter)
+    return not leaf.is_about_other and (has_id or not leaf.is_counter)
 
 
 def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
@@ -189,7 +186,7 @@ def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
     found = []
     for leaf in stable:
         words, own = set(leaf.words[-2:]), set(leaf.own_words)
-        if _is_object(leaf) or _is_state(leaf) or leaf.is_link or "command" in own:
+        if _is_object(leaf) or is_plain_state(leaf.value) or leaf.is_link or "command" in own:
             continue
         is_rule = bool(words & _RULE_WORDS)
         if is_rule and own & (_ID_WORDS | _NAME_WORDS):
@@ -201,11 +198,6 @@ def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
         elif leaf.words == ("name",) or (own & {"message", "msg", "text"} and _is_fixed(leaf)):
             found.append((leaf.depth + 4, leaf))
     return min(found, key=lambda each: each[0])[1] if found else None
-
-
-def _is_state(leaf: Leaf) -> bool:
-    named = find_state(leaf.value)
-    return named is not None and named.is_plain
 
 
 def _is_word(leaf: Leaf) -> bool:
@@ -255,7 +247,7 @@ def _is_name_of_subject(leaf: Leaf) -> bool:
     is_id = bool(own & _ID_WORDS)
     is_of_alert = bool(words & _ALERT_WORDS) and (leaf.is_link or is_id)
     is_number = isinstance(leaf.value, int) and not is_id
-    if is_of_alert or is_number or leaf.is_uuid or _is_state(leaf):
+    if is_of_alert or is_number or leaf.is_uuid or is_plain_state(leaf.value):
         return False
     return isinstance(leaf.value, list) or _is_identifier(leaf)
 
@@ -276,8 +268,3 @@ def _drop_repeated(hosts: Sequence[Leaf], objects: Sequence[Leaf]) -> list[Leaf]
         kind = frozenset(leaf.own_words) - _PLAIN_ID_WORDS - _NAME_WORDS
         found.setdefault((leaf.path[:-1], kind), leaf)
     return list(found.values())
-
-
-def has_all_values(paths: Sequence[PayloadPath], payload: object) -> bool:
-    """Return whether a payload has a value at each path."""
-    return all(find_value(payload, path) is not None for path in paths)

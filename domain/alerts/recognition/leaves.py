@@ -28,6 +28,14 @@ _COUNTER_WORDS = parse_word_set(
     "index size length hit match interval ago age percent percentage ratio watermark version "
     "revision value metric threshold latency rate uptime downtime"
 )
+#: Words of people and accounts. Their names, states and identifiers do not describe the alert.
+_OWNER_WORDS = parse_word_set(
+    "user contact author owner agent assignee recipient team creator requester account "
+    "organization org tenant customer channel sender webhook integration client "
+    "assigned acknowledged responder actor commit subscription"
+)
+#: Words of values that describe the state before the message.
+FORMER_WORDS = parse_word_set("previous prev old former last from before original default")
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
@@ -55,6 +63,16 @@ class Leaf:
     def text(self) -> str:
         """The value as a text, or an empty text for numbers, arrays and other values."""
         return self.value.strip() if isinstance(self.value, str) else ""
+
+    @property
+    def is_word(self) -> bool:
+        """True if the value is a text that does not only consist of digits."""
+        return bool(self.text) and not self.text.isdecimal()
+
+    @property
+    def is_about_other(self) -> bool:
+        """True if the value describes a person, an account, or the state before the message."""
+        return bool(set(self.words) & (_OWNER_WORDS | FORMER_WORDS))
 
     @property
     def is_link(self) -> bool:

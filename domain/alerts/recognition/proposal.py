@@ -1,6 +1,6 @@
 """Proposes a mapping from the messages of an unknown tool, with reasons and questions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from domain.alerts.reading.incoming import Severity
@@ -20,13 +20,14 @@ from domain.alerts.reading.severity import (
 )
 from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.recognition.fields import (
+    FIELD_KINDS,
     Confidence,
     FoundLeaf,
     find_field,
     propose_severity_leaf,
 )
 from domain.alerts.recognition.identity import Identity, propose_identity
-from domain.alerts.recognition.leaves import Leaf, list_leaves
+from domain.alerts.recognition.leaves import list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.states import (
@@ -50,12 +51,13 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class GuessedMapping:
-    """A mapping for an unknown tool."""
+    """A mapping for the messages of an alert."""
 
     mapping: FieldMapping
-    findings: tuple[Finding, ...]
-    #: Questions to the user about facts that are missing in the messages, as sentences.
-    questions: tuple[str, ...]
+    #: Parts of the mapping with the reasons for them. They are empty for a known tool.
+    findings: tuple[Finding, ...] = ()
+    #: Questions about facts that are missing in the messages, as sentences.
+    questions: tuple[str, ...] = ()
 
 
 #: Number of fields under their own names from which a message is in the product's format.
@@ -66,18 +68,6 @@ _MAX_NAME_WORDS = 3
 _NO_TIME = "0001-01-01"
 _WHERE_TO_CHANGE = "under Configure after you add the integration"
 _SECRET_WORDS = {"secret", "password", "passphrase"}
-#: Fields in the order in which they choose their values.
-_FIELDS = (
-    AlertField.HOSTS,
-    AlertField.TITLE,
-    AlertField.DESCRIPTION,
-    AlertField.START_TIME,
-    AlertField.END_TIME,
-    AlertField.SERVICE,
-    AlertField.MONITORING_TOOL,
-    AlertField.ENVIRONMENT,
-    AlertField.RUNBOOK,
-)
 
 
 def guess_mapping(messages: Messages) -> GuessedMapping:
@@ -128,24 +118,16 @@ def _needs_host(title: FoundLeaf | None, host: FoundLeaf) -> bool:
 
 def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
     taken: set[PayloadPath] = set()
-    severity = propose_severity_leaf(messages.leaves)
-    if severity is not None:
-        yield AlertField.SEVERITY, severity
-        taken.add(severity.leaf.path)
-    end = _find_end_of_recovery(messages)
-    for field in _FIELDS:
-        found = find_field(field, messages.leaves, taken)
-        if field is AlertField.END_TIME:
-            found = end or (found if found and _may_end_later(found.leaf, messages) else None)
+    for field in FIELD_KINDS:
+        if field is AlertField.SEVERITY:
+            found = propose_severity_leaf(messages.leaves)
+        elif field is AlertField.END_TIME:
+            found = _find_end(messages, taken)
+        else:
+            found = find_field(field, messages.leaves, taken)
         if found is not None:
             taken.add(found.leaf.path)
             yield field, found
-
-
-def _may_end_later(leaf: Leaf, messages: Messages) -> bool:
-    """Return whether an end time is still empty while the problem lasts."""
-    is_empty = not leaf.is_time or leaf.text.startswith(_NO_TIME)
-    return is_empty and messages.recovery is None
 
 
 def _propose_resolution(
@@ -163,7 +145,7 @@ def _propose_resolution(
         return None if is_sentence and has_other else resolution
     severity = found.get(AlertField.SEVERITY)
     has_end = AlertField.END_TIME in found or _is_own_format(found)
-    if severity is None or not _is_word(severity.leaf) or has_end or messages.recovery is not None:
+    if severity is None or not severity.leaf.is_word or has_end or messages.recovery is not None:
         return None
     path = severity.leaf.path
     return Resolution(
@@ -171,10 +153,6 @@ def _propose_resolution(
         confidence=Confidence.UNSURE,
         reason=f"{format_path(path)} may also report that the problem is over",
     )
-
-
-def _is_word(leaf: Leaf) -> bool:
-    return bool(leaf.text) and not leaf.text.isdecimal()
 
 
 def _has_sure_end(found: Mapping[AlertField, FoundLeaf]) -> bool:
@@ -188,10 +166,12 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
     return len(own) >= _MIN_OWN_FIELDS
 
 
-def _find_end_of_recovery(messages: Messages) -> FoundLeaf | None:
-    """Return the end time that only the recovery has."""
+def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
+    """Return the end time that only the recovery has, or a value that is empty before it."""
     if messages.recovery is None:
-        return None
+        found = find_field(AlertField.END_TIME, messages.leaves, taken)
+        has_end = found and found.leaf.is_time and not found.leaf.text.startswith(_NO_TIME)
+        return None if has_end else found
     given = [
         leaf
         for leaf in list_leaves(messages.recovery)
@@ -222,7 +202,7 @@ def _propose_severity_words(
             words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
     if words or (resolution and resolution.rule.path == path):
         words = {**dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
-    if severity is not None and _is_word(severity.leaf) and path != (AlertField.SEVERITY.value,):
+    if severity is not None and severity.leaf.is_word and path != (AlertField.SEVERITY.value,):
         words = {**USUAL_SEVERITY_WORDS, **words}
     return words
 
@@ -240,21 +220,11 @@ def _list_findings(
     resolution: Resolution | None,
     mapping: FieldMapping,
 ) -> Iterator[Finding]:
-    for field in AlertField:
-        if field in found:
-            each = found[field]
+    parts = {**found, AlertField.FINGERPRINT: identity}
+    for field, source in mapping.sources.items():
+        if part := parts.get(field):
             yield Finding(
-                field=field,
-                source=mapping.sources[field],
-                confidence=each.confidence,
-                reason=each.reason,
-            )
-        elif field is AlertField.FINGERPRINT and identity is not None:
-            yield Finding(
-                field=field,
-                source=mapping.sources[field],
-                confidence=identity.confidence,
-                reason=identity.reason,
+                field=field, source=source, confidence=part.confidence, reason=part.reason
             )
     if resolution is not None:
         yield Finding(

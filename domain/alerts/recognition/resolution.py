@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from domain.alerts.reading.mapping_rules import Operator, PayloadCondition, normalize_word
 from domain.alerts.reading.paths import find_value, format_path
 from domain.alerts.reading.text import convert_to_text
-from domain.alerts.recognition.fields import FORMER_WORDS, OWNER_WORDS, Confidence
+from domain.alerts.recognition.fields import Confidence
 from domain.alerts.recognition.key_words import parse_word_set, split_words
-from domain.alerts.recognition.leaves import Leaf, list_leaves
+from domain.alerts.recognition.leaves import FORMER_WORDS, Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.states import (
     RECOVERY_WORDS,
@@ -71,11 +71,16 @@ def propose_resolution(messages: Messages) -> Resolution | None:
     )
 
 
+def _weigh_key(leaf: Leaf) -> int:
+    """Return how likely the value of a key is a state, or 0 if it probably is none."""
+    return max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
+
+
 def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[str, ...]]]:
     for leaf in leaves:
-        if set(leaf.words) & (FORMER_WORDS | OWNER_WORDS):
+        if leaf.is_about_other:
             continue
-        weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
+        weight = _weigh_key(leaf)
         words = _list_recovery_words(leaf, weight)
         if words:
             named = find_state(leaf.value)
@@ -118,7 +123,7 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
     """Return a rule for the value that shows the recovery and differs from the other messages."""
     found = []
     for position, leaf in enumerate(list_leaves(recovery)):
-        if not leaf.is_scalar or leaf.is_time or set(leaf.words) & (FORMER_WORDS | OWNER_WORDS):
+        if not leaf.is_scalar or leaf.is_time or leaf.is_about_other:
             continue
         given = [each for each in (messages.firing, messages.repeat) if each is not None]
         before = [find_value(each, leaf.path) for each in given]
@@ -152,7 +157,7 @@ def _score_difference(
 
     `before` contains the values of the same path in the other messages.
     """
-    weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
+    weight = _weigh_key(leaf)
     named, value = find_state(leaf.value), normalize_word(leaf.value)
     words: tuple[str, ...] = (value,)
     if graded := _find_graded_recovery(leaf.text):

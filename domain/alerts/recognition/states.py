@@ -96,6 +96,12 @@ def find_state(value: object) -> NamedState | None:
     return None
 
 
+def is_plain_state(value: object) -> bool:
+    """Return whether a value is a text that consists only of the word for a state."""
+    named = find_state(value)
+    return named is not None and named.is_plain
+
+
 def find_state_in_sentence(text: str) -> NamedState | None:
     """Return the first state that a sentence names in capital letters or at its beginning."""
     words = re.findall(r"[^\W\d_]+", text)

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from domain.alerts.formats.base import AlertFormat
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.reading.mapping import FieldMapping
 from domain.alerts.recognition.messages import Messages
-from domain.alerts.recognition.proposal import Finding, guess_mapping
+from domain.alerts.recognition.proposal import GuessedMapping, guess_mapping
 from domain.alerts.tools.base import MonitoringTool, ToolKind
 from domain.core.errors import NotFoundError
 
@@ -62,19 +61,14 @@ def search_tools(text: str) -> list[tuple[ToolKind, list[MonitoringTool]]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposal:
+class Proposal(GuessedMapping):
     """The integration settings that are proposed for the messages of an alert."""
 
     #: Name of the tool that probably sent the messages, or None if it is unknown.
-    tool: str | None
-    format: AlertFormat
-    mapping: FieldMapping
+    tool: str | None = None
+    format: AlertFormat = FORMATS[0]
     #: Instruction for configuring the tool.
     hint: str = ""
-    #: Parts of a guessed mapping with the reasons for them. They are empty for a known tool.
-    findings: tuple[Finding, ...] = ()
-    #: Questions about facts that are missing in the messages, as sentences.
-    questions: tuple[str, ...] = ()
 
 
 def propose_mapping(messages: Messages) -> Proposal:
@@ -82,11 +76,4 @@ def propose_mapping(messages: Messages) -> Proposal:
     if known := find_known_tool(messages.firing):
         body_format, tool = known
         return Proposal(tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint)
-    guessed = guess_mapping(messages)
-    return Proposal(
-        tool=None,
-        format=FORMATS[0],
-        mapping=guessed.mapping,
-        findings=guessed.findings,
-        questions=guessed.questions,
-    )
+    return Proposal(**vars(guess_mapping(messages)))

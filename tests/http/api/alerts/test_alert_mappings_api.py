@@ -97,6 +97,20 @@ def test_a_preview_shows_the_result_of_a_mapping_and_saves_nothing(gatebell: Liv
     assert worker.get()["sample"] is None
 
 
+def test_a_preview_warns_about_recoveries_that_must_repeat_most_values(
+    gatebell: LiveGatebell,
+) -> None:
+    worker = script(gatebell, connect(gatebell))
+    rules = {"resolved_when": [{"path": ["event", "level"], "words": ["ok"]}]}
+    mapping = {"title": MAPPING["title"]}
+
+    seen = worker.post("/preview", sample=SAMPLE, mapping=mapping, rules=rules).json()
+
+    assert seen["never_resolves"] is None
+    assert "No fingerprint is mapped" in seen["resolves_seldom"]
+    assert worker.post("/preview", sample=SAMPLE, mapping=MAPPING).json()["resolves_seldom"] is None
+
+
 @pytest.mark.spec("H8")
 def test_each_invalid_field_of_a_mapping_is_named(gatebell: LiveGatebell) -> None:
     worker = script(gatebell, connect(gatebell))
