@@ -17,13 +17,13 @@ from domain.alerts.reading.mapping import (
     list_sample_values,
 )
 from domain.alerts.reading.mapping_rules import (
-    MAX_RULE_WORD_LENGTH,
     MAX_RULES_PER_KIND,
     NO_RULES,
     MappingRules,
     Operator,
     PayloadCondition,
     ValueJoin,
+    is_rule_word,
     validate_payload_condition,
     validate_value_join,
 )
@@ -31,6 +31,7 @@ from domain.alerts.reading.paths import (
     PayloadPath,
     find_value,
     format_path,
+    list_members,
     parse_inner_object,
     parse_path,
     serialize_path,
@@ -111,11 +112,11 @@ def _build_branches(
 def _list_children(value: object) -> Iterable[tuple[str | int, object]]:
     match value:
         case dict():
-            return value.items()
+            return list_members(value)
         case list():
             return enumerate(value)
         case str() if (inner := parse_inner_object(value)) is not None:
-            return inner.items()
+            return list_members(inner)
     return ()
 
 
@@ -132,8 +133,7 @@ def _find_rule_word(value: object) -> str | None:
     if is_blank(value) or isinstance(value, dict | list):
         return None
     word = convert_to_text(value).strip()
-    is_word = len(word) <= MAX_RULE_WORD_LENGTH and word.isprintable() and "," not in word
-    return word if is_word else None
+    return word if is_rule_word(word) else None
 
 
 #: Fields to which other values can be appended.

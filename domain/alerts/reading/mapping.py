@@ -22,6 +22,7 @@ from domain.alerts.reading.paths import (
     PayloadPath,
     find_value,
     format_path,
+    list_members,
     parse_inner_object,
     remove_value,
     serialize_path,
@@ -240,11 +241,11 @@ def _walk_values(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath
     children: Sequence[tuple[str | int, object]] = ()
     match value:
         case dict():
-            children = tuple(value.items())
+            children = list_members(value)
         case list():
             children = tuple(enumerate(value))
         case str() if (inner := parse_inner_object(value)) is not None:
-            children = tuple(inner.items())
+            children = list_members(inner)
     if path and not isinstance(value, dict):
         yield path, value
     for segment, child in children:

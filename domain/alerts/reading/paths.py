@@ -7,6 +7,7 @@ path can continue within such a string.
 
 import json
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from domain.core.errors import InvalidError
 PayloadPath = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_PATH_LENGTH = 100
 #: Maximum length in characters, and maximum depth, of a string in a payload that is parsed as JSON.
 _MAX_INNER_LENGTH = 256 * 1024
@@ -37,6 +39,11 @@ def parse_inner_object(text: str) -> dict[str, object] | None:
         return None
     value = _parse_inner_json(text)
     return value if isinstance(value, dict) else None
+
+
+def list_members(named: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """Return the members of an object, except keys that UTF-8 cannot encode."""
+    return tuple((key, named[key]) for key in named if not _SURROGATE.search(key))
 
 
 def find_value(payload: object, path: PayloadPath) -> object:

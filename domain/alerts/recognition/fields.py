@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from domain.alerts.reading.mapping import AlertField
-from domain.alerts.reading.mapping_rules import normalize_word
+from domain.alerts.reading.mapping_rules import is_rule_word, normalize_word
 from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.severity import is_known_severity_word
 from domain.alerts.recognition.key_words import parse_word_set
@@ -101,8 +101,8 @@ def _is_host(leaf: Leaf) -> bool:
 
 def _is_severity(leaf: Leaf) -> bool:
     is_other = leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS
-    text = str(leaf.value)
-    return leaf.is_scalar and not is_other and len(text) <= 60 and _is_word(text)  # noqa: PLR2004
+    text = normalize_word(leaf.value)
+    return leaf.is_scalar and not is_other and is_rule_word(text) and _is_word(text)
 
 
 def _is_word(text: str) -> bool:

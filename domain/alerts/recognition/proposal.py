@@ -10,11 +10,13 @@ from domain.alerts.reading.mapping_rules import (
     Operator,
     PayloadCondition,
     ValueJoin,
+    is_rule_word,
     normalize_word,
 )
 from domain.alerts.reading.paths import PayloadPath, find_value, format_path
 from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, propose_severity
 from domain.alerts.reading.text import is_blank
+from domain.alerts.reading.times import parse_end_time
 from domain.alerts.recognition.fields import (
     Confidence,
     FoundLeaf,
@@ -58,8 +60,6 @@ class GuessedMapping:
 _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
-#: Beginning of the time that some tools send in place of an unknown one.
-_NO_TIME = "0001-01-01"
 _WHERE_TO_CHANGE = "under Configure after you add the integration"
 _ASK_FOR_RECOVERY = "Paste the message about the recovery to check it."
 #: Fields in the order in which they choose their values.
@@ -140,7 +140,7 @@ def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
 
 def _may_end_later(leaf: Leaf, messages: Messages) -> bool:
     """Return whether an end time is still empty while the problem lasts."""
-    is_empty = not leaf.is_time or leaf.text.startswith(_NO_TIME)
+    is_empty = parse_end_time(leaf.value, name=AlertField.END_TIME).time is None
     return is_empty and messages.recovery is None
 
 
@@ -210,7 +210,7 @@ def _propose_severity_words(
         if is_blank(value) or isinstance(value, list | dict):
             continue
         word = normalize_word(value)
-        if not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
+        if is_rule_word(word) and not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
             is_recovery = payload is messages.recovery and word not in words
             words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
     if words or (resolution and resolution.rule.path == path):

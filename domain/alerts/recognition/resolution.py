@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from domain.alerts.reading.mapping_rules import Operator, PayloadCondition, normalize_word
+from domain.alerts.reading.mapping_rules import (
+    Operator,
+    PayloadCondition,
+    is_rule_word,
+    normalize_word,
+)
 from domain.alerts.reading.paths import find_value, format_path
 from domain.alerts.reading.text import convert_to_text
 from domain.alerts.recognition.fields import FORMER_WORDS, OWNER_WORDS, Confidence
@@ -109,7 +114,7 @@ def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     if not weight:
         return ()
     if isinstance(leaf.value, str):
-        return list_recovery_values(leaf.value)
+        return tuple(filter(is_rule_word, list_recovery_values(leaf.value)))
     is_switch = type(leaf.value) is int and leaf.value == 1
     return ("0",) if is_switch and {"state", "status"} & set(leaf.own_words) else ()
 
@@ -122,9 +127,8 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
             continue
         given = [each for each in (messages.firing, messages.repeat) if each is not None]
         before = [find_value(each, leaf.path) for each in given]
-        if normalize_word(leaf.value) not in map(normalize_word, before) and (
-            scored := _score_difference(leaf, before)
-        ):
+        scored = _score_difference(leaf, before)
+        if scored and scored[1].matches(recovery) and not any(map(scored[1].matches, given)):
             score, rule = scored
             found.append((score - _DEPTH_COST * leaf.depth, -position, rule))
     if not found:
@@ -172,11 +176,11 @@ def _score_difference(
     else:
         is_short = len(value) <= _MAX_STATE_LENGTH and not leaf.is_link
         score = weight if is_short else 0
-    if not score or "," in value:  # Words of a rule have no commas.
-        return None
     others = set(map(normalize_word, before))
-    chosen = tuple(word for word in dict.fromkeys(words) if word not in others)[:_MAX_WORDS]
-    return score, PayloadCondition(leaf.path, Operator.IS, chosen)
+    chosen = [word for word in dict.fromkeys(words) if word not in others and is_rule_word(word)]
+    if not score or value not in chosen:
+        return None
+    return score, PayloadCondition(leaf.path, Operator.IS, tuple(chosen[:_MAX_WORDS]))
 
 
 def _find_graded_recovery(text: str) -> str | None:

@@ -47,6 +47,8 @@ _MAX_STATE_LENGTH = 60
 _STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
 #: Maximum number of words in a state, such as `incident.triggered`.
 _MAX_STATE_WORDS = 4
+#: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
+_UNCLEAR_WORDS = frozenset("not no non never without from was".split())
 #: Recoveries that many tools share.
 _COMMON_RECOVERIES = ("resolved", "ok", "closed", "recovered", "cleared")
 
@@ -81,12 +83,15 @@ class NamedState:
 def find_state(value: object) -> NamedState | None:
     """Return the state that a short text names, or None.
 
-    If a text names several states, such as `UP -> DOWN`, the last one is the current state.
+    If a text names several states, such as `UP -> DOWN`, the last one is the current state. The
+    state in a text such as `not OK` or `DOWN from OK` is not clear.
     """
     if not isinstance(value, str) or len(value) > _MAX_STATE_LENGTH:
         return None
     words = split_words(value)
     if not 0 < len(words) <= _MAX_STATE_WORDS or not _STATE_TEXT.fullmatch(value.strip()):
+        return None
+    if not _UNCLEAR_WORDS.isdisjoint(words):
         return None
     for word in reversed(words):
         if state := STATE_WORDS.get(word):
