@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from domain.alerts.recognition.key_words import split_words
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 
 _SEVERITIES = "critical crit warning warn major minor emergency fatal"
 #: Severities, which are also the states of some tools.
@@ -48,7 +48,7 @@ _STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
 #: Maximum number of words in a state, such as `incident.triggered`.
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
-_UNCLEAR_WORDS = frozenset("not no non never without from was".split())
+_UNCLEAR_WORDS = parse_word_set("not no non never without from was")
 #: Recoveries that many tools share.
 _COMMON_RECOVERIES = ("resolved", "ok", "closed", "recovered", "cleared")
 
