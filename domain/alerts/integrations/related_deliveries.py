@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
+from domain.alerts.deliveries import StoredSize, limit_total_size
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_preview import MessageParser
@@ -29,6 +30,8 @@ from models import Delivery
 
 #: Maximum number of deliveries that are compared. Larger bodies than a sample are skipped.
 MAX_COMPARED_DELIVERIES = 50
+#: Maximum size of all compared bodies together, in bytes.
+_MAX_TOTAL_BYTES = 256 * 1024
 #: Number of deliveries that are offered as samples.
 _MAX_SAMPLES = 5
 #: Part of the keys of two messages that both have, if they have the same structure.
@@ -175,8 +178,8 @@ def _list_messages(
     work: UnitOfWork, integration_id: int, until: int = MAX_ID
 ) -> list[_StoredMessage]:
     """Return the readable messages of senders up to a delivery, oldest first."""
-    rows = work.session.execute(
-        select(Delivery.id, Delivery.received_at, Delivery.body)
+    sizes = work.session.execute(
+        select(Delivery.id, Delivery.size, Delivery.status_code)
         .where(
             Delivery.integration_id == integration_id,
             Delivery.id <= until,
@@ -186,10 +189,16 @@ def _list_messages(
         )
         .order_by(Delivery.id.desc())
         .limit(MAX_COMPARED_DELIVERIES)
-    ).all()
+    )
+    ids = limit_total_size([StoredSize(*row) for row in sizes], _MAX_TOTAL_BYTES)
+    rows = work.session.execute(
+        select(Delivery.id, Delivery.received_at, Delivery.body)
+        .where(Delivery.id.in_(ids))
+        .order_by(Delivery.id)
+    )
     limit = work.policy(ParserSettings).nesting_limit
     found = []
-    for row in reversed(rows):
+    for row in rows:
         with suppress(InvalidError, UnicodeDecodeError):
             message = parse_message(row.body.decode(), "sample", nesting_limit=limit)
             found.append(

@@ -77,6 +77,8 @@ def propose_resolution(messages: Messages) -> Resolution | None:
 
 
 def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[str, ...]]]:
+    # Keys of previous values, such as `previousLevel`.
+    former = [set(each.own_words) for each in leaves if set(each.own_words) & FORMER_WORDS]
     for leaf in leaves:
         if set(leaf.words) & (FORMER_WORDS | OWNER_WORDS):
             continue
@@ -88,20 +90,12 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
                 continue
             is_severity_word = named is not None and named.word in SEVERITY_WORDS
             is_state_key = weight >= (_STATE_KEYS["phase"] if is_severity_word else _MIN_WEIGHT)
-            if not is_state_key and not _has_former_state(leaf, leaves):
+            if not is_state_key and not any(set(leaf.own_words) <= each for each in former):
                 continue
             is_plain = 1 if named and named.is_plain else 0
             is_problem = _PROBLEM_BONUS if _is_problem(named) else 0
             weight -= _SEVERITY_COST if is_severity_word else 0
             yield weight + is_problem + is_plain - _DEPTH_COST * leaf.depth, leaf, words
-
-
-def _has_former_state(leaf: Leaf, leaves: Sequence[Leaf]) -> bool:
-    """Return whether a message also has the previous value of a leaf, such as `previousLevel`."""
-    return any(
-        set(other.own_words) & FORMER_WORDS and set(leaf.own_words) <= set(other.own_words)
-        for other in leaves
-    )
 
 
 def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
