@@ -4,7 +4,7 @@ from flask import Flask
 
 from blueprints import register_blueprints
 from blueprints.accounts.sign_in.attempts import redirect_to_required_setup
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from web.commands import register_commands
 from web.http.compression import compress_static_files
 from web.http.errors import register_error_handlers
@@ -19,7 +19,7 @@ from web.settings.reader import Settings, load_settings
 from web.setup import configure_flask, start_extensions
 
 
-def create_app(settings: Settings | None = None, *, clock: Clock = system_clock) -> Flask:
+def create_app(settings: Settings | None = None, *, clock: Clock = read_system_clock) -> Flask:
     """Build the application from the given settings, or from the settings of the environment."""
     settings = settings or load_settings()
     app = SynchronousFlask(__name__, instance_path=str(settings.instance_path))

@@ -14,7 +14,7 @@ import logging
 import os
 from typing import Any
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.threads import hashing_pool
 from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
@@ -118,7 +118,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 def on_starting(server: Any) -> None:
     """Reject a wrong secret key, and create the counters that the web processes share."""
     wait_until_released()
-    server.began_at = system_clock()
+    server.began_at = read_system_clock()
     try:
         check_database_if_available(_settings)
         for sentence in list_ignored_variables():
@@ -176,13 +176,13 @@ def post_worker_init(worker: Any) -> None:
             connections = extensions["gatebell"].connections
             start_reachability_recorder(_settings, connections, began_at=worker.server_began_at)
     for flusher in _find_call_flushers(worker):
-        flusher.start()
+        flusher.start_flushing()
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
     """Store the remaining counts of calls."""
     for flusher in _find_call_flushers(worker):
-        flusher.stop()
+        flusher.flush_and_stop()
 
 
 def _find_call_flushers(worker: Any) -> list[Any]:

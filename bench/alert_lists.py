@@ -20,11 +20,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from app import create_app
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from tests.support.database.postgres import Postgres, own_server
 from web.database.schema import migrate_to_newest
 from web.extensions import db
-from web.services import services
+from web.services import get_services
 from web.settings.reader import parse_settings
 
 _FEW_ROWS, _MANY_ROWS = 10_000, 1_000_000
@@ -110,7 +110,7 @@ def open_filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
         yield app
     finally:
         with app.app_context():
-            services().connections.close()
+            get_services().connections.close_connections()
             db.session.remove()
             db.engine.dispose()
 
@@ -190,7 +190,7 @@ def main() -> None:
         for rows in (_FEW_ROWS, many):
             directory = Path(stack.enter_context(TemporaryDirectory()))
             app = stack.enter_context(open_filled_app(postgres.new_database(), directory, rows))
-            middle = int((system_clock().timestamp() - rows / 2) * 1_000_000)
+            middle = int((read_system_clock().timestamp() - rows / 2) * 1_000_000)
             visitors.append(ListVisitor(open_signed_in_client(app), middle))
         print_progress(f"{'page':<24}{_FEW_ROWS:>12,}{many:>12,}  ratio")
         addresses = {

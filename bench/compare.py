@@ -32,7 +32,7 @@ from bench.reports.report import ComparisonReport, format_report_json, format_re
 from bench.rounds import Outcome, measure_all, measure_once
 from bench.scale.soak import MemorySoak, measure_memory_growth
 from bench.targets import compare_with_targets
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 RESULTS_FOLDER = Path(__file__).parent / "results"
 #: Maximum spread of the baseline's runs relative to their median, without the outer tenths.
@@ -132,7 +132,7 @@ def _build_report(
 ) -> ComparisonReport:
     found = {(each.work, each.name): each for each in findings.outcomes}
     return ComparisonReport(
-        moment=system_clock(),
+        moment=read_system_clock(),
         machine=describe_machine(field.postgres_url),
         options=options,
         outcomes=found,

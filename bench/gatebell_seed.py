@@ -11,7 +11,7 @@ from bench.oauth_shots import CALLBACK_URL, SeedData
 from bench.seed_counts import Counts
 from domain.accounts.users import get_user
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.randomness import generate_credential, random_hex
+from domain.core.randomness import generate_credential, generate_random_hex
 from models import AccessToken, Authorization, DeviceAuthorization
 from tests.support.accounts.people import (
     Person,
@@ -82,7 +82,7 @@ def _store_grants(
             "scopes": family.scopes,
             "redirect_uri": CALLBACK_URL,
             "auth_time": family.moment,
-            "code_digest": family.keyring.digest(code) if code else None,
+            "code_digest": family.keyring.compute_digest(code) if code else None,
             "code_expires_at": family.moment + _LIFETIME,
             "created_at": family.moment,
         }
@@ -96,7 +96,7 @@ def store_pairs(
     family: TokenFamily, kind: CredentialType, count: int, session: Session
 ) -> Sequence[str]:
     """Store token pairs, each with its own grant, and return the tokens of one kind."""
-    digest = family.keyring.digest
+    digest = family.keyring.compute_digest
     pairs = [
         {
             each: generate_credential(each)
@@ -130,13 +130,13 @@ def _store_codes(family: TokenFamily, count: int, session: Session) -> Sequence[
 
 
 def _store_device_codes(family: TokenFamily, count: int, session: Session) -> Sequence[str]:
-    codes = [random_hex(32) for _ in range(count)]
+    codes = [generate_random_hex(32) for _ in range(count)]
     rows = [
         {
             "application_id": family.application_id,
             "scopes": "read_user",
-            "device_code_digest": family.keyring.digest(code),
-            "user_code_digest": family.keyring.digest(random_hex(8)),
+            "device_code_digest": family.keyring.compute_digest(code),
+            "user_code_digest": family.keyring.compute_digest(generate_random_hex(8)),
             "created_at": family.moment,
             "expires_at": family.moment + _LIFETIME,
             "interval": 5,

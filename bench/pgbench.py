@@ -23,7 +23,7 @@ from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.storing import single_alert
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.lifecycle import Action
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.database.statements import Row, StatementConnection
 from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import connect
@@ -107,7 +107,7 @@ def _build_single_statement(project: PgbenchProject, run: Run) -> str:
         sender="127.0.0.1",
         body=body,
         size=len(body),
-        received_at=system_clock(),
+        received_at=read_system_clock(),
         began_ns=perf_counter_ns(),
     )
     parsed = HTTP.read(body, now=delivery.received_at, reading=_PARSER_SETTINGS)
@@ -124,7 +124,9 @@ class _RecordingConnection:
     statement: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
 
-    def all(self, statement: TextClause, parameters: Mapping[str, object]) -> Sequence[Row]:
+    def execute_statement(
+        self, statement: TextClause, parameters: Mapping[str, object]
+    ) -> Sequence[Row]:
         """Record the statement; no rows means that no other request stored the alert."""
         self.statement, self.parameters = statement.text, parameters
         return ()

@@ -25,7 +25,7 @@ from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.json_responses import build_json_response, build_serialized_response
 from web.http.public_urls import build_public_url
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings
 
 api_description = MachineBlueprint("api_description", __name__, errors=ErrorFormat.API)
@@ -59,11 +59,11 @@ class _Topic(NamedTuple):
     errors=(400, 404),
     is_conditional=True,
 )
-@open_to_anyone.but(cross_origin=CorsPolicy(), is_heavy=True)
+@open_to_anyone.with_changes(cross_origin=CorsPolicy(), is_heavy=True)
 def openapi() -> Response:
     """Return the OpenAPI description of the API, or the operations of a tag."""
     tag = validate_query(OpenApiQuery, dict(request.args.lists())).tag
-    written = services().live_settings.derived(_serialize_description)
+    written = get_services().live_settings.get_derived_value(_serialize_description)
     if tag is not None:
         document = orjson.loads(written.content)
         if tag not in [each["name"] for each in document["tags"]]:
@@ -77,7 +77,7 @@ def openapi() -> Response:
 
 
 @api_description.route("/api/graphql", methods=["GET", "POST"])
-@open_to_anyone.but(cross_origin=CorsPolicy(methods=("GET", "HEAD", "POST")))
+@open_to_anyone.with_changes(cross_origin=CorsPolicy(methods=("GET", "HEAD", "POST")))
 def graphql() -> Response:
     """Return a GraphQL error that refers to the REST API."""
     differences = build_public_url(url_for("help_pages.document", name="differences-from-gitlab"))
@@ -98,7 +98,7 @@ def _serialize_description(settings: Settings) -> _SerializedDescription:
     )
     # The description is built in a thread, so the tenth of a second does not block other requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
-    return _build_serialized(threads.parsing_pool.run(build_openapi_document, app, edition))
+    return _build_serialized(threads.parsing_pool.run_task(build_openapi_document, app, edition))
 
 
 def _build_serialized(document: Mapping[str, Any]) -> _SerializedDescription:
@@ -111,7 +111,7 @@ def _build_serialized(document: Mapping[str, Any]) -> _SerializedDescription:
 def show_description() -> ResponseReturnValue:
     """Show a list of all operations by topic."""
     return render_template(
-        "help/api.html", topics=services().live_settings.derived(_group_operations)
+        "help/api.html", topics=get_services().live_settings.get_derived_value(_group_operations)
     )
 
 
@@ -119,7 +119,7 @@ def show_description() -> ResponseReturnValue:
 @open_to_anyone
 def show_topic(topic: str) -> ResponseReturnValue:
     """Show the operations of a topic; without scripts, it is a list."""
-    found = services().live_settings.derived(_group_operations).get(topic)
+    found = get_services().live_settings.get_derived_value(_group_operations).get(topic)
     if found is None:
         raise NotFoundError("Help page not found.")
     return render_template(

@@ -27,7 +27,7 @@ from forms.applications import ApplicationForm, SecretRenewalForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import AccessDecorator, PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.oauth import list_endpoint_urls
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
@@ -37,7 +37,7 @@ from web.pages.list_query import (
 )
 from web.pages.templating import pluralize
 from web.sealing.sealer import store_one_time_secret, take_one_time_secret
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 _SECRET_NAME = "application secret"  # noqa: S105 - a name
 
@@ -55,7 +55,7 @@ class ApplicationPages:
     #: application.
     is_administration: bool
 
-    def bind(self, blueprint: Blueprint, mark: AccessDecorator) -> None:
+    def bind_urls(self, blueprint: Blueprint, access_decorator: AccessDecorator) -> None:
         """Add the URLs of the pages to a blueprint, with an access decorator for each view."""
         one = "/<int:application_id>"
         for rule, view, methods in (
@@ -70,7 +70,7 @@ class ApplicationPages:
             (f"{one}/delete", self.delete, ["GET"]),
             (f"{one}/delete", self.remove, ["POST"]),
         ):
-            blueprint.add_url_rule(rule, view.__name__, mark(view), methods=methods)
+            blueprint.add_url_rule(rule, view.__name__, access_decorator(view), methods=methods)
 
     def new(self) -> ResponseReturnValue:
         """Register an application and show its credentials."""
@@ -78,7 +78,7 @@ class ApplicationPages:
         more = {"is_instance_wide": True} if self.is_administration else {}
         made = form.run_if_valid(
             lambda: actions.register_application(
-                unit_of_work(), form.read(OwnApplicationBody, **more)
+                get_unit_of_work(), form.build_entered_body(OwnApplicationBody, **more)
             )
         )
         if made is None:
@@ -92,7 +92,7 @@ class ApplicationPages:
     def setup(self, application_id: int) -> ResponseReturnValue:
         """Show only the setup progress of an application, for a page that polls the progress."""
         application = self.get(application_id)
-        page = self._render(
+        page = self._render_page(
             "_setup", application=application, **self._build_setup_context(application)
         )
         return page, 200, {"Cache-Control": "no-store"}
@@ -106,17 +106,19 @@ class ApplicationPages:
             get_requested_slice(),
             viewer=self._get_viewer(),
             session=db.session(),
-            now=now(),
+            now=get_current_time(),
         )
-        return self._render("people", application=application, page=build_page_links(page))
+        return self._render_page("people", application=application, page=build_page_links(page))
 
     def edit(self, application_id: int) -> ResponseReturnValue:
         """Change an application."""
         application = self.get(application_id)
-        form = self.form.of(application, _list_group_paths(application))
+        form = self.form.from_application(application, _list_group_paths(application))
         seen = _get_application_page(application_id)
         if not form.run_if_valid(
-            lambda: actions.change_application(unit_of_work(), application_id, form.change())
+            lambda: actions.change_application(
+                get_unit_of_work(), application_id, form.build_change()
+            )
         ):
             return self._render_form("edit", form, seen)
         flash("Application saved.")
@@ -126,7 +128,9 @@ class ApplicationPages:
         """Issue a new secret and show it; the old secret stays valid for the chosen time."""
         application, form = self.get(application_id), SecretRenewalForm()
         renewed = form.run_if_valid(
-            lambda: actions.rotate_secret(unit_of_work(), application_id, form.read(RenewalBody))
+            lambda: actions.rotate_secret(
+                get_unit_of_work(), application_id, form.build_entered_body(RenewalBody)
+            )
         )
         return (
             self._render_show_page(application, form)
@@ -137,26 +141,26 @@ class ApplicationPages:
     def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
         """Revoke the previous secret of an application."""
         self.get(application_id)
-        actions.end_secret(unit_of_work(), application_id, secret_id)
+        actions.end_secret(get_unit_of_work(), application_id, secret_id)
         flash("Old secret revoked.")
         return self._redirect_to_application(application_id)
 
     def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
         """Revoke access tokens with scopes that were removed from the application."""
         self.get(application_id)
-        ended = actions.end_removed_scopes(unit_of_work(), application_id)
+        ended = actions.end_removed_scopes(get_unit_of_work(), application_id)
         flash(f"{pluralize(ended.tokens, 'access token')} revoked. Applications can refresh them.")
         return self._redirect_to_application(application_id)
 
     def delete(self, application_id: int) -> ResponseReturnValue:
         """Show the confirmation page for deleting an application."""
         self.get(application_id)
-        return self._render("delete", application=_get_application_page(application_id))
+        return self._render_page("delete", application=_get_application_page(application_id))
 
     def remove(self, application_id: int) -> ResponseReturnValue:
         """Delete an application with all its tokens."""
         self.get(application_id)
-        application = actions.remove_application(unit_of_work(), application_id)
+        application = actions.remove_application(get_unit_of_work(), application_id)
         flash(f"The application {application.name} and all its tokens were deleted.")
         is_of_users = self.is_administration and not application.instance_wide
         of = "users" if is_of_users else None
@@ -165,13 +169,15 @@ class ApplicationPages:
     def _render_show_page(
         self, application: ApplicationView, renewal: SecretRenewalForm
     ) -> ResponseReturnValue:
-        page = self._render(
+        page = self._render_page(
             "show",
             application=_get_application_page(application.id),
             scopes=describe_scopes(application.scopes),
-            secrets=list_secrets(application.id, session=db.session(), now=now()),
+            secrets=list_secrets(application.id, session=db.session(), now=get_current_time()),
             groups=_list_group_paths(application),
-            machine=find_service_account(application.id, session=db.session(), today=now().date()),
+            machine=find_service_account(
+                application.id, session=db.session(), today=get_current_time().date()
+            ),
             machine_scopes=describe_scopes(
                 scope for scope in application.scopes if scope in SERVICE_ACCOUNT_SCOPES
             ),
@@ -179,21 +185,21 @@ class ApplicationPages:
             renewal=renewal,
             endpoints=list_endpoint_urls(),
             **self._build_setup_context(application),
-            refresh_replay_seconds=settings().refresh_replay_seconds,
+            refresh_replay_seconds=get_settings().refresh_replay_seconds,
             removed=find_removed_scopes(
-                application.id, application.scopes, session=db.session(), now=now()
+                application.id, application.scopes, session=db.session(), now=get_current_time()
             ),
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 
     def _build_setup_context(self, application: ApplicationView) -> dict[str, object]:
         viewer, session = self._get_viewer(), db.session()
-        secrets = list_secrets(application.id, session=session, now=now())
+        secrets = list_secrets(application.id, session=session, now=get_current_time())
         return {
             "progress": get_application_setup_progress(
-                application, viewer=viewer, session=session, now=now()
+                application, viewer=viewer, session=session, now=get_current_time()
             ),
-            "rotation": get_secret_rotation_status(secrets, now=now()),
+            "rotation": get_secret_rotation_status(secrets, now=get_current_time()),
             "refused_requests": find_rejected_requests(application.id, session=session),
         }
 
@@ -204,12 +210,12 @@ class ApplicationPages:
     def _render_form(
         self, name: str, form: ApplicationForm, application: ApplicationPage | None = None
     ) -> ResponseReturnValue:
-        page = self._render(
+        page = self._render_page(
             name, form=form, application=application, scope_choices=form.scope_choices
         )
         return page, 422 if form.errors else 200
 
-    def _render(self, name: str, **context: object) -> str:
+    def _render_page(self, name: str, **context: object) -> str:
         return render_template(
             f"applications/{name}.html",
             endpoint=self.endpoint,
@@ -217,9 +223,13 @@ class ApplicationPages:
             **context,
         )
 
-    def _store_secret_and_redirect(self, made: ApplicationWithSecret) -> ResponseReturnValue:
-        store_one_time_secret(_SECRET_NAME, made.id, made.secret or "")
-        return self._redirect_to_application(made.id)
+    def _store_secret_and_redirect(
+        self, application_with_secret: ApplicationWithSecret
+    ) -> ResponseReturnValue:
+        store_one_time_secret(
+            _SECRET_NAME, application_with_secret.id, application_with_secret.secret or ""
+        )
+        return self._redirect_to_application(application_with_secret.id)
 
     def _redirect_to_application(self, application_id: int) -> ResponseReturnValue:
         return redirect(url_for(f"{self.endpoint}.show", application_id=application_id))
@@ -230,7 +240,7 @@ def _list_group_paths(application: ApplicationView) -> tuple[str, ...]:
 
 
 def _get_application_page(application_id: int) -> ApplicationPage:
-    return get_application_page(application_id, session=db.session(), now=now())
+    return get_application_page(application_id, session=db.session(), now=get_current_time())
 
 
 applications = PageBlueprint("applications", __name__, url_prefix="/-/user_settings/applications")
@@ -242,12 +252,14 @@ def _get_own_application(application_id: int) -> ApplicationView:
 
 ApplicationPages(
     endpoint="applications", form=ApplicationForm, get=_get_own_application, is_administration=False
-).bind(applications, sign_in_required)
+).bind_urls(applications, sign_in_required)
 
 
 @applications.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
     """List the user's applications."""
-    mine = list_own_applications(get_current_user().id, session=db.session(), now=now())
+    mine = list_own_applications(
+        get_current_user().id, session=db.session(), now=get_current_time()
+    )
     return render_template("applications/index.html", applications=mine)

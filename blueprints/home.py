@@ -34,7 +34,7 @@ from web.access.decorators import (
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
-from web.services import now, parser_settings, settings
+from web.services import get_current_time, get_parser_settings, get_settings
 
 home = PageBlueprint("home", __name__)
 _MAX_ALERTS = 10
@@ -47,16 +47,16 @@ _MAX_PROJECTS = 50
 def index() -> ResponseReturnValue:
     """Show the user's open alerts, on-call shifts, incidents and expiring tokens."""
     session, user = db.session(), get_request_viewer()
-    mine = list_my_projects(user, most=_MAX_PROJECTS, session=session)
+    mine = list_my_projects(user, maximum=_MAX_PROJECTS, session=session)
     return render_template(
         "home/index.html",
         projects=mine.projects,
         has_more_projects=mine.has_more,
-        in_force=find_active_mutes(mine.projects, at=now(), session=session),
+        in_force=find_active_mutes(mine.projects, moment=get_current_time(), session=session),
         expiring_tokens=_list_expiring_tokens(),
         is_first_visit=not mine.projects and not _can_administer_projects(user),
         first_password_hint=has_first_password(
-            get_current_user().username, settings().instance_path
+            get_current_user().username, get_settings().instance_path
         ),
         paging_nobody=find_projects_without_policy(
             [each for each in mine.projects if each.shows_alerts], session=session
@@ -73,7 +73,12 @@ def _build_open_alerts_context(user: Viewer) -> dict[str, Any]:
     alerts = list_open_alerts(watched, limit=_MAX_ALERTS, session=session)
     return {
         "open_alerts": tuple((alert.project_path, alert) for alert in alerts),
-        "mutes": find_row_mutes(alerts, at=now(), session=session, reading=parser_settings()),
+        "mutes": find_row_mutes(
+            alerts,
+            moment=get_current_time(),
+            session=session,
+            parser_settings=get_parser_settings(),
+        ),
         "unanswered": find_unanswered_alerts([alert.id for alert in alerts], session=session),
         "severity_counts": count_open_by_severity(watched, session=session) if alerts else {},
     }
@@ -88,9 +93,9 @@ def _build_responsibilities_context(user: Viewer) -> dict[str, Any]:
     return {
         "assigned_alerts": sum(counts[status] for status in OPEN_STATUSES),
         "incidents": list_open_incidents_of_user(
-            me.id, watched, most=_MAX_INCIDENTS, session=session
+            me.id, watched, maximum=_MAX_INCIDENTS, session=session
         ),
-        "duties": find_user_duties(me.id, session=session, now=now()),
+        "duties": find_user_duties(me.id, session=session, now=get_current_time()),
     }
 
 
@@ -99,8 +104,10 @@ def _can_administer_projects(user: Viewer) -> bool:
 
 
 def _list_expiring_tokens() -> tuple[TokenView, ...]:
-    within = timedelta(days=settings().expiring_token_notice_days)
-    return list_expiring_tokens(get_current_user().id, within, session=db.session(), now=now())
+    within = timedelta(days=get_settings().expiring_token_notice_days)
+    return list_expiring_tokens(
+        get_current_user().id, within, session=db.session(), now=get_current_time()
+    )
 
 
 @home.get("/groups")
@@ -117,7 +124,7 @@ def groups_and_projects() -> ResponseReturnValue:
         groups=groups.items,
         in_force=find_active_mutes(
             (project for group in groups.items for project in group.projects),
-            at=now(),
+            moment=get_current_time(),
             session=session,
         ),
         total=groups.total,
@@ -125,18 +132,20 @@ def groups_and_projects() -> ResponseReturnValue:
     )
 
 
-def _render_search_results(search: str, part: PageRequest, user: Viewer) -> ResponseReturnValue:
+def _render_search_results(
+    search: str, page_request: PageRequest, user: Viewer
+) -> ResponseReturnValue:
     """Show the first matching groups, and one page of the matching projects."""
-    session, first = db.session(), PageRequest(size=part.size, order_by="path")
+    session, first = db.session(), PageRequest(size=page_request.size, order_by="path")
     groups = list_groups(GroupFilter(search=search), first, user, session=session)
-    projects = search_projects(ProjectFilter(search=search), part, user, session=session)
+    projects = search_projects(ProjectFilter(search=search), page_request, user, session=session)
     return render_template(
         "home/search.html",
         search=search,
         groups=[each.group for each in groups.items],
         group_total=groups.total,
         projects=projects.items,
-        in_force=find_active_mutes(projects.items, at=now(), session=session),
+        in_force=find_active_mutes(projects.items, moment=get_current_time(), session=session),
         project_total=projects.total,
-        page=build_numbered_links(projects, part),
+        page=build_numbered_links(projects, page_request),
     )

@@ -33,7 +33,7 @@ from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.errors import build_error_response
 from web.http.json_responses import build_json_response
 from web.http.request_bodies import check_media_type, read_limited_body
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.metrics import count_registry_events
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import (
@@ -55,7 +55,7 @@ from web.registry import (
     get_registry_user,
     issue_registry_token,
 )
-from web.services import now, registry_policy
+from web.services import get_current_time, get_registry_policy
 
 registry_pages = PageBlueprint(
     "registry_pages", __name__, url_prefix="/<names:project_path>/-/container_registry"
@@ -81,7 +81,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
     """List the repositories, with instructions for signing in and connecting a registry."""
     get_list_query(*CURSOR_PARAMETERS)
     found = domain.get_repository_page(project.id, get_requested_slice(), session=db.session())
-    host = registry_policy().host
+    host = get_registry_policy().host
     return render_template(
         "registry/index.html",
         project=project,
@@ -108,14 +108,14 @@ def show(project: ProjectView, repository_id: int) -> ResponseReturnValue:
         project=project,
         repository=repository,
         page=build_page_links(KeysetPage(items=found.tags, next_before=last)),
-        host=registry_policy().host or HOST_PLACEHOLDER,
+        host=get_registry_policy().host or HOST_PLACEHOLDER,
         may_delete=_can_delete(project) and not repository.is_going,
     )
 
 
 def _can_delete(project: ProjectView) -> bool:
     """Return whether the page shows delete buttons, which require a connected registry."""
-    return project.can_maintain and not project.is_archived and bool(registry_policy().api_url)
+    return project.can_maintain and not project.is_archived and bool(get_registry_policy().api_url)
 
 
 @registry_pages.post("/<int:repository_id>/delete")
@@ -124,7 +124,7 @@ def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
     """Delete a repository with all its images in the background."""
     repository = domain.get_repository(repository_id, project_id=project.id, session=db.session())
     with show_errors_on_next_page(InvalidError):
-        actions.delete_repository(unit_of_work(), project, repository_id)
+        actions.delete_repository(get_unit_of_work(), project, repository_id)
         flash(f"{repository.path} and all its images are being deleted.", "info")
     return redirect(url_for("registry_pages.index", project_path=project.path))
 
@@ -134,7 +134,7 @@ def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
 def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> ResponseReturnValue:
     """Delete a tag of a repository immediately."""
     try:
-        actions.delete_tag(unit_of_work(), project, repository_id, tag_name)
+        actions.delete_tag(get_unit_of_work(), project, repository_id, tag_name)
     except (RegistryUnavailableError, RegistryRejectedError) as error:
         flash(f"The tag {tag_name} was not deleted. {error}", "error")
     else:
@@ -173,7 +173,7 @@ def issue() -> Response:
     returns=RegistryTokenResponse,
     errors=(*_ERROR_STATUSES, 408, 413),
 )
-@open_to_anyone.but(writes=False)
+@open_to_anyone.with_changes(writes=False)
 @limit_oauth_by_address
 def issue_for_form() -> Response:
     """Issue a token for credentials in a form."""
@@ -253,8 +253,8 @@ def receive() -> Response:
     check_notification_secret()
     received = read_limited_body(MAX_BODY_BYTES)
     check_media_type()
-    received.check()
+    received.raise_for_error()
     envelope = parse_envelope(received.content)
-    outcomes = store_events(envelope.events, session=db.session(), now=now())
+    outcomes = store_events(envelope.events, session=db.session(), now=get_current_time())
     count_registry_events({**outcomes, "ignored": envelope.left_out})
     return Response(status=200)

@@ -43,7 +43,7 @@ from web.releases.schedule_view import (
     find_release_date,
     list_displayed_changes,
 )
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 release_schedule = PageBlueprint("release_schedule", __name__, url_prefix="/help/releases")
 release_check = PageBlueprint("release_check", __name__, url_prefix="/help/releases/check")
@@ -64,7 +64,7 @@ def index() -> ResponseReturnValue:
     if form.used_by.data and not _is_signed_in():
         return redirect_to_sign_in()
     is_valid, used = form.validate(), _find_changes_of_viewer()
-    listed = list_displayed_changes(form.wanted()) if is_valid else ()
+    listed = list_displayed_changes(form.build_filter()) if is_valid else ()
     if form.used_by.data:
         listed = [each for each in listed if each.change.id in used]
     page = render_template(
@@ -95,7 +95,7 @@ def show(change_id: str) -> ResponseReturnValue:
         example=build_example(change),
         running=get_running_release(),
         used=_find_changes_of_viewer().get(change.id),
-        base_url=settings().base_url,
+        base_url=get_settings().base_url,
     )
 
 
@@ -107,19 +107,19 @@ def _find_changes_of_viewer() -> Mapping[str, Certainty]:
     """Return the IDs of the changes that affect calls by the viewer's tokens and applications."""
     if not _is_signed_in():
         return {}
-    moment = now()
-    period = get_stored_period(settings(), moment)
+    moment = get_current_time()
+    period = get_stored_period(get_settings(), moment)
     return find_used_changes(get_request_viewer(), period, session=db.session(), now=moment)
 
 
 def _group_by_release(
-    listed: Sequence[ListedChange],
+    listed_changes: Sequence[ListedChange],
 ) -> Sequence[tuple[Release, date | None, Sequence[ListedChange]]]:
     """Group the changes by release, with the date of each release."""
     return [
         (release, find_release_date(release), members)
         for release in list_scheduled_releases()
-        if (members := [each for each in listed if each.change.removal == release])
+        if (members := [each for each in listed_changes if each.change.removal == release])
     ]
 
 
@@ -131,7 +131,7 @@ def show_check() -> ResponseReturnValue:
 
 
 @release_check.post("", endpoint="create")
-@open_to_anyone.but(writes=False, is_heavy=True)
+@open_to_anyone.with_changes(writes=False, is_heavy=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def check() -> ResponseReturnValue:
     """Check the submitted content, and show the calls that a release breaks.
@@ -148,7 +148,10 @@ def check() -> ResponseReturnValue:
         return _render_check_page(form), 400
     try:
         report = run_release_check(
-            form.shown_name, form.text, form.target, is_anonymous=not _is_signed_in()
+            form.shown_name,
+            form.submitted_text,
+            form.selected_release,
+            is_anonymous=not _is_signed_in(),
         )
     except InvalidError as error:
         return _render_rejected_check(form, error)
@@ -166,7 +169,7 @@ def _render_check_page(form: ReleaseCheckForm, report: CheckReport | None = None
         "help/release_check.html",
         form=form,
         report=report,
-        limit=settings().release_check_limit_bytes,
+        limit=get_settings().release_check_limit_bytes,
     )
 
 
@@ -177,7 +180,7 @@ _describe_feed = partial(
 
 @release_feeds.get("/releases.atom")
 @_describe_feed(name="release_schedule.atom", content_type=_ATOM_TYPE)
-@open_to_anyone.but(cross_origin=CorsPolicy())
+@open_to_anyone.with_changes(cross_origin=CorsPolicy())
 def atom() -> Response:
     """Return the release schedule as an Atom feed."""
     return build_cacheable_response(
@@ -188,7 +191,7 @@ def atom() -> Response:
 
 @release_feeds.get("/releases.ics")
 @_describe_feed(name="release_schedule.calendar", content_type=_ICALENDAR_TYPE)
-@open_to_anyone.but(cross_origin=CorsPolicy())
+@open_to_anyone.with_changes(cross_origin=CorsPolicy())
 def ics() -> Response:
     """Return releases with a date as a calendar."""
     return build_cacheable_response(
@@ -199,7 +202,7 @@ def ics() -> Response:
 
 def _list_wanted_changes() -> list[ListedChange]:
     query = validate_query(ReleaseFilterQuery, dict(request.args.lists()))
-    return [*list_displayed_changes(query.wanted)]
+    return [*list_displayed_changes(query.change_filter)]
 
 
 def _build_feed_url() -> str:

@@ -33,7 +33,7 @@ from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.text_files import build_text_file_response
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
@@ -53,10 +53,10 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     report, problem = None, ""
     try:
         if not _is_period_incomplete(given):
-            report = actions.show_report(unit_of_work(), holder, _read_report_query(given))
+            report = actions.show_report(get_unit_of_work(), holder, _read_report_query(given))
     except InvalidError as error:
         problem = str(error)
-    projects = actions.list_reported_projects(unit_of_work(), holder)
+    projects = actions.list_reported_projects(get_unit_of_work(), holder)
     page = render_template(
         "reports/show.html",
         holder=holder,
@@ -82,55 +82,57 @@ _TEMPLATE_FUNCTIONS: dict[str, Any] = {
 }
 
 
-def _is_period_incomplete(given: MultiDict[str, str]) -> bool:
+def _is_period_incomplete(arguments: MultiDict[str, str]) -> bool:
     """Return whether the user selected a custom period without entering the days."""
-    return given.get("period") == _CUSTOM_PERIOD and not (given.get("from") or given.get("until"))
+    return arguments.get("period") == _CUSTOM_PERIOD and not (
+        arguments.get("from") or arguments.get("until")
+    )
 
 
-def _read_report_query(given: MultiDict[str, str]) -> ReportQuery:
+def _read_report_query(arguments: MultiDict[str, str]) -> ReportQuery:
     """Parse the query for a report.
 
     Raise InvalidError for invalid days.
     """
-    period = get_choice(given, "period", [*ReportPeriod, _CUSTOM_PERIOD], ReportPeriod.NIGHT)
+    period = get_choice(arguments, "period", [*ReportPeriod, _CUSTOM_PERIOD], ReportPeriod.NIGHT)
     place = get_current_user().time_zone
     if period != _CUSTOM_PERIOD:
         return validate_query(ReportQuery, {"period": [period], "time_zone": [place]})
     first, last = (
-        _parse_midnight(given, "from", place),
-        _parse_midnight(given, "until", place, after=_DAY),
+        _parse_midnight(arguments, "from", place),
+        _parse_midnight(arguments, "until", place, after=_DAY),
     )
     times = {"from": [first.isoformat()], "until": [last.isoformat()]}
     return validate_query(ReportQuery, {**times, "time_zone": [place]})
 
 
 def _parse_midnight(
-    given: MultiDict[str, str], name: str, place: str, *, after: timedelta = timedelta()
+    arguments: MultiDict[str, str], name: str, place: str, *, after: timedelta = timedelta()
 ) -> datetime:
     try:
-        day = date.fromisoformat(given.get(name, ""))
+        day = date.fromisoformat(arguments.get(name, ""))
         return convert_to_utc(datetime.combine(day + after, time()), get_zone(place))
     except (ValueError, OverflowError) as error:
         raise InvalidError("Choose the first day and the last day.", field=name) from error
 
 
 @on_call_reports.get("/report.<any(md, csv):kind>")
-@permission_required("on_call_reports.download").but(is_heavy=True)
+@permission_required("on_call_reports.download").with_changes(is_heavy=True)
 def download(holder: ProjectOrGroup, kind: str) -> Response:
     """Return the report as Markdown, or its list of notifications as CSV."""
     query = _read_report_query(get_list_query(*_PERIOD_PARAMETERS))
     return build_text_file_response(
-        actions.export_report(unit_of_work(), holder, query, kind), f"report.{kind}"
+        actions.export_report(get_unit_of_work(), holder, query, kind), f"report.{kind}"
     )
 
 
 @on_call_reports.get("/report/figures.csv")
-@permission_required("on_call_reports.download_figures").but(is_heavy=True)
+@permission_required("on_call_reports.download_figures").with_changes(is_heavy=True)
 def download_figures(holder: ProjectOrGroup) -> Response:
     """Return the figures of the report as CSV."""
     query = _read_report_query(get_list_query(*_PERIOD_PARAMETERS))
     return build_text_file_response(
-        actions.export_figures(unit_of_work(), holder, query), "figures.csv"
+        actions.export_figures(get_unit_of_work(), holder, query), "figures.csv"
     )
 
 
@@ -145,13 +147,13 @@ on_call_handover_notes = NamespaceBlueprint(
 @permission_required("on_call_handover_notes.create")
 def new(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Create a handoff note for the next user on call."""
-    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
     form = HandoffNoteForm()
     if request.method == "GET":
-        form.text.data = actions.draft_handoff_note(unit_of_work(), holder, schedule_id).text
+        form.text.data = actions.draft_handoff_note(get_unit_of_work(), holder, schedule_id).text
     elif form.run_if_valid(
         lambda: actions.create_handoff_note(
-            unit_of_work(), holder, schedule_id, form.read(NewHandoverNote)
+            get_unit_of_work(), holder, schedule_id, form.build_entered_body(NewHandoverNote)
         )
     ):
         flash("Handoff note saved.")
@@ -164,7 +166,7 @@ def new(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 def delete(holder: ProjectOrGroup, schedule_id: int, note_id: int) -> ResponseReturnValue:
     """Delete a handoff note."""
     with show_errors_on_next_page(ForbiddenError):
-        actions.delete_handoff_note(unit_of_work(), holder, schedule_id, note_id)
+        actions.delete_handoff_note(get_unit_of_work(), holder, schedule_id, note_id)
         flash("Handoff note deleted.")
     return _redirect_to_schedule(holder, schedule_id)
 
@@ -192,7 +194,7 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show and change the post-incident document."""
     wants_template = bool(get_list_query("template").get("template"))
     document = documents.show_document(
-        unit_of_work(), project, iid, DocumentQuery(template=wants_template)
+        get_unit_of_work(), project, iid, DocumentQuery(template=wants_template)
     )
     form = IncidentDocumentForm(text=document.text, revision=document.revision)
     if form.is_submitted() and form.run_if_valid(lambda: _save_document(project, document, form)):
@@ -202,15 +204,17 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 def _save_document(
-    project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm
+    project: ProjectView, incident_document: IncidentDocument, form: IncidentDocumentForm
 ) -> IncidentDocument:
     """Save the submitted document; errors from the action are not caught."""
-    change = form.read(IncidentDocumentChange)
+    change = form.build_entered_body(IncidentDocumentChange)
     try:
-        return documents.change_document(unit_of_work(), project, before.incident_iid, change)
+        return documents.change_document(
+            get_unit_of_work(), project, incident_document.incident_iid, change
+        )
     except ConflictError:
         # The page now shows the other version, so the next save may overwrite it.
-        form.revision.data = str(before.revision)
+        form.revision.data = str(incident_document.revision)
         raise
 
 
@@ -219,5 +223,5 @@ def _save_document(
 def download_document(project: ProjectView, iid: int) -> Response:
     """Return the document in Markdown."""
     return build_text_file_response(
-        documents.export_document(unit_of_work(), project, iid), f"incident-{iid}.md"
+        documents.export_document(get_unit_of_work(), project, iid), f"incident-{iid}.md"
     )

@@ -29,7 +29,7 @@ from web.pages.list_query import (
     get_list_query,
     get_requested_slice,
 )
-from web.services import now, services, token_lifetimes
+from web.services import get_current_time, get_services, get_token_lifetimes
 
 TokenForm = TypeVar("TokenForm", bound=AccessTokenForm)
 CreatedToken = NewAccessToken | NewResourceAccessToken
@@ -50,27 +50,27 @@ class TokenPages(ABC, Generic[TokenForm]):
     role: Role = Role.OWNER
 
     @abstractmethod
-    def url(self, page: str, **values: Any) -> str:
+    def build_url(self, page: str, **values: Any) -> str:
         """Return the URL of a page: index, new, rotate or revoke."""
 
     @abstractmethod
-    def wanted(self, *, is_active: bool) -> TokenFilter:
+    def build_filter(self, *, is_active: bool) -> TokenFilter:
         """Return the filter for the tokens in the list."""
 
     @abstractmethod
-    def form(self) -> TokenForm:
+    def build_form(self) -> TokenForm:
         """Return the form for a new token."""
 
     @abstractmethod
-    def create(self, form: TokenForm) -> CreatedToken:
+    def create_token(self, form: TokenForm) -> CreatedToken:
         """Create a token."""
 
     @abstractmethod
-    def renew(self, token_id: int) -> CreatedToken:
+    def rotate_token(self, token_id: int) -> CreatedToken:
         """Replace a token with a new token."""
 
     @abstractmethod
-    def end(self, token_id: int) -> AccessToken:
+    def revoke_token(self, token_id: int) -> AccessToken:
         """Revoke a token."""
 
     def find_roles(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
@@ -82,53 +82,55 @@ class TokenPages(ABC, Generic[TokenForm]):
         """List the tokens, and show a new token once."""
         given = get_list_query("state", *CURSOR_PARAMETERS)
         is_active = get_choice(given, "state", ("active", "inactive"), "active") == "active"
-        wanted = self.wanted(is_active=is_active)
+        wanted = self.build_filter(is_active=is_active)
         found = lists.fetch_token_page(
-            wanted, get_requested_slice(), session=db.session(), now=now()
+            wanted, get_requested_slice(), session=db.session(), now=get_current_time()
         )
         roles = self.find_roles(found.items)
         ids = [each.id for each in found.items if (roles.get(each.id) or self.role) <= self.role]
         name, sealed = session.pop(self.session_key, ("", None))
-        page = self._render(
+        page = self._render_page(
             "index",
             page=build_page_links(found),
             roles=roles,
-            rotate_urls={each: self.url("rotate", token_id=each) for each in ids},
-            revoke_urls={each: self.url("revoke", token_id=each) for each in ids},
+            rotate_urls={each: self.build_url("rotate", token_id=each) for each in ids},
+            revoke_urls={each: self.build_url("revoke", token_id=each) for each in ids},
             scope_words=self.scopes_by_name,
             is_active=is_active,
-            counts={state: self._count(is_active=state) for state in (True, False)},
+            counts={state: self._count_tokens(is_active=state) for state in (True, False)},
             new_name=name,
-            new_token=services().keyring.decrypt(sealed) if sealed else None,
+            new_token=get_services().keyring.decrypt(sealed) if sealed else None,
         )
         return page, 200, {"Cache-Control": "no-store"}
 
     def new(self) -> ResponseReturnValue:
         """Create a token and show it."""
-        form = self.form()
-        made = form.run_if_valid(lambda: self.create(form))
+        form = self.build_form()
+        made = form.run_if_valid(lambda: self.create_token(form))
         return self._render_form(form) if made is None else self._store_new_token_and_redirect(made)
 
     def rotate(self, token_id: int) -> ResponseReturnValue:
         """Replace a token with a new token of the same lifetime, and show it."""
         try:
-            made = self.renew(token_id)
+            made = self.rotate_token(token_id)
         except InvalidError as error:
             flash(str(error), "error")
-            return redirect(self.url("index"))
+            return redirect(self.build_url("index"))
         return self._store_new_token_and_redirect(made)
 
     def revoke(self, token_id: int) -> ResponseReturnValue:
         """Revoke a token."""
-        flash(f"Token {self.end(token_id).name} revoked.")
-        return redirect(self.url("index"))
+        flash(f"Token {self.revoke_token(token_id).name} revoked.")
+        return redirect(self.build_url("index"))
 
-    def _count(self, *, is_active: bool) -> int:
-        return lists.count_tokens(self.wanted(is_active=is_active), session=db.session(), now=now())
+    def _count_tokens(self, *, is_active: bool) -> int:
+        return lists.count_tokens(
+            self.build_filter(is_active=is_active), session=db.session(), now=get_current_time()
+        )
 
     def _render_form(self, form: TokenForm) -> ResponseReturnValue:
-        moment, lifetimes = now(), token_lifetimes()
-        page = self._render(
+        moment, lifetimes = get_current_time(), get_token_lifetimes()
+        page = self._render_page(
             "new",
             form=form,
             scope_choices=[self.scopes_by_name[name] for name in self.offered_scopes],
@@ -138,15 +140,15 @@ class TokenPages(ABC, Generic[TokenForm]):
         )
         return page, 422 if form.errors else 200
 
-    def _render(self, name: str, **context: Any) -> str:
+    def _render_page(self, name: str, **context: Any) -> str:
         return render_template(
             f"access_tokens/{name}.html",
             namespace=self.namespace,
-            index_url=self.url("index"),
-            new_url=self.url("new"),
+            index_url=self.build_url("index"),
+            new_url=self.build_url("new"),
             **context,
         )
 
     def _store_new_token_and_redirect(self, made: CreatedToken) -> ResponseReturnValue:
-        session[self.session_key] = (made.name, services().keyring.encrypt(made.token))
-        return redirect(self.url("index"))
+        session[self.session_key] = (made.name, get_services().keyring.encrypt(made.token))
+        return redirect(self.build_url("index"))

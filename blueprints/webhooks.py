@@ -20,7 +20,7 @@ from forms.webhooks import EVENT_CHOICES, SecretRotationForm, WebhookForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
@@ -31,7 +31,7 @@ from web.pages.list_query import (
 )
 from web.pages.sent_tests import flash_sent_test_result
 from web.sealing.sealer import store_one_time_secret, take_one_time_secret
-from web.services import settings
+from web.services import get_settings
 
 _COLLECTION_PATH = "/<names:project_path>/-/settings/webhooks"
 _ITEM_PATH = f"/<int(max={MAX_ID}):webhook_id>"
@@ -45,7 +45,9 @@ webhooks = PageBlueprint("webhooks", __name__, url_prefix=_COLLECTION_PATH)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the webhooks with their delivery status."""
     get_list_query()
-    found = actions.list_webhooks(unit_of_work(), project, DestinationQuery(per_page=MAX_ENDPOINTS))
+    found = actions.list_webhooks(
+        get_unit_of_work(), project, DestinationQuery(per_page=MAX_ENDPOINTS)
+    )
     return render_template("webhooks/index.html", project=project, webhooks=found.items)
 
 
@@ -55,7 +57,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     """Create a webhook and show its secret."""
     form = WebhookForm(events=[each["name"] for each in EVENT_CHOICES])
     made = form.run_if_valid(
-        lambda: actions.create_webhook(unit_of_work(), project, form.webhook(WebhookBody))
+        lambda: actions.create_webhook(get_unit_of_work(), project, form.build_webhook(WebhookBody))
     )
     if made is not None:
         store_one_time_secret(_SECRET_NAME, made.id, made.secret)
@@ -78,7 +80,7 @@ def change(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     form = WebhookForm()
     changed = form.run_if_valid(
         lambda: actions.change_webhook(
-            unit_of_work(), project, webhook_id, form.webhook(WebhookChangeBody)
+            get_unit_of_work(), project, webhook_id, form.build_webhook(WebhookChangeBody)
         )
     )
     if changed is None:
@@ -94,7 +96,7 @@ def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     form = SecretRotationForm()
     made = form.run_if_valid(
         lambda: actions.rotate_secret(
-            unit_of_work(), project, webhook_id, form.read(SecretRotationBody)
+            get_unit_of_work(), project, webhook_id, form.build_entered_body(SecretRotationBody)
         )
     )
     if made is None:
@@ -107,7 +109,9 @@ def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @permission_required("webhooks.send_test")
 def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Send a test message immediately and show the result."""
-    flash_sent_test_result(actions.send_test(unit_of_work(), project, webhook_id), "test message")
+    flash_sent_test_result(
+        actions.send_test(get_unit_of_work(), project, webhook_id), "test message"
+    )
     return _redirect_to_webhook(project, webhook_id)
 
 
@@ -115,7 +119,7 @@ def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnVa
 @permission_required("webhooks.change")
 def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Pause a webhook."""
-    actions.pause_webhook(unit_of_work(), project, webhook_id)
+    actions.pause_webhook(get_unit_of_work(), project, webhook_id)
     flash("Webhook paused. Nothing is sent until you resume it.")
     return _redirect_to_webhook(project, webhook_id)
 
@@ -124,7 +128,7 @@ def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @permission_required("webhooks.change")
 def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Resume a webhook, starting with its queued events."""
-    actions.resume_webhook(unit_of_work(), project, webhook_id)
+    actions.resume_webhook(get_unit_of_work(), project, webhook_id)
     flash("Sending resumed.")
     return _redirect_to_webhook(project, webhook_id)
 
@@ -133,7 +137,7 @@ def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @permission_required("webhooks.delete")
 def delete(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Delete a webhook and its queued events."""
-    removed = actions.delete_webhook(unit_of_work(), project, webhook_id)
+    removed = actions.delete_webhook(get_unit_of_work(), project, webhook_id)
     flash(f"The webhook {removed.shown_url} was deleted.")
     return redirect(url_for("webhooks.index", project_path=project.path))
 
@@ -145,8 +149,8 @@ def _render_show_page(
     form: WebhookForm | None = None,
     rotation: SecretRotationForm | None = None,
 ) -> ResponseReturnValue:
-    webhook = actions.show_webhook(unit_of_work(), project, webhook_id)
-    form = form or WebhookForm.of(webhook)
+    webhook = actions.show_webhook(get_unit_of_work(), project, webhook_id)
+    form = form or WebhookForm.from_webhook(webhook)
     rotation = rotation or SecretRotationForm()
     page = render_template(
         "webhooks/show.html",
@@ -157,7 +161,7 @@ def _render_show_page(
         rotation=rotation,
         recent=list_recent_deliveries(webhook_id, session=db.session()),
         secret=take_one_time_secret(_SECRET_NAME, webhook_id),
-        pause_days=settings().webhook_pause_days,
+        pause_days=get_settings().webhook_pause_days,
     )
     is_wrong = bool(form.errors or rotation.errors)
     return page, 422 if is_wrong else 200, {"Cache-Control": "no-store"}
@@ -177,7 +181,7 @@ _DELIVERY_PATH = f"/<int(max={MAX_ID}):delivery_id>"
 @permission_required("webhook_deliveries.index")
 def list_deliveries(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """List the deliveries with their results."""
-    webhook = actions.show_webhook(unit_of_work(), project, webhook_id)
+    webhook = actions.show_webhook(get_unit_of_work(), project, webhook_id)
     given = get_list_query("state", *CURSOR_PARAMETERS)
     state = parse_delivery_state(given.get("state"))
     found = endpoints.list_deliveries(
@@ -198,12 +202,12 @@ def list_deliveries(project: ProjectView, webhook_id: int) -> ResponseReturnValu
 @permission_required("webhook_deliveries.show")
 def show_delivery(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show the request and the response of a delivery."""
-    webhook = actions.show_webhook(unit_of_work(), project, webhook_id)
+    webhook = actions.show_webhook(get_unit_of_work(), project, webhook_id)
     return render_template(
         "webhooks/delivery.html",
         project=project,
         webhook=webhook,
-        delivery=actions.show_delivery(unit_of_work(), project, webhook_id, delivery_id),
+        delivery=actions.show_delivery(get_unit_of_work(), project, webhook_id, delivery_id),
     )
 
 
@@ -212,7 +216,7 @@ def show_delivery(project: ProjectView, webhook_id: int, delivery_id: int) -> Re
 def send_again(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
     """Queue a delivery again, with the same ID."""
     with show_errors_on_next_page(ConflictError):
-        actions.resend_delivery(unit_of_work(), project, webhook_id, delivery_id)
+        actions.resend_delivery(get_unit_of_work(), project, webhook_id, delivery_id)
         flash("The delivery is being sent again. Reload the page to see the result.")
     url = url_for(
         "webhook_deliveries.show",

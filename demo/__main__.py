@@ -38,7 +38,7 @@ def main() -> None:
             run_service(settings, environment) as it,
         ):
             _print_introduction(settings, memory)
-            Thread(target=Monitor(memory.places).run, args=(Event(),), daemon=True).start()
+            Thread(target=Monitor(memory.places).run_steps, args=(Event(),), daemon=True).start()
             _start_television(settings, memory)
             it.wait()
             _print_line(
@@ -62,7 +62,7 @@ def _start_television(settings: Settings, memory: DemoState) -> None:
         television = Television(
             base_url=settings.base_url, client_id=memory.television_id, say=_print_line
         )
-        Thread(target=television.run, args=(Event(),), daemon=True).start()
+        Thread(target=television.wait_for_approval, args=(Event(),), daemon=True).start()
 
 
 def _print_introduction(settings: Settings, memory: DemoState) -> None:

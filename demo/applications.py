@@ -21,7 +21,7 @@ from demo.machine import DemoError, SimulatedService
 from domain.core.grace_period import GracePeriod
 from domain.oauth.clients.secrets import renew_secret
 from web.extensions import db
-from web.services import services
+from web.services import get_services
 
 _DAY = timedelta(days=1)
 _CALLBACK_URL = "http://127.0.0.1:9000/callback"
@@ -44,19 +44,25 @@ class DemoApplications:
         """Store the arguments without registering anything."""
         self.machine, self.places, self.password = machine, places, password
 
-    def register(self) -> None:
+    def register_all(self) -> None:
         """Register all applications."""
-        self.board = self._create("Deploy Board", "marta", "read_user read_api")
-        self.wallboard = self._create("Wallboard", "bob", "read_user read_api")
-        self.pager = self._create("Pager for the pocket", "alice", "read_user", "--public")
-        self._create("Quarterly reports", "olivia", "read_api")
+        self.board = self._create_application("Deploy Board", "marta", "read_user read_api")
+        self.wallboard = self._create_application("Wallboard", "bob", "read_user read_api")
+        self.pager = self._create_application(
+            "Pager for the pocket", "alice", "read_user", "--public"
+        )
+        self._create_application("Quarterly reports", "olivia", "read_api")
         trusted = ("--instance-wide", "--trusted")
-        self.sign_in = self._create("Intranet", "grace", "openid profile email", *trusted)
+        self.sign_in = self._create_application(
+            "Intranet", "grace", "openid profile email", *trusted
+        )
         for_good = ("--public", "--refresh-for-devices")
-        self.television = self._create("Hallway television", "chen", "read_user", *for_good)
+        self.television = self._create_application(
+            "Hallway television", "chen", "read_user", *for_good
+        )
         self.terminal = self._register_itself("Terminal notes", "chen")
 
-    def plan(self, diary: ActionPlan, end: datetime) -> None:
+    def plan_approvals(self, diary: ActionPlan, end: datetime) -> None:
         """Plan the approvals, and the renewal of a secret."""
         for days, who, application in (
             (13, "alice", self.board),
@@ -68,14 +74,16 @@ class DemoApplications:
             (1, "alice", self.sign_in),
             (7, "alice", self.terminal),
         ):
-            diary.at(end - days * _DAY, partial(self.use, who, application))
-        diary.at(end - 5 * _DAY, self._renew)
+            diary.plan_action(end - days * _DAY, partial(self.use_application, who, application))
+        diary.plan_action(end - 5 * _DAY, self._renew_secret)
         for days, who, decision in ((10, "alice", "approve"), (4, "bob", "deny")):
-            diary.at(end - days * _DAY, partial(self._connect, who, decision))
+            diary.plan_action(end - days * _DAY, partial(self._connect_television, who, decision))
 
-    def _create(self, name: str, owner: str, scopes: str, *more: str) -> Mapping[str, Any]:
+    def _create_application(
+        self, name: str, owner: str, scopes: str, *more: str
+    ) -> Mapping[str, Any]:
         given = ("--owner", owner, "--redirect-uri", _CALLBACK_URL, "--scopes", scopes)
-        made: Mapping[str, Any] = self.machine.command(
+        made: Mapping[str, Any] = self.machine.run_command(
             "applications", "create", name, *given, *more
         )
         return {**made, "scopes": scopes}
@@ -89,7 +97,9 @@ class DemoApplications:
             "token_endpoint_auth_method": "client_secret_post",
         }
         headers = {"Authorization": f"Bearer {self.places.tokens[whose]}"}
-        answer = self.machine.browser().post("/oauth/register", json=metadata, headers=headers)
+        answer = self.machine.create_browser().post(
+            "/oauth/register", json=metadata, headers=headers
+        )
         if answer.status_code != 201:  # noqa: PLR2004 - registered
             message = f"{name} could not register itself: {answer.text}"
             raise DemoError(message)
@@ -100,13 +110,16 @@ class DemoApplications:
             "scopes": made["scope"],
         }
 
-    def _connect(self, who: str, decision: str) -> None:
+    def _connect_television(self, who: str, decision: str) -> None:
         """Let a user enter the code of the television and decide."""
-        device, client = self.machine.browser(), {"client_id": self.television["application_id"]}
+        device, client = (
+            self.machine.create_browser(),
+            {"client_id": self.television["application_id"]},
+        )
         device.environ_base["HTTP_USER_AGENT"] = _TELEVISION_USER_AGENT
         scope = {"scope": self.television["scopes"]}
         codes = device.post("/oauth/authorize_device", data={**client, **scope}).get_json()
-        browser = self.machine.browser()
+        browser = self.machine.create_browser()
         browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX_USER_AGENT
         self._sign_in(browser, who)
         action, form = _find_form(browser.get("/oauth/device").text, 'name="user_code"')
@@ -116,23 +129,23 @@ class DemoApplications:
         poll = {"grant_type": _DEVICE_GRANT, "device_code": codes["device_code"], **client}
         answer = device.post("/oauth/token", data=poll)
         if decision == "approve":
-            self._look_up(answer, self.television)
+            self._request_profile(answer, self.television)
 
-    def _renew(self) -> None:
+    def _renew_secret(self) -> None:
         """Renew the secret of the wallboard; the old secret, still in use, expires a day later."""
         with self.machine.app.app_context():
             renew_secret(
                 self.wallboard["id"],
                 session=db.session(),
-                keyring=services().keyring,
+                keyring=get_services().keyring,
                 now=self.machine.now,
                 grace_period=GracePeriod.DAY,
             )
             db.session.commit()
 
-    def use(self, who: str, application: Mapping[str, Any]) -> None:
+    def use_application(self, who: str, application: Mapping[str, Any]) -> None:
         """Sign a user in, approve an application, and let it request the user's profile."""
-        browser = self.machine.browser()
+        browser = self.machine.create_browser()
         browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX_USER_AGENT
         self._sign_in(browser, who)
         query = {
@@ -149,7 +162,7 @@ class DemoApplications:
             action, form = _find_form(answer.text, 'name="decision"')
             answer = browser.post(action, data={**form, "decision": "authorize"})
         code = parse_qs(urlsplit(answer.headers.get("Location", "")).query).get("code", [""])[0]
-        self._redeem(browser, application, code)
+        self._redeem_code(browser, application, code)
 
     def _sign_in(self, browser: FlaskClient, who: str) -> None:
         page = browser.get("/users/sign_in").text
@@ -159,7 +172,7 @@ class DemoApplications:
             message = f"{who} could not sign in: {answer.status_code}"
             raise DemoError(message)
 
-    def _redeem(self, browser: FlaskClient, application: Mapping[str, Any], code: str) -> None:
+    def _redeem_code(self, browser: FlaskClient, application: Mapping[str, Any], code: str) -> None:
         fields = {
             "grant_type": "authorization_code",
             "code": code,
@@ -168,15 +181,15 @@ class DemoApplications:
             "client_id": application["application_id"],
             "client_secret": application["secret"],
         }
-        self._look_up(browser.post("/oauth/token", data=fields), application)
+        self._request_profile(browser.post("/oauth/token", data=fields), application)
 
-    def _look_up(self, answer: TestResponse, application: Mapping[str, Any]) -> None:
+    def _request_profile(self, answer: TestResponse, application: Mapping[str, Any]) -> None:
         """Request the user's profile with the token of a response."""
         if answer.status_code != 200:  # noqa: PLR2004 - a token
             message = f"{application['application_id']} got no token: {answer.text}"
             raise DemoError(message)
         token = answer.get_json()["access_token"]
-        bare = self.machine.browser()
+        bare = self.machine.create_browser()
         bare.get("/api/v4/user", headers={"Authorization": f"Bearer {token}"})
 
 

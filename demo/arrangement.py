@@ -42,7 +42,7 @@ def create_demo_objects(
     schedule_id = _create_on_call(machine, tokens, telephones)
     _create_maintenance_window(machine, tokens)
     bot = ("--url", f"http://{telephones}/chat-bot", "--events", "alert.opened,incident.opened")
-    machine.command("webhooks", "create", SHOP, *bot)
+    machine.run_command("webhooks", "create", SHOP, *bot)
     return DemoObjects(
         tokens=tokens, heartbeats=_create_heartbeats(machine), schedule_id=schedule_id, **senders
     )
@@ -53,9 +53,9 @@ def _create_users(machine: SimulatedService, password: str) -> dict[str, str]:
         admin = () if person.role else ("--admin",)
         given = ("--email", person.email, "--verified", "--display-name", person.name, *admin)
         options = (*given, "--password-stdin")
-        machine.command("users", "create", person.username, *options, stdin=f"{password}\n")
+        machine.run_command("users", "create", person.username, *options, stdin=f"{password}\n")
     return {
-        person.username: machine.command(
+        person.username: machine.run_command(
             *("tokens", "create", person.username, "--name", "Laptop", "--scopes", "api")
         )["token"]
         for person in DEMO_USERS
@@ -63,18 +63,18 @@ def _create_users(machine: SimulatedService, password: str) -> dict[str, str]:
 
 
 def _create_projects(machine: SimulatedService) -> None:
-    machine.command("groups", "create", GROUP_PATH, "--owner", "olivia")
-    machine.command("groups", "create", BACKUPS.rpartition("/")[0])
+    machine.run_command("groups", "create", GROUP_PATH, "--owner", "olivia")
+    machine.run_command("groups", "create", BACKUPS.rpartition("/")[0])
     for path, visibility in (
         (SHOP, "private"),
         (PAYMENTS, "private"),
         (SITE, "public"),
         (BACKUPS, "internal"),
     ):
-        machine.command("projects", "create", path, "--visibility", visibility)
+        machine.run_command("projects", "create", path, "--visibility", visibility)
     for person in DEMO_USERS:
         if person.role not in {"", "Owner"}:
-            machine.command("members", "add", GROUP_PATH, person.username, person.role)
+            machine.run_command("members", "add", GROUP_PATH, person.username, person.role)
 
 
 def _create_integrations(machine: SimulatedService) -> dict[str, IntegrationSender]:
@@ -86,10 +86,10 @@ def _create_integrations(machine: SimulatedService) -> dict[str, IntegrationSend
     found = {}
     for name, (project, kind, title) in made.items():
         words = ("integrations", "create", project, "--type", kind, "--name", title)
-        answer = machine.command(*words)
+        answer = machine.run_command(*words)
         found[name] = IntegrationSender(url=answer["url"], key=answer["key"])
     unused = ("--type", "http", "--name", "Nagios, to be connected", "--inactive")
-    machine.command("integrations", "create", PAYMENTS, *unused)
+    machine.run_command("integrations", "create", PAYMENTS, *unused)
     return found
 
 
@@ -98,7 +98,7 @@ def _create_on_call(machine: SimulatedService, tokens: Mapping[str, str], teleph
         address = f"ntfy://{telephones}/{name}"
         label = f"{name.capitalize()}'s telephone"
         given = ("--type", "apprise", "--address", address, "--label", label)
-        machine.command("contacts", "create", name, *given)
+        machine.run_command("contacts", "create", name, *given)
     room = (
         "--type",
         "apprise",
@@ -107,22 +107,22 @@ def _create_on_call(machine: SimulatedService, tokens: Mapping[str, str], teleph
         "--label",
         "Ops room",
     )
-    machine.command("channels", "create", SHOP, *room)
-    primary = machine.command(
+    machine.run_command("channels", "create", SHOP, *room)
+    primary = machine.run_command(
         *("schedules", "create", SHOP, "--name", "Primary", "--time-zone", _TIME_ZONE),
         *("--description", "Whoever is woken first.", "--rotation", "weekly alice,bob mon 09:00"),
         *("--rotation", "daily chen 10:00 only mon-fri 10:00-16:00"),
     )
-    machine.command(
+    machine.run_command(
         *("schedules", "create", SHOP, "--name", "Office hours", "--time-zone", _TIME_ZONE),
         *("--rotation", "weekly marta,chen mon 09:00 only mon-fri 09:00-17:00"),
     )
-    machine.command(
+    machine.run_command(
         *("escalations", "create", SHOP, "--name", "Around the clock", "--default"),
         *("--step", "0s schedule:Primary", "--step", "5m user:marta"),
         *("--step", "15m channel:Ops room", "--repeats", "1"),
     )
-    machine.command(
+    machine.run_command(
         *("escalations", "create", SHOP, "--name", "In the morning"),
         *("--step", "0s channel:Ops room", "--step", "1h schedule:Office hours"),
     )
@@ -133,7 +133,7 @@ def _create_on_call(machine: SimulatedService, tokens: Mapping[str, str], teleph
         "environments": ["production"],
         "close_when_resolved": True,
     }
-    machine.api(tokens["marta"], "POST", f"{build_project_path(SHOP)}/incident_rules", **rule)
+    machine.call_api(tokens["marta"], "POST", f"{build_project_path(SHOP)}/incident_rules", **rule)
     return int(primary["id"])
 
 
@@ -142,18 +142,18 @@ def _create_routes(machine: SimulatedService) -> None:
     later = ("--severity", "low", "--severity", "info", "--policy", "In the morning")
     search = ("--service", "search", "--policy", "In the morning")
     for name, words in (("Staging", nobody), ("Not urgent", later), ("Search", search)):
-        machine.command("alert-routes", "create", SHOP, "--name", name, *words)
+        machine.run_command("alert-routes", "create", SHOP, "--name", name, *words)
 
 
 def _create_maintenance_window(machine: SimulatedService, tokens: Mapping[str, str]) -> None:
-    machine.command(
+    machine.run_command(
         *("maintenance-windows", "create", SHOP, "--name", "Database updates", "--for", "1h"),
         *("--starts", f"{machine.now:%Y-%m-%d}T03:00", "--time-zone", _TIME_ZONE),
         *("--rule", "FREQ=WEEKLY;BYDAY=SU", "--service", "database"),
     )
     hours = {"starts_at": "22:00", "ends_at": "07:00", "time_zone": _TIME_ZONE}
     preferences = {"quiet_hours": {**hours, "critical_breaks_quiet_hours": True}}
-    machine.api(tokens["chen"], "PUT", "/user/contacts/preferences", **preferences)
+    machine.call_api(tokens["chen"], "PUT", "/user/contacts/preferences", **preferences)
 
 
 def _create_heartbeats(machine: SimulatedService) -> dict[str, str]:
@@ -172,7 +172,7 @@ def _create_heartbeats(machine: SimulatedService) -> dict[str, str]:
         "Restore drill": (BACKUPS, "--cron", "0 9 1 * *", "--time-zone", _TIME_ZONE),
     }
     return {
-        name: machine.command("heartbeats", "create", project, "--name", name, *words)["url"]
+        name: machine.run_command("heartbeats", "create", project, "--name", name, *words)["url"]
         for name, (project, *words) in made.items()
     }
 

@@ -38,7 +38,7 @@ class DemoState:
     television_id: str = ""
 
     @classmethod
-    def read(cls, settings: Settings) -> Self | None:
+    def read_stored_state(cls, settings: Settings) -> Self | None:
         """Return the stored state, or None if the database has not been filled yet."""
         file = settings.instance_path / _STATE_FILE
         if not file.exists():
@@ -46,7 +46,7 @@ class DemoState:
         found = json.loads(file.read_text(encoding="utf-8"))
         return cls(**{**found, "places": _load_demo_objects(found["places"])})
 
-    def write(self, settings: Settings) -> None:
+    def write_state(self, settings: Settings) -> None:
         """Store the state in a file that only the owner can read, since it contains keys."""
         write_private_file(settings.instance_path / _STATE_FILE, json.dumps(asdict(self)))
 

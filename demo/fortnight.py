@@ -42,7 +42,7 @@ class ActionPlan:
     _entries: list[tuple[datetime, int, PlannedAction]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def at(self, moment: datetime, act: PlannedAction) -> None:
+    def plan_action(self, moment: datetime, act: PlannedAction) -> None:
         """Plan an action; an action in the past runs immediately."""
         heappush(self._entries, (moment, next(self._numbers), act))
 
@@ -50,9 +50,9 @@ class ActionPlan:
         """Run all actions planned until a moment, and advance the clock to it."""
         while self._entries and self._entries[0][0] <= end:
             moment, _, act = heappop(self._entries)
-            self.machine.go_to(moment)
+            self.machine.advance_clock(moment)
             act()
-        self.machine.go_to(end)
+        self.machine.advance_clock(end)
 
 
 class TwoWeeksOfAlerts:
@@ -63,7 +63,7 @@ class TwoWeeksOfAlerts:
         self.machine, self.places, self.diary = machine, places, diary
         self.chance = random.Random(_RANDOM_SEED)  # noqa: S311 - nothing here is a secret
 
-    def plan(self, end: datetime, *, days: int) -> None:
+    def plan_alerts(self, end: datetime, *, days: int) -> None:
         """Plan the alerts of `days` days before a moment; all of them end before it."""
         for day in range(days, 0, -1):
             for _ in range(self.chance.randint(3, 6)):
@@ -78,9 +78,9 @@ class TwoWeeksOfAlerts:
         if begin + lasts < end - 20 * _MINUTE:
             few = self.chance.randint(1, min(2, len(fault.instances)))
             for instance in self.chance.sample(fault.instances, few):
-                self.occur(fault, instance, begin, lasts)
+                self.plan_fault(fault, instance, begin, lasts)
 
-    def occur(
+    def plan_fault(
         self,
         fault: Fault,
         instance: str,
@@ -97,22 +97,22 @@ class TwoWeeksOfAlerts:
         until = begin + lasts if lasts else begin + _HOUR
         moment = begin
         while moment < until:
-            self.diary.at(moment, lambda: self._fire(occurring))
+            self.diary.plan_action(moment, lambda: self._report_fault(occurring))
             moment += max((until - begin) / 4, 5 * _MINUTE)
         if fault.severity in _URGENT_SEVERITIES and fault.environment == "production":
             answer = answer or self.chance.randint(2, 4) * _MINUTE
-            self.diary.at(begin + answer, lambda: self.acknowledge(fault.summary))
+            self.diary.plan_action(begin + answer, lambda: self.acknowledge_alerts(fault.summary))
         if lasts:
-            self.diary.at(until, lambda: self._end(occurring))
+            self.diary.plan_action(until, lambda: self._end_fault(occurring))
 
-    def _fire(self, occurring: OngoingFault) -> None:
+    def _report_fault(self, occurring: OngoingFault) -> None:
         sender = self.places.prometheus
-        self.machine.post(sender.url, sender.key, build_webhook([occurring]))
+        self.machine.send_to_integration(sender.url, sender.key, build_webhook([occurring]))
 
-    def _end(self, occurring: OngoingFault) -> None:
+    def _end_fault(self, occurring: OngoingFault) -> None:
         sender = self.places.prometheus
         body = build_webhook([occurring], ended_at=self.machine.now)
-        self.machine.post(sender.url, sender.key, body)
+        self.machine.send_to_integration(sender.url, sender.key, body)
 
     def _plan_check(self, begin: datetime) -> None:
         severity, service, title, description = self.chance.choice(WEBSITE_CHECKS)
@@ -125,53 +125,59 @@ class TwoWeeksOfAlerts:
             "fingerprint": title,
             "platform_environment_name": "production",
         }
-        self.diary.at(begin, lambda: self.report(fields))
+        self.diary.plan_action(begin, lambda: self.send_check_result(fields))
         if severity == "low":
-            self.diary.at(begin + 3 * _HOUR, lambda: self.change(title, "ignored", "bob"))
+            self.diary.plan_action(
+                begin + 3 * _HOUR, lambda: self.change_status(title, "ignored", "bob")
+            )
         else:
             done = begin + self.chance.randint(5, 50) * _MINUTE
-            self.diary.at(done, lambda: self.report({**fields, "end_time": done.isoformat()}))
+            self.diary.plan_action(
+                done, lambda: self.send_check_result({**fields, "end_time": done.isoformat()})
+            )
 
-    def report(self, fields: dict[str, Any]) -> None:
+    def send_check_result(self, fields: dict[str, Any]) -> None:
         """Send the result of a website check."""
         sender = self.places.checks
-        self.machine.post(sender.url, sender.key, build_check(fields))
+        self.machine.send_to_integration(sender.url, sender.key, build_check(fields))
 
-    def acknowledge(self, title: str) -> None:
+    def acknowledge_alerts(self, title: str) -> None:
         """Let the user on call acknowledge the open alerts with a title, and sometimes add a note.
 
         Alerts that have ended in the meantime are skipped.
         """
-        who = self.on_call()
+        who = self.find_user_on_call()
         found = self.open_alerts(title)
         for iid in found:
-            self.update(iid, who, status="acknowledged", assignee=who)
+            self.update_alert(iid, who, status="acknowledged", assignee=who)
         if found and self.chance.random() < 0.5:  # noqa: PLR2004 - every second time
             text = self.chance.choice(_NOTES)
             later = self.machine.now + self.chance.randint(3, 15) * _MINUTE
-            self.diary.at(later, lambda: self.note(found[0], who, text))
+            self.diary.plan_action(later, lambda: self.add_note(found[0], who, text))
 
-    def change(self, title: str, status: str, who: str) -> None:
+    def change_status(self, title: str, status: str, who: str) -> None:
         """Change the status of the open alerts with a title."""
         for iid in self.open_alerts(title):
-            self.update(iid, who, status=status)
+            self.update_alert(iid, who, status=status)
 
     def open_alerts(self, title: str) -> list[int]:
         """Return the numbers of the open alerts with a title."""
         path = f"{_ALERTS_PATH}?status=open&per_page=100"
-        found = self.machine.api(self.places.tokens["marta"], "GET", path)
+        found = self.machine.call_api(self.places.tokens["marta"], "GET", path)
         return [each["iid"] for each in found if each["title"] == title]
 
-    def update(self, iid: int, who: str, **fields: str) -> None:
+    def update_alert(self, iid: int, who: str, **fields: str) -> None:
         """Change an alert as a user."""
-        self.machine.api(self.places.tokens[who], "PUT", f"{_ALERTS_PATH}/{iid}", **fields)
+        self.machine.call_api(self.places.tokens[who], "PUT", f"{_ALERTS_PATH}/{iid}", **fields)
 
-    def note(self, iid: int, who: str, text: str) -> None:
+    def add_note(self, iid: int, who: str, text: str) -> None:
         """Add a note to an alert."""
-        self.machine.api(self.places.tokens[who], "POST", f"{_ALERTS_PATH}/{iid}/notes", body=text)
+        self.machine.call_api(
+            self.places.tokens[who], "POST", f"{_ALERTS_PATH}/{iid}/notes", body=text
+        )
 
-    def on_call(self) -> str:
+    def find_user_on_call(self) -> str:
         """Return the user name of the current user on call."""
         path = f"{build_project_path(SHOP)}/on_call/schedules/{self.places.schedule_id}/current"
-        now = self.machine.api(self.places.tokens["marta"], "GET", path)["now"]
+        now = self.machine.call_api(self.places.tokens["marta"], "GET", path)["now"]
         return str(now["users"][0]["username"])

@@ -9,7 +9,7 @@ from demo.folder import DemoState
 from demo.fortnight import ALERT_DAYS, ActionPlan, TwoWeeksOfAlerts
 from demo.machine import SimulatedService
 from demo.present import SpecialEvents
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from web.settings.reader import Settings
 
 #: Time between the initial setup and the end, which starts some days before the first alert.
@@ -17,7 +17,7 @@ _SETUP_LEAD_TIME = timedelta(days=ALERT_DAYS + 4)
 _DAY = timedelta(days=1)
 
 
-def seed_demo(
+def fill_demo_database(
     settings: Settings,
     *,
     telephones: int,
@@ -29,19 +29,19 @@ def seed_demo(
 
     `telephones` is the port that receives pages and webhooks. Tests use fewer `days` of alerts.
     """
-    password = random_password()
+    password = generate_random_password()
     with SimulatedService(settings, end - _SETUP_LEAD_TIME) as machine:
         say("People, projects, integrations, schedules")
         places = create_demo_objects(
             machine, password=password, telephones=f"127.0.0.1:{telephones}"
         )
         applications = DemoApplications(machine, places, password)
-        applications.register()
+        applications.register_all()
         diary = ActionPlan(machine)
         fortnight = TwoWeeksOfAlerts(machine, places, diary)
-        fortnight.plan(end, days=days)
-        SpecialEvents(fortnight).plan(end)
-        applications.plan(diary, end)
+        fortnight.plan_alerts(end, days=days)
+        SpecialEvents(fortnight).plan_events(end)
+        applications.plan_approvals(diary, end)
         for day in range(ALERT_DAYS, 0, -1):
             moment = end - (day - 1) * _DAY
             diary.run_until(moment)

@@ -29,7 +29,7 @@ from web.jobs.escalations import Escalations
 from web.jobs.heartbeats import Heartbeats
 from web.jobs.pages import PagingJob
 from web.jobs.scheduler import Job
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings
 
 #: Jobs of the worker, in the order in which their results depend on each other.
@@ -73,11 +73,11 @@ class SimulatedService:
 
     def _close_app(self) -> None:
         with self.app.app_context():
-            services().connections.close()
+            get_services().connections.close_connections()
             db.session.remove()
             db.engine.dispose()
 
-    def command(self, *words: str, stdin: str = "") -> Any:
+    def run_command(self, *words: str, stdin: str = "") -> Any:
         """Run a `gatebell` command, and return the object that it prints."""
         done = self.app.test_cli_runner().invoke(args=words, input=stdin)
         if done.exit_code:
@@ -85,13 +85,13 @@ class SimulatedService:
             raise DemoError(message)
         return self.app.json.loads(done.stdout)
 
-    def browser(self) -> FlaskClient:
+    def create_browser(self) -> FlaskClient:
         """Return a client with separate cookies."""
         return self.app.test_client()
 
-    def api(self, token: str, method: str, path: str, **fields: Any) -> Any:
+    def call_api(self, token: str, method: str, path: str, **fields: Any) -> Any:
         """Call the API with a personal access token, and return the response's JSON."""
-        answer = self.browser().open(
+        answer = self.create_browser().open(
             f"/api/v4{path}", method=method, headers={"PRIVATE-TOKEN": token}, json=fields or None
         )
         if answer.status_code // 100 != 2:  # noqa: PLR2004 - success
@@ -99,7 +99,9 @@ class SimulatedService:
             raise DemoError(message)
         return answer.get_json() if answer.data else None
 
-    def post(self, url: str, key: str, body: bytes, *, media_type: str = _JSON_TYPE) -> int:
+    def send_to_integration(
+        self, url: str, key: str, body: bytes, *, media_type: str = _JSON_TYPE
+    ) -> int:
         """Send a body to an integration like a monitoring system, and return the status code."""
         path = url.removeprefix(self._base_url)
         headers = {
@@ -107,28 +109,28 @@ class SimulatedService:
             "Content-Type": media_type,
             "User-Agent": _ALERTMANAGER_USER_AGENT,
         }
-        return self.browser().post(path, data=body, headers=headers).status_code
+        return self.create_browser().post(path, data=body, headers=headers).status_code
 
-    def ping(self, url: str, suffix: str = "", body: str = "") -> None:
+    def request_heartbeat_url(self, url: str, suffix: str = "", body: str = "") -> None:
         """Request the URL of a heartbeat."""
         path = url.removeprefix(self._base_url)
         headers = {"User-Agent": _CURL_USER_AGENT}
-        self.browser().post(f"{path}{suffix}", data=body, headers=headers)
+        self.create_browser().post(f"{path}{suffix}", data=body, headers=headers)
 
-    def go_to(self, moment: datetime) -> None:
+    def advance_clock(self, moment: datetime) -> None:
         """Advance the clock to a moment, and run the worker's jobs that are due until then."""
-        while (due := self._next_due()) is not None and due <= moment:
+        while (due := self._find_next_due_time()) is not None and due <= moment:
             self.now = max(due, self.now + _CLOCK_STEP)
-            self._work()
+            self._run_due_jobs()
         self.now = max(moment, self.now)
 
-    def _work(self) -> None:
+    def _run_due_jobs(self) -> None:
         for job in self._jobs:
             job.run_due()
 
-    def _next_due(self) -> datetime | None:
+    def _find_next_due_time(self) -> datetime | None:
         """Return the time at which the worker is due next, or None if nothing is planned."""
-        with Session(self._jobs[0].reading) as session:
+        with Session(self._jobs[0].reading_engine) as session:
             changes = session.scalar(select(AlertChange.id).limit(1)) or session.scalar(
                 select(WebhookIncidentChange.id).limit(1)
             )

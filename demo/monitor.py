@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 from demo.arrangement import DemoObjects, IntegrationSender
 from demo.bodies import OngoingFault, build_webhook
 from demo.catalog import FAULTS
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 _MAX_FAULTS = 4
 _PING_INTERVAL = timedelta(minutes=10)
@@ -28,41 +28,41 @@ class Monitor:
     _going_on: dict[OngoingFault, datetime] = field(default_factory=dict)
     _pinged_at: datetime | None = None
 
-    def run(self, is_stopped: Event, *, pause_seconds: float = 15) -> None:
+    def run_steps(self, is_stopped: Event, *, pause_seconds: float = 15) -> None:
         """Run steps until stopped; if the service is unreachable, try again at the next step."""
         while not is_stopped.is_set():
             with suppress(URLError, OSError):
-                self.look(system_clock())
+                self.send_due_reports(read_system_clock())
             is_stopped.wait(pause_seconds)
 
-    def look(self, now: datetime) -> None:
+    def send_due_reports(self, now: datetime) -> None:
         """Send everything that is due."""
         sender = self.places.prometheus
         for occurring in [each for each, until in self._going_on.items() if until <= now]:
-            _post(sender, build_webhook([occurring], ended_at=now))
+            _post_body(sender, build_webhook([occurring], ended_at=now))
             del self._going_on[occurring]
         if len(self._going_on) < _MAX_FAULTS:
-            self._begin(sender, now)
+            self._begin_fault(sender, now)
         if self._pinged_at is None or now - self._pinged_at > _PING_INTERVAL:
             self._pinged_at = now
             for name in ("Invoice run", "Sitemap"):
-                _send(Request(self.places.heartbeats[name], method="POST"))  # noqa: S310 - our own
+                _send_request(Request(self.places.heartbeats[name], method="POST"))  # noqa: S310 - our own
 
-    def _begin(self, sender: IntegrationSender, now: datetime) -> None:
+    def _begin_fault(self, sender: IntegrationSender, now: datetime) -> None:
         (fault,) = self.chance.choices(FAULTS, [each.weight for each in FAULTS])
         instance = self.chance.choice(fault.instances)
         if any((each.fault, each.instance) == (fault, instance) for each in self._going_on):
             return
         occurring = OngoingFault(fault=fault, instance=instance, began_at=now)
         self._going_on[occurring] = now + timedelta(seconds=self.chance.randint(60, 300))
-        _post(sender, build_webhook([occurring]))
+        _post_body(sender, build_webhook([occurring]))
 
 
-def _post(sender: IntegrationSender, body: bytes) -> None:
+def _post_body(sender: IntegrationSender, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {sender.key}", "Content-Type": "application/json"}
-    _send(Request(sender.url, data=body, headers=headers, method="POST"))  # noqa: S310 - our own
+    _send_request(Request(sender.url, data=body, headers=headers, method="POST"))  # noqa: S310 - our own
 
 
-def _send(request: Request) -> None:
+def _send_request(request: Request) -> None:
     with urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - our own
         answer.read()

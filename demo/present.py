@@ -43,101 +43,122 @@ class SpecialEvents:
         self.machine, self.places = fortnight.machine, fortnight.places
         self.diary = fortnight.diary
 
-    def plan(self, end: datetime) -> None:
+    def plan_events(self, end: datetime) -> None:
         """Plan the events; the last ones are still going on at the end."""
-        self._bad_night(end - 6 * _DAY)
-        self._second_incident(end - 2 * _DAY)
-        self._heartbeats(end)
-        self._deployments(end)
-        self._refused(end)
-        self._quiet(end)
-        self._now(end)
+        self._plan_bad_night(end - 6 * _DAY)
+        self._plan_second_incident(end - 2 * _DAY)
+        self._plan_heartbeats(end)
+        self._plan_deployments(end)
+        self._plan_rejections(end)
+        self._plan_silences(end)
+        self._plan_current_events(end)
 
-    def _bad_night(self, begin: datetime) -> None:
+    def _plan_bad_night(self, begin: datetime) -> None:
         fault = FAULTS_BY_NAME["HighErrorRate", "production"]
         slow = FAULTS_BY_NAME["SlowResponses", "production"]
         # No one acknowledges for five minutes, so that a second user is paged.
-        self.fortnight.occur(fault, "web-1", begin, 52 * _MINUTE, answer=8 * _MINUTE)
+        self.fortnight.plan_fault(fault, "web-1", begin, 52 * _MINUTE, answer=8 * _MINUTE)
         for instance in ("web-2", "web-3"):
             later = begin + 2 * _MINUTE
-            self.fortnight.occur(slow, instance, later, 48 * _MINUTE, answer=7 * _MINUTE)
-        self.diary.at(begin + 11 * _MINUTE, self._link_slow_ones)
+            self.fortnight.plan_fault(slow, instance, later, 48 * _MINUTE, answer=7 * _MINUTE)
+        self.diary.plan_action(begin + 11 * _MINUTE, self._link_slow_ones)
         for minutes, who, text in (
             (8, "alice", "All three web servers. Looking at the database first."),
             (12, "bob", "`SELECT … FROM orders` of *reporting* holds 97 of 100 connections."),
             (16, "bob", "Ended it. Errors go down."),
         ):
-            self.diary.at(begin + minutes * _MINUTE, partial(self._comment, who, text))
-        self.diary.at(begin + 9 * _HOUR, lambda: self._comment("marta", _REVIEW))
+            self.diary.plan_action(
+                begin + minutes * _MINUTE, partial(self._comment_on_incident, who, text)
+            )
+        self.diary.plan_action(
+            begin + 9 * _HOUR, lambda: self._comment_on_incident("marta", _REVIEW)
+        )
 
     def _link_slow_ones(self) -> None:
         token = self.places.tokens["alice"]
         found = self.fortnight.open_alerts("Checkout is slow")
-        path = f"{build_project_path(SHOP)}/incidents/{self._newest_incident(token)['iid']}/alerts"
-        self.machine.api(token, "POST", path, alerts=found)
+        iid = self._find_newest_incident(token)["iid"]
+        path = f"{build_project_path(SHOP)}/incidents/{iid}/alerts"
+        self.machine.call_api(token, "POST", path, alerts=found)
 
-    def _newest_incident(self, token: str) -> Any:
-        return self.machine.api(token, "GET", f"{build_project_path(SHOP)}/incidents?status=all")[0]
+    def _find_newest_incident(self, token: str) -> Any:
+        return self.machine.call_api(
+            token, "GET", f"{build_project_path(SHOP)}/incidents?status=all"
+        )[0]
 
-    def _second_incident(self, begin: datetime) -> None:
+    def _plan_second_incident(self, begin: datetime) -> None:
         fault = FAULTS_BY_NAME["DiskAlmostFull", "production"]
-        self.fortnight.occur(fault, "db-1", begin, 95 * _MINUTE)
-        self.diary.at(begin + 6 * _MINUTE, lambda: self._open_incident("Disk almost full"))
-        self.diary.at(
+        self.fortnight.plan_fault(fault, "db-1", begin, 95 * _MINUTE)
+        self.diary.plan_action(begin + 6 * _MINUTE, lambda: self._open_incident("Disk almost full"))
+        self.diary.plan_action(
             begin + 20 * _MINUTE,
-            lambda: self._comment("chen", "Old exports. Deleting what is older than 30 days."),
+            lambda: self._comment_on_incident(
+                "chen", "Old exports. Deleting what is older than 30 days."
+            ),
         )
 
     def _open_incident(self, title: str) -> None:
         found = self.fortnight.open_alerts(title)
-        who = self.fortnight.on_call()
+        who = self.fortnight.find_user_on_call()
         if found:
             token = self.places.tokens[who]
             fields = {"alerts": found[:1], "assignees": [who], "close_when_resolved": True}
-            self.machine.api(token, "POST", f"{build_project_path(SHOP)}/incidents", **fields)
+            self.machine.call_api(token, "POST", f"{build_project_path(SHOP)}/incidents", **fields)
 
-    def _comment(self, who: str, text: str) -> None:
+    def _comment_on_incident(self, who: str, text: str) -> None:
         """Comment on the newest incident."""
         token = self.places.tokens[who]
-        newest = self._newest_incident(token)
+        newest = self._find_newest_incident(token)
         path = f"{build_project_path(SHOP)}/incidents/{newest['iid']}"
         if not newest["assignees"]:
-            self.machine.api(token, "PUT", path, assignees=[who], status="acknowledged")
-        self.machine.api(token, "POST", f"{path}/notes", body=text)
+            self.machine.call_api(token, "PUT", path, assignees=[who], status="acknowledged")
+        self.machine.call_api(token, "POST", f"{path}/notes", body=text)
 
-    def _heartbeats(self, end: datetime) -> None:
+    def _plan_heartbeats(self, end: datetime) -> None:
         for day in range(ALERT_DAYS, -1, -1):
             night = end - day * _DAY
             backup = night.replace(hour=1, minute=31, second=0)
             if day == 4:  # noqa: PLR2004 - the night in which the disk was full
-                self.diary.at(backup, partial(self._ping, "Nightly backup", "/start"))
+                self.diary.plan_action(
+                    backup, partial(self._ping_heartbeat, "Nightly backup", "/start")
+                )
                 failed = backup + 7 * _MINUTE
-                self.diary.at(failed, partial(self._ping, "Nightly backup", "/1", _BACKUP_LOG))
+                self.diary.plan_action(
+                    failed, partial(self._ping_heartbeat, "Nightly backup", "/1", _BACKUP_LOG)
+                )
             elif backup < end:
-                self.diary.at(backup, partial(self._ping, "Nightly backup", "/start"))
-                self.diary.at(backup + 11 * _MINUTE, partial(self._ping, "Nightly backup"))
-            self.diary.at(night - 4 * _HOUR, partial(self._ping, "Invoice run"))
+                self.diary.plan_action(
+                    backup, partial(self._ping_heartbeat, "Nightly backup", "/start")
+                )
+                self.diary.plan_action(
+                    backup + 11 * _MINUTE, partial(self._ping_heartbeat, "Nightly backup")
+                )
+            self.diary.plan_action(night - 4 * _HOUR, partial(self._ping_heartbeat, "Invoice run"))
             for hours in (5, 11, 17, 23):
-                self.diary.at(night - hours * _HOUR, partial(self._ping, "Sitemap"))
+                self.diary.plan_action(
+                    night - hours * _HOUR, partial(self._ping_heartbeat, "Sitemap")
+                )
 
-    def _ping(self, name: str, suffix: str = "", body: str = "") -> None:
-        self.machine.ping(self.places.heartbeats[name], suffix, body)
+    def _ping_heartbeat(self, name: str, suffix: str = "", body: str = "") -> None:
+        self.machine.request_heartbeat_url(self.places.heartbeats[name], suffix, body)
 
-    def _deployments(self, end: datetime) -> None:
+    def _plan_deployments(self, end: datetime) -> None:
         token = self.places.tokens["marta"]
         for name in ("production", "staging"):
             url = f"https://{'www' if name == 'production' else name}.acme.example"
             fields = {"name": name, "external_url": url}
-            self.machine.api(token, "POST", f"{build_project_path(SHOP)}/environments", **fields)
+            self.machine.call_api(
+                token, "POST", f"{build_project_path(SHOP)}/environments", **fields
+            )
         for number, day in enumerate(range(13, 0, -2)):
             for hours, name in ((9, "staging"), (11, "production")):
                 status = "failed" if (number, name) == (3, "staging") else "success"
-                self.diary.at(
+                self.diary.plan_action(
                     end - day * _DAY + hours * _HOUR,
-                    partial(self._deploy, name, status, number),
+                    partial(self._record_deployment, name, status, number),
                 )
 
-    def _deploy(self, environment: str, status: str, number: int) -> None:
+    def _record_deployment(self, environment: str, status: str, number: int) -> None:
         fields = {
             "environment": environment,
             "sha": sha256(b"commit %d" % number).hexdigest()[:40],
@@ -146,9 +167,9 @@ class SpecialEvents:
             "status": status,
         }
         path = f"{build_project_path(SHOP)}/deployments"
-        self.machine.api(self.places.tokens["chen"], "POST", path, **fields)
+        self.machine.call_api(self.places.tokens["chen"], "POST", path, **fields)
 
-    def _refused(self, end: datetime) -> None:
+    def _plan_rejections(self, end: datetime) -> None:
         checks, payments = self.places.checks, self.places.payments
         refused = (
             (26 * _HOUR, checks, b'{"title": "Certificate ends', "application/json"),
@@ -157,43 +178,51 @@ class SpecialEvents:
             (4 * _HOUR, self.places.prometheus, b'{"title": "Cron failed"}', "application/json"),
         )
         for before, sender, body, media_type in refused:
-            self.diary.at(
+            self.diary.plan_action(
                 end - before,
-                partial(self.machine.post, sender.url, sender.key, body, media_type=media_type),
+                partial(
+                    self.machine.send_to_integration,
+                    sender.url,
+                    sender.key,
+                    body,
+                    media_type=media_type,
+                ),
             )
-        self.diary.at(
+        self.diary.plan_action(
             end - 3 * _HOUR,
-            lambda: self.machine.post(payments.url, "gbk-of-last-year", b'{"title": "Late"}'),
+            lambda: self.machine.send_to_integration(
+                payments.url, "gbk-of-last-year", b'{"title": "Late"}'
+            ),
         )
 
-    def _quiet(self, end: datetime) -> None:
+    def _plan_silences(self, end: datetime) -> None:
         words = ("silences", "create", SHOP, "--matcher")
         deploy = (*words, 'service="recommendations"', "--for", "3h", "--comment", "Load test")
-        self.diary.at(end - 3 * _DAY, lambda: self.machine.command(*deploy))
+        self.diary.plan_action(end - 3 * _DAY, lambda: self.machine.run_command(*deploy))
         token = self.places.tokens["bob"]
         search = {
             "matchers": 'service="search"',
             "duration": "8h",
             "comment": "The index is built anew, see the plan of Thursday.",
         }
-        self.diary.at(
+        self.diary.plan_action(
             end - 2 * _HOUR,
-            lambda: self.machine.api(
+            lambda: self.machine.call_api(
                 token, "POST", f"{build_project_path(SHOP)}/silences", **search
             ),
         )
-        self.diary.at(end - 5 * _DAY, self._override)
+        self.diary.plan_action(end - 5 * _DAY, self._create_override)
 
-    def _override(self) -> None:
+    def _create_override(self) -> None:
         """Put Chen on call for a Saturday that is one to two weeks ahead."""
         saturday = self.machine.now + ((5 - self.machine.now.weekday()) % 7 + 7) * _DAY
         begin = saturday.replace(hour=8, minute=0, second=0, microsecond=0)
         path = f"{build_project_path(SHOP)}/on_call/schedules/{self.places.schedule_id}/overrides"
         times = {"starts_at": begin.isoformat(), "ends_at": (begin + 10 * _HOUR).isoformat()}
-        self.machine.api(self.places.tokens["marta"], "POST", path, user="chen", **times)
+        self.machine.call_api(self.places.tokens["marta"], "POST", path, user="chen", **times)
 
-    def _now(self, end: datetime) -> None:
-        occur = self.fortnight.occur
+    def _plan_current_events(self, end: datetime) -> None:
+        occur = self.fortnight.plan_fault
         occur(FAULTS_BY_NAME["ReplicationLag", "production"], "db-2", end - 130 * _MINUTE, None)
         occur(
             FAULTS_BY_NAME["SearchIndexStale", "production"], "search-1", end - 35 * _MINUTE, None
@@ -205,12 +234,15 @@ class SpecialEvents:
         occur(FAULTS_BY_NAME["QueueGrowing", "production"], "worker-1", end - 4 * _MINUTE, None)
         errors = FAULTS_BY_NAME["HighErrorRate", "production"]
         occur(errors, "web-2", end - 24 * _MINUTE, None)
-        self.diary.at(
+        self.diary.plan_action(
             end - 17 * _MINUTE,
-            partial(self._comment, "alice", "Since the release of v2.20.0. Rolling back."),
+            partial(
+                self._comment_on_incident, "alice", "Since the release of v2.20.0. Rolling back."
+            ),
         )
         payments = self.places.payments
         body = b'{"title": "Settlement is late", "severity": "high", "service": "settlement"}'
-        self.diary.at(
-            end - 35 * _MINUTE, lambda: self.machine.post(payments.url, payments.key, body)
+        self.diary.plan_action(
+            end - 35 * _MINUTE,
+            lambda: self.machine.send_to_integration(payments.url, payments.key, body),
         )

@@ -13,10 +13,10 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from demo.folder import DemoState, check_is_empty, get_demo_folder
-from demo.furnish import seed_demo
+from demo.furnish import fill_demo_database
 from demo.machine import DemoError
 from demo.telephones import receive_messages
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from web.database.schema import migrate_to_newest
 from web.database.start_checks import register_secret_key
 from web.instance_files import make_instance_directory
@@ -56,7 +56,7 @@ def prepare_demo(settings: Settings, *, say: Callable[[str], None]) -> DemoState
 
     Raise DatabaseNotEmptyError if the database contains other data.
     """
-    known = DemoState.read(settings)
+    known = DemoState.read_stored_state(settings)
     if known is not None:
         return known
     make_instance_directory(settings.instance_path)
@@ -64,9 +64,9 @@ def prepare_demo(settings: Settings, *, say: Callable[[str], None]) -> DemoState
     check_is_empty(settings)
     register_secret_key(settings)
     with receive_messages(port=0, is_loud=False) as port:
-        end = system_clock().replace(microsecond=0)
-        memory = seed_demo(_lift_rate_limits(settings), telephones=port, end=end, say=say)
-    memory.write(settings)
+        end = read_system_clock().replace(microsecond=0)
+        memory = fill_demo_database(_lift_rate_limits(settings), telephones=port, end=end, say=say)
+    memory.write_state(settings)
     return memory
 
 

@@ -22,7 +22,7 @@ class _MessageHandler(BaseHTTPRequestHandler):
         """Receive a message."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.server.is_loud:
-            self._say(body)
+            self._send_body(body)
         answer = b"{}"
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -30,7 +30,7 @@ class _MessageHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    def _say(self, body: bytes) -> None:
+    def _send_body(self, body: bytes) -> None:
         try:
             told = json.loads(body)
         except ValueError:

@@ -26,33 +26,33 @@ class Television:
     client_id: str
     say: Callable[[str], None]
 
-    def run(self, is_stopped: Event) -> None:
+    def wait_for_approval(self, is_stopped: Event) -> None:
         """Wait for an approval; if the service is unreachable, try again later."""
         while not is_stopped.is_set():
             with suppress(URLError, OSError):
-                if self._wait(self._ask(), is_stopped):
+                if self._poll_for_decision(self._request_codes(), is_stopped):
                     self.say("  television: connected")
                     return
             is_stopped.wait(_TIMEOUT_SECONDS)
 
-    def _ask(self) -> Mapping[str, Any]:
-        codes = self._post("authorize_device", client_id=self.client_id, scope="read_user")
+    def _request_codes(self) -> Mapping[str, Any]:
+        codes = self._post_request("authorize_device", client_id=self.client_id, scope="read_user")
         if "user_code" in codes:
             self.say(f"  television: enter {codes['user_code']} at {codes['verification_uri']}")
         return codes
 
-    def _wait(self, codes: Mapping[str, Any], is_stopped: Event) -> bool:
+    def _poll_for_decision(self, codes: Mapping[str, Any], is_stopped: Event) -> bool:
         """Poll until there is a decision, and return whether it was an approval."""
         while "device_code" in codes and not is_stopped.wait(
             codes["interval"] + _EXTRA_POLL_SECONDS
         ):
             asked = {"grant_type": _DEVICE_GRANT, "device_code": codes["device_code"]}
-            answer = self._post("token", client_id=self.client_id, **asked)
+            answer = self._post_request("token", client_id=self.client_id, **asked)
             if answer.get("error") not in _PENDING_ERRORS:
                 return "access_token" in answer
         return False
 
-    def _post(self, endpoint: str, **fields: str) -> Mapping[str, Any]:
+    def _post_request(self, endpoint: str, **fields: str) -> Mapping[str, Any]:
         """Return the JSON object of a response, including error responses."""
         url, body = f"{self.base_url}/oauth/{endpoint}", urlencode(fields).encode()
         request = Request(url, data=body, method="POST")  # noqa: S310 - our own

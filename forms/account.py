@@ -50,12 +50,12 @@ class AccountForm(_AccountFields):
     is_admin = BooleanField("Administrator")
 
     @property
-    def body(self) -> AccountBody:
+    def entered_account(self) -> AccountBody:
         """The new account.
 
         Raise InvalidParametersError for invalid values.
         """
-        return self.read(
+        return self.build_entered_body(
             AccountBody,
             admin=self.is_admin.data,
             skip_confirmation=self.is_email_confirmed.data,
@@ -69,12 +69,12 @@ class AccountChangeForm(_AccountFields):
     time_zone = TimeZoneField()
 
     @property
-    def body(self) -> AccountChangeBody:
+    def entered_changes(self) -> AccountChangeBody:
         """The new values of the account.
 
         Raise InvalidParametersError for invalid values.
         """
-        return self.read(
+        return self.build_entered_body(
             AccountChangeBody,
             name=self.name.data or self.username.data,
             skip_confirmation=self.is_email_confirmed.data,
@@ -184,7 +184,7 @@ class AccountDeletionForm(Form):
             raise ValidationError(f"The user name does not match {self.username}.")
 
     @property
-    def body(self) -> ErasureBody:
+    def erasure_options(self) -> ErasureBody:
         """The options for the erasure of the account."""
         is_handed_on = self.applications.data == _TRANSFER
         heir = (self.heir.data or "") if is_handed_on else ""

@@ -31,7 +31,7 @@ class ConditionsForm(Form):
     labels = TextLineField("Labels", limit_length(MAX_MATCHERS_TEXT_LENGTH, "Labels"))
 
     @staticmethod
-    def values_of(conditions: AlertConditions) -> dict[str, object]:
+    def build_field_values(conditions: AlertConditions) -> dict[str, object]:
         """Return the field values for the given conditions."""
         return {
             "severities": list(conditions.severities),
@@ -45,7 +45,7 @@ class ConditionsForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return self.read(body, **self._list_entered_values())
+        return self.build_entered_body(body, **self._list_entered_values())
 
     def _list_entered_values(self) -> dict[str, object]:
         return {
@@ -56,7 +56,7 @@ class ConditionsForm(Form):
         }
 
     @property
-    def names(self) -> dict[str, list[str]]:
+    def environment_and_service_names(self) -> dict[str, list[str]]:
         """Names of environments and services, which are entered as comma-separated lists."""
         environments, services = (
             _split_names(self.environments.data),
@@ -103,7 +103,7 @@ class AlertListQuery:
     project: str | None = None
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def query_parameters(self) -> dict[str, Any]:
         """Query parameters, without default values."""
         given = {
             "status": self.tab if self.tab != _DEFAULT_TAB else None,
@@ -119,43 +119,45 @@ class AlertListQuery:
         return {name: value for name, value in given.items() if value is not None}
 
     @property
-    def filters(self) -> int:
+    def filter_count(self) -> int:
         """Number of active filters, excluding the tab and the search."""
-        return len(self.arguments.keys() - {"status", "search", "sort"})
+        return len(self.query_parameters.keys() - {"status", "search", "sort"})
 
 
-def parse_alert_list_query(given: MultiDict[str, str], *, project_id: int) -> AlertListQuery:
+def parse_alert_list_query(arguments: MultiDict[str, str], *, project_id: int) -> AlertListQuery:
     """Parse the query parameters of a project's alert list.
 
     Raise QueryError for unknown values.
     """
-    tab = get_choice(given, "status", TABS, _DEFAULT_TAB)
-    severity = get_choice(given, "severity", SEVERITIES, "")
+    tab = get_choice(arguments, "status", TABS, _DEFAULT_TAB)
+    severity = get_choice(arguments, "severity", SEVERITIES, "")
     wanted = AlertFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=replace_unstorable_characters(get_search_text(given, "search")).strip(),
+        search=replace_unstorable_characters(get_search_text(arguments, "search")).strip(),
         severity=Severity(severity) if severity else None,
-        environment=_parse_name(given, "environment"),
-        service=_parse_name(given, "service"),
-        assignee=_parse_name(given, "assignee"),
-        integration_id=get_row_id(given, "integration"),
+        environment=_parse_name(arguments, "environment"),
+        service=_parse_name(arguments, "service"),
+        assignee=_parse_name(arguments, "assignee"),
+        integration_id=get_row_id(arguments, "integration"),
     )
-    order = SORT_ORDERS[get_choice(given, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
+    order = SORT_ORDERS[get_choice(arguments, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
     return AlertListQuery(tab=tab, wanted=wanted, order=order)
 
 
-def parse_alert_list_query_across(given: MultiDict[str, str]) -> AlertListQuery:
+def parse_alert_list_query_across(arguments: MultiDict[str, str]) -> AlertListQuery:
     """Parse the query parameters of the list for all projects, with sort orders that have an index.
 
     Raise QueryError for unknown values, or for an order without an index.
     """
-    query = parse_alert_list_query(given, project_id=0)
+    query = parse_alert_list_query(arguments, project_id=0)
     if query.order.is_among_newest:
         known = ", ".join(name for name, order in SORT_ORDERS.items() if not order.is_among_newest)
         raise QueryError(f"`sort` must be one of {known}.", field="sort")
-    return replace(query, project=_parse_name(given, "project", most=_MAX_PATH_LENGTH))
+    return replace(query, project=_parse_name(arguments, "project", maximum=_MAX_PATH_LENGTH))
 
 
-def _parse_name(given: MultiDict[str, str], name: str, most: int = _MAX_NAME_LENGTH) -> str | None:
-    return replace_unstorable_characters(get_search_text(given, name, most=most)) or None
+def _parse_name(
+    arguments: MultiDict[str, str], name: str, maximum: int = _MAX_NAME_LENGTH
+) -> str | None:
+    return replace_unstorable_characters(get_search_text(arguments, name, maximum=maximum)) or None

@@ -55,7 +55,7 @@ class ApplicationForm(Form):
     )
 
     @classmethod
-    def of(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:
+    def from_application(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:
         """Return the form with the current values of an application and the paths of its groups."""
         form = cls(
             data={
@@ -79,9 +79,9 @@ class ApplicationForm(Form):
         """Available scopes with their descriptions."""
         return describe_scopes(choice[0] for choice in self.scopes.iter_choices())
 
-    def change(self) -> ApplicationChange:
+    def build_change(self) -> ApplicationChange:
         """Return the entered values; empty fields clear their values."""
-        return self.read(
+        return self.build_entered_body(
             ApplicationChange,
             redirect_uris=(self.redirect_uris.data or "").split(),
             allowed_groups=(self.allowed_groups.data or "").split(),
@@ -128,9 +128,9 @@ class InstanceApplicationForm(ApplicationForm):
         self._offer_scopes(REGISTRABLE_SCOPES)
 
     @classmethod
-    def of(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:
+    def from_application(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:
         """Return the form with the current values of an application and the paths of its groups."""
-        form = super().of(application, groups)
+        form = super().from_application(application, groups)
         if not form.is_submitted():
             form.trusted.data = application.trusted
             form.allowed_grants.data = list(application.allowed_grants)

@@ -37,7 +37,7 @@ class AuditFilterForm(Form):
         except ValueError as error:
             raise ValidationError("Enter an IP address such as 192.0.2.1.") from error
 
-    def wanted(self) -> EventFilter:
+    def build_filter(self) -> EventFilter:
         """Return the filter; the last day is included."""
         return EventFilter(
             kind=self.kind.data or "",

@@ -65,7 +65,7 @@ class Form(FlaskForm):
         else:
             self.form_errors.append(sentence)
 
-    def run_if_valid(self, act: Callable[[], Result]) -> Result | None:
+    def run_if_valid(self, run_action: Callable[[], Result]) -> Result | None:
         """Return the result of an action, or None if the form is invalid or was not submitted.
 
         Errors are shown at their fields.
@@ -73,12 +73,12 @@ class Form(FlaskForm):
         if not self.validate_on_submit():
             return None
         try:
-            return act()
+            return run_action()
         except InvalidError as error:
-            self.object(error)
+            self.show_domain_error(error)
             return None
 
-    def object(self, error: InvalidError) -> None:
+    def show_domain_error(self, error: InvalidError) -> None:
         """Show an error from the domain at the fields that it names."""
         if isinstance(error, InvalidParametersError):
             for field, reason in error.problems:
@@ -88,7 +88,7 @@ class Form(FlaskForm):
             for sentence in error.sentences:
                 self.add_error(error.field, sentence)
 
-    def read(self, body: type[SomeBody], **more: Any) -> SomeBody:
+    def build_entered_body(self, body: type[SomeBody], **more: Any) -> SomeBody:
         """Return the entered values as a body of the domain.
 
         Form fields are matched to body fields with the same name; `more` overrides them. An empty
@@ -178,6 +178,6 @@ class TimeZoneField(SelectField):
         super().__init__("Time zone", choices=choices, validate_choice=False, **kwargs)
 
 
-def limit_length(longest: int, what: str) -> Length:
+def limit_length(max_length: int, what: str) -> Length:
     """Return a validator for a maximum length; its error message starts with `what`."""
-    return Length(max=longest, message=f"{what} may have at most {longest:,} characters.")
+    return Length(max=max_length, message=f"{what} may have at most {max_length:,} characters.")

@@ -49,19 +49,19 @@ class ContactForm(Form):
         return guess_contact_type(get_contact_type(self.type.data), self.address.data or "")
 
     @property
-    def contact(self) -> ContactBody:
+    def entered_contact(self) -> ContactBody:
         """The entered contact.
 
         Raise InvalidError for invalid values.
         """
-        return self.read(ContactBody, type=self.chosen_type.name)
+        return self.build_entered_body(ContactBody, type=self.chosen_type.name)
 
     @property
     def example(self) -> str:
         """Example addresses for each type."""
         return " or ".join(each.example for each in CONTACT_TYPES)
 
-    def type_help(self, *, sends_mail: bool) -> dict[str, str]:
+    def build_type_help(self, *, sends_mail: bool) -> dict[str, str]:
         """Return the help text of each type."""
         return {
             each.name: _NO_MAIL_TEXT if each.uses_mail_server and not sends_mail else each.help
@@ -112,7 +112,7 @@ class RuleForm(Form):
         return form
 
     @classmethod
-    def of(cls, rule: ContactRule, contacts: Iterable[Contact]) -> "RuleForm":
+    def from_rule(cls, rule: ContactRule, contacts: Iterable[Contact]) -> "RuleForm":
         """Return the form with the current values of a rule."""
         only = format_restriction(rule.only.restriction) if rule.only else ""
         return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
@@ -126,12 +126,12 @@ class RuleForm(Form):
         except ValueError as error:
             raise ValidationError(f"“{text[:50]}” {error}.") from error
 
-    def rule(self, kind: type[SomeRule]) -> SomeRule:
+    def build_rule(self, kind: type[SomeRule]) -> SomeRule:
         """Return the entered rule.
 
         Raise InvalidError for invalid values.
         """
-        return self.read(kind, only=self.only.data or None)
+        return self.build_entered_body(kind, only=self.only.data or None)
 
 
 class PagingPreferencesForm(Form):
@@ -149,7 +149,9 @@ class PagingPreferencesForm(Form):
     )
 
     @classmethod
-    def of(cls, preferences: PagingPreferences, time_zone: str = "UTC") -> "PagingPreferencesForm":
+    def from_preferences(
+        cls, preferences: PagingPreferences, time_zone: str = "UTC"
+    ) -> "PagingPreferencesForm":
         """Return the form with the current values."""
         quiet = preferences.quiet_hours
         return cls(
@@ -161,7 +163,7 @@ class PagingPreferencesForm(Form):
         )
 
     @property
-    def preferences(self) -> ContactPreferencesBody:
+    def entered_preferences(self) -> ContactPreferencesBody:
         """The entered preferences.
 
         Raise InvalidError for invalid values.
@@ -175,4 +177,6 @@ class PagingPreferencesForm(Form):
                 "critical_breaks_quiet_hours": self.critical_breaks_quiet.data,
             }
         follow_ups = self.wants_follow_ups.data
-        return self.read(ContactPreferencesBody, quiet_hours=quiet, follow_ups=follow_ups)
+        return self.build_entered_body(
+            ContactPreferencesBody, quiet_hours=quiet, follow_ups=follow_ups
+        )

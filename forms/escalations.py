@@ -56,7 +56,7 @@ class StepForm(PlainForm):
     round_robin = BooleanField("Round-robin: each new alert pages only the next target")
 
     @property
-    def given(self) -> dict[str, object]:
+    def entered_step(self) -> dict[str, object]:
         """The entered step in the format of the API.
 
         Raise InvalidError for invalid targets.
@@ -104,17 +104,17 @@ class EscalationPolicyForm(Form):
     retrigger_when_critical = BooleanField("Trigger again when critical", default=True)
     is_default = BooleanField("Default policy")
 
-    def policy(self, body: type[PolicyBody]) -> PolicyBody:
+    def build_policy(self, body: type[PolicyBody]) -> PolicyBody:
         """Return the entered policy.
 
         Raise InvalidError for invalid values.
         """
-        steps = [entry.form.given for entry in self.steps]
+        steps = [entry.form.entered_step for entry in self.steps]
         for number, step in enumerate(steps, 1):
             if not step["targets"]:
                 message = f"Step {number}: choose between 1 and {MAX_TARGETS} targets."
                 raise InvalidError(message, field="steps")
-        return self.read(
+        return self.build_entered_body(
             body,
             steps=steps,
             acknowledgement_timeout=self.acknowledgement_timeout.data or None,
@@ -122,7 +122,7 @@ class EscalationPolicyForm(Form):
             default=bool(self.is_default.data),
         )
 
-    def changed(self, action: str) -> "EscalationPolicyForm":
+    def apply_row_action(self, action: str) -> "EscalationPolicyForm":
         """Apply `add_step`, `remove_step:1` or `add_target:1` to the form. Steps start at 0."""
         kind, _, number = action.partition(":")
         values = {**self.data}
@@ -210,13 +210,13 @@ class AlertRouteForm(Form):
         ]
         return self
 
-    def route(self, body: type[RouteBody]) -> RouteBody:
+    def build_route(self, body: type[RouteBody]) -> RouteBody:
         """Return the entered route.
 
         Raise InvalidError for invalid values.
         """
         chosen = self.policy.data
-        return self.read(
+        return self.build_entered_body(
             body,
             environments=split_lines(self.environments.data),
             services=split_lines(self.services.data),

@@ -61,7 +61,7 @@ class HeartbeatForm(Form):
     )
 
     @classmethod
-    def of(cls, heartbeat: Heartbeat) -> "HeartbeatForm":
+    def from_heartbeat(cls, heartbeat: Heartbeat) -> "HeartbeatForm":
         """Return the form with the values of a heartbeat, unless the request sends values."""
         kind = _CRON if heartbeat.cron else _INTERVAL
         return cls(data={**dict(heartbeat), "kind": kind})
@@ -80,19 +80,19 @@ class HeartbeatForm(Form):
     def _is_cron(self) -> bool:
         return bool(self.kind.data == _CRON)
 
-    def heartbeat(self) -> NewHeartbeat:
+    def build_heartbeat(self) -> NewHeartbeat:
         """Return the entered heartbeat.
 
         Raise InvalidError for invalid values.
         """
-        return self.read(NewHeartbeat, **self._get_schedule_values())
+        return self.build_entered_body(NewHeartbeat, **self._get_schedule_values())
 
-    def change(self) -> HeartbeatChange:
+    def build_change(self) -> HeartbeatChange:
         """Return the entered changes.
 
         Raise InvalidError for invalid values.
         """
-        return self.read(HeartbeatChange, **self._get_schedule_values())
+        return self.build_entered_body(HeartbeatChange, **self._get_schedule_values())
 
     def _get_schedule_values(self) -> dict[str, str]:
         """Return the values of the selected schedule, and the normalized description."""
@@ -113,9 +113,9 @@ class ResetUrlForm(Form):
         validators=[InputRequired("Choose how long the old URL stays valid.")],
     )
 
-    def reset(self) -> UrlReset:
+    def build_reset(self) -> UrlReset:
         """Return the entered request.
 
         Raise InvalidError for invalid values.
         """
-        return self.read(UrlReset, previous_for=self.overlap.data)
+        return self.build_entered_body(UrlReset, previous_for=self.overlap.data)

@@ -40,7 +40,7 @@ class IdentityProviderForm(Form):
         return cls(formdata=None, data={**dict(provider), **lists})
 
     @property
-    def more(self) -> Mapping[str, Any]:
+    def list_values(self) -> Mapping[str, Any]:
         """Values of the list fields, including empty lists."""
         return {
             "email_domains": (self.email_domains.data or "").replace(",", " ").split(),
@@ -59,7 +59,7 @@ class NewIdentityProviderForm(IdentityProviderForm):
     )
 
     @classmethod
-    def of(cls, preset: ProviderPreset) -> Self:
+    def from_preset(cls, preset: ProviderPreset) -> Self:
         """Return the form with the preset values for a kind of provider."""
         is_known = preset.key != "other"
         return cls(

@@ -70,11 +70,11 @@ class IncidentRuleForm(ConditionsForm):
     )
 
     @classmethod
-    def of(cls, rule: IncidentRule) -> "IncidentRuleForm":
+    def from_rule(cls, rule: IncidentRule) -> "IncidentRuleForm":
         """Return the form with the values of a rule, unless the request sends values."""
         called = [each.text for each in rule.responders if each.name]
         rows = [*called, *[""] * min(_EMPTY_RESPONDER_FIELDS, MAX_TARGETS - len(called))]
-        conditions = cls.values_of(parse_conditions(dict(rule)))
+        conditions = cls.build_field_values(parse_conditions(dict(rule)))
         return cls(data={**dict(rule), **conditions, "responders": rows})
 
     def build_body(self, body: type[SomeBody]) -> SomeBody:
@@ -84,7 +84,7 @@ class IncidentRuleForm(ConditionsForm):
         """
         called = dict.fromkeys(each for each in self.responders.data if each)
         responders = [parse_selected_target(each, "responders") for each in called]
-        return self.read(body, **self._list_entered_values(), responders=responders)
+        return self.build_entered_body(body, **self._list_entered_values(), responders=responders)
 
 
 _MAX_NAME_LENGTH = 255
@@ -102,7 +102,7 @@ class IncidentListQuery:
     order: SortOrder
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def query_parameters(self) -> dict[str, Any]:
         """Query parameters, without default values."""
         given = {
             "status": self.tab if self.tab != _DEFAULT_TAB else None,
@@ -114,27 +114,29 @@ class IncidentListQuery:
         return {name: value for name, value in given.items() if value is not None}
 
     @property
-    def filters(self) -> int:
+    def filter_count(self) -> int:
         """Number of active filters, excluding the tab and the search."""
-        return len(self.arguments.keys() - {"status", "search", "sort"})
+        return len(self.query_parameters.keys() - {"status", "search", "sort"})
 
 
-def parse_incident_list_query(given: MultiDict[str, str], *, project_id: int) -> IncidentListQuery:
+def parse_incident_list_query(
+    arguments: MultiDict[str, str], *, project_id: int
+) -> IncidentListQuery:
     """Parse the query parameters of a project's incident list.
 
     Raise QueryError for unknown values.
     """
-    tab = get_choice(given, "status", TABS, _DEFAULT_TAB)
-    severity = get_choice(given, "severity", SEVERITIES, "")
+    tab = get_choice(arguments, "status", TABS, _DEFAULT_TAB)
+    severity = get_choice(arguments, "severity", SEVERITIES, "")
     wanted = IncidentFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=replace_unstorable_characters(get_search_text(given, "search")).strip(),
+        search=replace_unstorable_characters(get_search_text(arguments, "search")).strip(),
         severity=Severity(severity) if severity else None,
         assignee=replace_unstorable_characters(
-            get_search_text(given, "assignee", most=_MAX_NAME_LENGTH)
+            get_search_text(arguments, "assignee", maximum=_MAX_NAME_LENGTH)
         )
         or None,
     )
-    order = SORT_ORDERS[get_choice(given, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
+    order = SORT_ORDERS[get_choice(arguments, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
     return IncidentListQuery(tab=tab, wanted=wanted, order=order)

@@ -38,7 +38,7 @@ class _Setting(Protocol):
     def has_release_dates(self) -> bool: ...
     @property
     def may_be_empty(self) -> bool: ...
-    def read(self, text: str) -> Any: ...
+    def parse_text(self, text: str) -> Any: ...
 
 
 class SettingsForm(Form):
@@ -47,7 +47,7 @@ class SettingsForm(Form):
     #: Names of the settings, in the order of the page.
     names: tuple[str, ...] = ()
 
-    def changes(self) -> Iterator[tuple[str, str]]:
+    def iterate_changes(self) -> Iterator[tuple[str, str]]:
         """Yield the edited settings with their new texts.
 
         A field is treated as edited if it differs from its value at the time the page was opened.
@@ -101,7 +101,7 @@ class _ValueValidator:
 
     def __call__(self, _form: Form, field: Field) -> None:
         try:
-            self.setting.read(field.data or "")
+            self.setting.parse_text(field.data or "")
         except ValueError as error:
             raise ValidationError(str(error)) from error
 

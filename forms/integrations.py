@@ -172,7 +172,7 @@ class ResetKeyForm(EndKeyForm):
     @property
     def chosen(self) -> GracePeriod:
         """Selected grace period."""
-        return GracePeriod.of(str(self.overlap.data))
+        return GracePeriod.from_key(str(self.overlap.data))
 
 
 class _RepeatedTextField(SelectMultipleField):

@@ -45,7 +45,7 @@ class RegistryKeyForm(Form):
     )
 
     @property
-    def key(self) -> NewRegistryKey:
+    def requested_key(self) -> NewRegistryKey:
         """The requested key."""
         name = self.notice.data
         return NewRegistryKey(notice_hours=_NOTICE_CHOICES[name][1], forget_former=name == "leaked")

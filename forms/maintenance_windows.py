@@ -79,14 +79,14 @@ class MaintenanceWindowForm(Form):
     services = TextAreaField("Services")
     labels = TextLinesField("Labels")
 
-    def window(self) -> NewWindow:
+    def build_window(self) -> NewWindow:
         """Return the entered window.
 
         Raise InvalidError for invalid values.
         """
         local_start = cast("datetime", self.starts_at.data)
         recurrence = self._build_recurrence(local_start.date())
-        return self.read(
+        return self.build_entered_body(
             NewWindow,
             starts_at=local_start.isoformat(),
             rule=recurrence.rule if recurrence else "",
@@ -96,10 +96,10 @@ class MaintenanceWindowForm(Form):
             labels=self.labels.data or [],
         )
 
-    def _build_recurrence(self, first: date) -> Recurrence | None:
+    def _build_recurrence(self, first_day: date) -> Recurrence | None:
         interval, until = self.interval.data or 1, self.until.data
         if self.repeats.data in _MONTHLY_RULES:
-            return _MONTHLY_RULES[self.repeats.data](first, interval=interval, until=until)
+            return _MONTHLY_RULES[self.repeats.data](first_day, interval=interval, until=until)
         if self.repeats.data == RULE:
             return parse_recurrence_rule(self.rule.data or "")
         if self.repeats.data == ONCE:
@@ -131,23 +131,23 @@ def build_window_form(window: MaintenanceWindow) -> MaintenanceWindowForm:
     )
 
 
-def _build_repeat_fields(found: Recurrence | None, first: date) -> dict[str, object]:
+def _build_repeat_fields(recurrence: Recurrence | None, first_day: date) -> dict[str, object]:
     """Return the form fields that describe the recurrence of a window."""
-    if found is None:
+    if recurrence is None:
         return {"repeats": ONCE}
     return {
-        "repeats": _find_repeat_choice(found, first),
-        "interval": found.interval,
-        "until": found.until,
-        "weekdays": list(found.by_day),
-        "rule": found.rule,
+        "repeats": _find_repeat_choice(recurrence, first_day),
+        "interval": recurrence.interval,
+        "until": recurrence.until,
+        "weekdays": list(recurrence.by_day),
+        "rule": recurrence.rule,
     }
 
 
-def _find_repeat_choice(found: Recurrence, first: date) -> str:
-    if found.frequency is not Frequency.MONTHLY:
-        return DAILY if found.frequency is Frequency.DAILY else WEEKLY
+def _find_repeat_choice(recurrence: Recurrence, first_day: date) -> str:
+    if recurrence.frequency is not Frequency.MONTHLY:
+        return DAILY if recurrence.frequency is Frequency.DAILY else WEEKLY
     for word, rule in _MONTHLY_RULES.items():
-        if found == rule(first, interval=found.interval, until=found.until):
+        if recurrence == rule(first_day, interval=recurrence.interval, until=recurrence.until):
             return word
     return RULE

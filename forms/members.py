@@ -64,7 +64,9 @@ class RoleForm(Form):
             raise InvalidError("Choose a role from the list.", field="role")
         return self.chosen_role
 
-    def choices_for(self, member: MemberView) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+    def list_role_choices(
+        self, member: MemberView
+    ) -> list[tuple[str, list[tuple[str, str, bool]]]]:
         """Return role choices for a direct member, grouped: value, text, and whether selected."""
         custom = member.own_custom_role
         theirs = _build_choice_value(member.own_role or member.role, custom.id if custom else None)
@@ -89,7 +91,7 @@ class MemberForm(RoleForm):
         "member_role_id": "role",
     }
 
-    def new(self) -> NewMembers:
+    def build_member(self) -> NewMembers:
         """Return the entered member."""
         custom = self.chosen_custom_role
         return NewMembers(
@@ -142,10 +144,10 @@ class MemberRoleForm(Form):
     #: Name of the form field for the base role.
     fields_of: ClassVar[Mapping[str, str]] = {"base_access_level": "base"}
 
-    def new_role(self) -> NewMemberRole:
+    def build_role(self) -> NewMemberRole:
         """Return the entered role.
 
         Raise InvalidParametersError for invalid values.
         """
         chosen = dict.fromkeys(self.permissions.data or (), True)
-        return self.read(NewMemberRole, base_access_level=self.base.data, **chosen)
+        return self.build_entered_body(NewMemberRole, base_access_level=self.base.data, **chosen)

@@ -69,7 +69,7 @@ class MoveConfirmationForm(Form):
     moves: Sequence[str] = ()
     confirmed_moves = HiddenField()
 
-    def confirms(self, moves: Sequence[str]) -> bool:
+    def confirms_moves(self, moves: Sequence[str]) -> bool:
         """Return whether there are no moves, or the form confirms exactly the given moves."""
         digest = sha256("\n".join(moves).encode()).hexdigest()[:32]
         if not moves or self.confirmed_moves.data == digest:
@@ -110,7 +110,7 @@ class RestrictionForm(PlainForm):
         return is_valid
 
     @property
-    def given(self) -> dict[str, object]:
+    def entered_restriction(self) -> dict[str, object]:
         """The entered restriction, or an empty dictionary if the row is empty."""
         start, end = self.start_time.data or time(), self.end_time.data or time()
         days = {"weekdays": self.weekdays.data} if self.weekdays.data else {}
@@ -168,7 +168,7 @@ class RotationForm(MoveConfirmationForm):
     )
 
     @classmethod
-    def of(cls, rotation: OnCallRotation) -> "RotationForm":
+    def from_rotation(cls, rotation: OnCallRotation) -> "RotationForm":
         """Return the form with the values of an existing rotation."""
         return cls(
             data={
@@ -206,16 +206,16 @@ class RotationForm(MoveConfirmationForm):
             raise ValidationError("Choose at least one handoff day.")
 
     @property
-    def rotation(self) -> NewRotation:
+    def entered_rotation(self) -> NewRotation:
         """The entered rotation.
 
         Raise InvalidParametersError for invalid values.
         """
-        return self.read(
+        return self.build_entered_body(
             NewRotation,
             type=self.kind.data,
             users=self._usernames,
-            restrictions=self._times,
+            restrictions=self._entered_times,
         )
 
     @property
@@ -223,8 +223,8 @@ class RotationForm(MoveConfirmationForm):
         return [name for name in self.users.data if name]
 
     @property
-    def _times(self) -> list[dict[str, object]]:
-        return [given for entry in self.restrictions if (given := entry.form.given)]
+    def _entered_times(self) -> list[dict[str, object]]:
+        return [given for entry in self.restrictions if (given := entry.form.entered_restriction)]
 
 
 class OverrideForm(Form):
@@ -259,7 +259,7 @@ class OverrideForm(Form):
             self.starts_at.data = now.astimezone(self._zone)
 
     @property
-    def override(self) -> NewOverride:
+    def entered_override(self) -> NewOverride:
         """The entered override. Its times are in the schedule's time zone."""
         return NewOverride(
             user=self.user.data,
@@ -310,7 +310,7 @@ class SwapForm(Form):
             self.other_shift.data = next(others, None)
 
     @property
-    def swap(self) -> NewSwap:
+    def entered_swap(self) -> NewSwap:
         """The entered swap."""
         shift, username = self._shifts[self.shift.data]
         other, other_username = self._shifts[self.other_shift.data]
@@ -378,7 +378,7 @@ class CoverForm(Form):
         return is_valid
 
     @property
-    def cover(self) -> NewCover:
+    def entered_cover(self) -> NewCover:
         """The entered cover."""
         schedules: tuple[int, ...] = ()
         if self.what.data in self._turns:
@@ -403,9 +403,9 @@ def _format_schedule_name(schedule: OwnSchedule) -> str:
     return f"{schedule.name} of {schedule.project_path}"
 
 
-def _format_shift(shift: OnCallPeriod, place: ZoneInfo) -> str:
+def _format_shift(shift: OnCallPeriod, time_zone: ZoneInfo) -> str:
     """Format a shift so that it fits into a select box on a phone."""
-    start, end = shift.starts_at.astimezone(place), shift.ends_at.astimezone(place)
+    start, end = shift.starts_at.astimezone(time_zone), shift.ends_at.astimezone(time_zone)
     if start.date() == end.date():
         return f"{_format_local_time(start)} to {end:%H:%M}"
     same_month = (start.year, start.month) == (end.year, end.month)
@@ -413,5 +413,5 @@ def _format_shift(shift: OnCallPeriod, place: ZoneInfo) -> str:
     return f"{_format_local_time(start)} to {until}"
 
 
-def _format_local_time(local: datetime) -> str:
-    return f"{local:%a} {local.day} {local:%b} {local:%H:%M}"
+def _format_local_time(local_time: datetime) -> str:
+    return f"{local_time:%a} {local_time.day} {local_time:%b} {local_time:%H:%M}"

@@ -47,7 +47,7 @@ class GroupSettingsForm(NameAndDescriptionForm):
     )
 
     @classmethod
-    def of(cls, group: GroupView) -> "GroupSettingsForm":
+    def from_group(cls, group: GroupView) -> "GroupSettingsForm":
         """Return the form with the current values of a group, or the values of the request."""
         return cls(obj=group)
 
@@ -67,7 +67,7 @@ class ConfirmationForm(Form):
 
     confirmation = TextLineField("Full path", DataRequired("Enter the full path to confirm."))
 
-    def confirms(self, path: str) -> bool:
+    def confirms_path(self, path: str) -> bool:
         """Return whether the path was entered correctly; otherwise add an error."""
         if (self.confirmation.data or "").strip("/").lower() == path.lower():
             return True
@@ -131,7 +131,7 @@ class ProjectSettingsForm(NameAndDescriptionForm, _VisibilityForm):
     releases_access_level = SelectField("Releases", choices=_ACCESS_LEVEL_CHOICES)
 
     @classmethod
-    def of(cls, project: ProjectView) -> "ProjectSettingsForm":
+    def from_project(cls, project: ProjectView) -> "ProjectSettingsForm":
         """Return the form with the current values of a project, or the values of the request."""
         levels = {
             f"{feature}_access_level": level.value

@@ -42,13 +42,13 @@ class ReleaseCheckForm(Form):
     def validate(self, extra_validators: Any = None) -> bool:
         """Validate the release, and require a content to check."""
         is_valid = super().validate(extra_validators)
-        if not self.text.strip() and not self.shown_name:
+        if not self.submitted_text.strip() and not self.shown_name:
             self.add_error("file", "Choose a file, or paste the content.")
             return False
         return is_valid
 
     @property
-    def text(self) -> str:
+    def submitted_text(self) -> str:
         """Submitted content."""
         return self.content.data or ""
 
@@ -58,7 +58,7 @@ class ReleaseCheckForm(Form):
         return self.name.data or ""
 
     @property
-    def target(self) -> Release:
+    def selected_release(self) -> Release:
         """Selected release of a valid form."""
         return parse_release(self.release.data)
 
@@ -96,7 +96,7 @@ class ReleaseDatesField(Field):
             self.data = "\n".join(f"{each}={day}" for each, day in self._entered.items() if day)
 
     @property
-    def days(self) -> Sequence[ReleaseDay]:
+    def date_inputs(self) -> Sequence[ReleaseDay]:
         """Inputs in the order of releases."""
         return [
             ReleaseDay(each, self._build_input_name(each), self._entered.get(each, ""))
@@ -162,7 +162,7 @@ class ReleaseFilterForm(Form):
         """Read the values from the query without CSRF protection."""
         super().__init__(formdata=request.args, meta={"csrf": False})
 
-    def wanted(self) -> ChangeFilter:
+    def build_filter(self) -> ChangeFilter:
         """Return the filter."""
         return ChangeFilter(
             release=parse_release(self.release.data) if self.release.data else None,

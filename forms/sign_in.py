@@ -58,7 +58,7 @@ class CodeForm(Form):
         Length(max=_MAX_CODE_LENGTH, message="This code is too long."),
     )
 
-    def without_app(self) -> Self:
+    def require_recovery_code(self) -> Self:
         """Request only a recovery code, since the user has no authenticator app."""
         self.code.label.text = "Recovery code"
         return self

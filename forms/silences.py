@@ -31,13 +31,15 @@ class SilenceForm(Form):
         self._zone = get_zone(time_zone)
         self.starts_at.label.text = f"Start ({time_zone.replace('_', ' ')})"
 
-    def silence(self) -> NewSilence:
+    def build_silence(self) -> NewSilence:
         """Return the entered silence.
 
         Raise InvalidError for invalid values.
         """
         local = self.starts_at.data
-        return self.read(NewSilence, starts_at=convert_to_utc(local, self._zone) if local else None)
+        return self.build_entered_body(
+            NewSilence, starts_at=convert_to_utc(local, self._zone) if local else None
+        )
 
 
 class SilenceExtensionForm(Form):
@@ -49,12 +51,12 @@ class SilenceExtensionForm(Form):
         "Ends in", DataRequired("Enter a duration from now, such as 30m or 2h."), default="2h"
     )
 
-    def change(self) -> SilenceChange:
+    def build_change(self) -> SilenceChange:
         """Return the entered change.
 
         Raise InvalidError for invalid values.
         """
-        return self.read(SilenceChange)
+        return self.build_entered_body(SilenceChange)
 
 
 def _build_number_field(label: str, name: str) -> IntegerField:

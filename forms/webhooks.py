@@ -47,13 +47,17 @@ class WebhookForm(DestinationForm, ConditionsForm):
     )
 
     @classmethod
-    def of(cls, webhook: Webhook) -> Self:
+    def from_webhook(cls, webhook: Webhook) -> Self:
         """Return the form with the current values of a webhook."""
         chosen = [*WebhookEvent] if ALL_EVENTS in webhook.events else list(webhook.events)
-        return cls(url=webhook.url, events=chosen, **cls.values_of(webhook.details.conditions))
+        return cls(
+            url=webhook.url, events=chosen, **cls.build_field_values(webhook.details.conditions)
+        )
 
-    def webhook(self, body: type[SomeBody]) -> SomeBody:
+    def build_webhook(self, body: type[SomeBody]) -> SomeBody:
         """Return the entered webhook. If all events are selected, future events are included."""
         chosen = self.events.data or []
         every = set(chosen) == set(WebhookEvent)
-        return self.read(body, events=[ALL_EVENTS] if every else chosen, **self.names)
+        return self.build_entered_body(
+            body, events=[ALL_EVENTS] if every else chosen, **self.environment_and_service_names
+        )

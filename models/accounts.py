@@ -15,8 +15,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, cascade_key, partial_index
-from models.folding import folded_column, sync_folded_column
+from models.base import Base, WithId, build_cascade_key, build_partial_index
+from models.folding import build_folded_column, sync_folded_column
 
 
 class User(WithId):
@@ -49,11 +49,11 @@ class User(WithId):
     idle_noticed_at: Mapped[datetime | None]
     #: Number of rows on list pages. NULL stands for the instance's default.
     page_size: Mapped[int | None] = mapped_column(SmallInteger)
-    username_key: Mapped[str | None] = folded_column()
+    username_key: Mapped[str | None] = build_folded_column()
     #: NULL for accounts whose email address collided with an older account's when folding was
     #: introduced.
-    email_key: Mapped[str | None] = folded_column()
-    name_key: Mapped[str | None] = folded_column()
+    email_key: Mapped[str | None] = build_folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
 
     __table_args__ = (
         Index("uq_users_username_lower", func.lower(username), unique=True),
@@ -62,9 +62,9 @@ class User(WithId):
         Index("uq_users_email_key", email_key, unique=True),
         Index("ix_users_kind_state_id", "kind", "state", "id"),
         # Partial indexes: administrators look for these accounts, which are rare.
-        partial_index("ix_users_administrators", "id", where="kind = 'human' AND is_admin"),
-        partial_index("ix_users_not_active", "state", "id", where="state <> 'active'"),
-        partial_index(
+        build_partial_index("ix_users_administrators", "id", where="kind = 'human' AND is_admin"),
+        build_partial_index("ix_users_not_active", "state", "id", where="state <> 'active'"),
+        build_partial_index(
             "ix_users_unconfirmed", "id", where="kind = 'human' AND email_confirmed_at IS NULL"
         ),
     )
@@ -82,7 +82,7 @@ class EmailConfirmation(Base):
 
     #: Primary key: each user has at most one unconfirmed address. A later address replaces it and
     #: its link.
-    user_id: Mapped[int] = cascade_key("users", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = build_cascade_key("users", primary_key=True, autoincrement=False)
     email: Mapped[str] = mapped_column(String(255))
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime] = mapped_column(index=True)
@@ -93,9 +93,9 @@ class Bot(WithId):
 
     __tablename__ = "bots"
 
-    user_id: Mapped[int] = cascade_key("users", unique=True)
-    group_id: Mapped[int | None] = cascade_key("groups", index=True)
-    project_id: Mapped[int | None] = cascade_key("projects", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", unique=True)
+    group_id: Mapped[int | None] = build_cascade_key("groups", index=True)
+    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
 
     __table_args__ = (
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
@@ -108,7 +108,7 @@ class SignIn(WithId):
     __tablename__ = "sign_ins"
 
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     #: Time at which the user authenticated, which is OpenID Connect's auth_time.
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -141,7 +141,7 @@ class TotpDevice(WithId):
 
     __tablename__ = "totp_devices"
 
-    user_id: Mapped[int] = cascade_key("users", unique=True)
+    user_id: Mapped[int] = build_cascade_key("users", unique=True)
     #: Seed, encrypted and not hashed, because the service computes codes from it.
     seed_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
@@ -156,7 +156,7 @@ class RecoveryCode(WithId):
 
     __tablename__ = "recovery_codes"
 
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
@@ -167,7 +167,7 @@ class Passkey(WithId):
 
     __tablename__ = "passkeys"
 
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     credential_id: Mapped[bytes] = mapped_column(LargeBinary(1023), unique=True)
     #: COSE key as received from the authenticator.

@@ -21,8 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, WithId, cascade_key, partial_index, set_null_key
-from models.folding import folded_column, sync_folded_column
+from models.base import Base, BigId, WithId, build_cascade_key, build_partial_index, set_null_key
+from models.folding import build_folded_column, sync_folded_column
 
 
 class Integration(WithId):
@@ -30,7 +30,7 @@ class Integration(WithId):
 
     __tablename__ = "integrations"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     #: Format name from `domain/alerts/formats/registry.py`. The column accepts any text, so that a
     #: new format needs no migration.
     type: Mapped[str] = mapped_column(String(16))
@@ -68,7 +68,7 @@ class Integration(WithId):
 
     __table_args__ = (
         # Partial index: few integrations have alerts that still have to be moved.
-        partial_index(
+        build_partial_index(
             "ix_integrations_monitor_pending",
             "id",
             where="monitor_id IS NULL OR monitor_changed_at IS NOT NULL",
@@ -88,7 +88,7 @@ class Delivery(WithId):
 
     __tablename__ = "deliveries"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     #: Integration that received the request. NULL after the integration is deleted, because its
     #: alerts still need the payload.
     integration_id: Mapped[int | None] = set_null_key("integrations")
@@ -128,16 +128,18 @@ class Delivery(WithId):
 
     __table_args__ = (
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),
-        partial_index("ix_deliveries_refused", "integration_id", "id", where="status_code >= 300"),
+        build_partial_index(
+            "ix_deliveries_refused", "integration_id", "id", where="status_code >= 300"
+        ),
         # These indexes serve the other filters of the log, which would otherwise scan all its rows.
         # Because of the statistics of migration 0101, Postgres estimates how few rows match.
-        partial_index(
+        build_partial_index(
             "ix_deliveries_warned",
             "integration_id",
             "id",
             where="CAST(remarks AS TEXT) <> '[]'",
         ),
-        partial_index("ix_deliveries_tests", "integration_id", "id", where="is_test"),
+        build_partial_index("ix_deliveries_tests", "integration_id", "id", where="is_test"),
         Index("ix_deliveries_project_id", "project_id"),
     )
 
@@ -151,7 +153,7 @@ class AlertCounter(Base):
 
     __tablename__ = "alert_counters"
 
-    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
     #: Last alert number (iid) of the project, on SQLite only.
     last_iid: Mapped[int] = mapped_column(default=0)
 
@@ -165,7 +167,7 @@ class Alert(WithId):
 
     __tablename__ = "alerts"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     integration_id: Mapped[int | None] = set_null_key("integrations")
@@ -214,7 +216,7 @@ class Alert(WithId):
         # This index serves all statuses together. Other conditions are checked for each alert.
         Index("ix_alerts_project_id_started_at_id", "project_id", "started_at", "id"),
         Index("ix_alerts_urgency", "project_id", "status", text("(-severity)"), "started_at", "id"),
-        partial_index(
+        build_partial_index(
             "ix_alerts_environment",
             "project_id",
             "environment",
@@ -223,7 +225,7 @@ class Alert(WithId):
             "id",
             where="environment IS NOT NULL",
         ),
-        partial_index(
+        build_partial_index(
             "ix_alerts_service",
             "project_id",
             "service",
@@ -234,7 +236,7 @@ class Alert(WithId):
         ),
         Index("ix_alerts_integration", "integration_id", "status", "started_at", "id"),
         # This index allows at most one open alert per fingerprint, even with concurrent deliveries.
-        partial_index(
+        build_partial_index(
             "uq_alerts_open_fingerprint",
             "fingerprint",
             "project_id",
@@ -251,7 +253,7 @@ class AlertDay(Base):
 
     __tablename__ = "alert_days"
 
-    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
     #: Day in UTC.
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     #: Name of the environment. Empty for alerts without an environment.
@@ -279,8 +281,8 @@ class Occurrence(Base):
 
     __tablename__ = "occurrences"
 
-    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True)
-    delivery_id: Mapped[int] = cascade_key("deliveries", primary_key=True, index=True)
+    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True)
+    delivery_id: Mapped[int] = build_cascade_key("deliveries", primary_key=True, index=True)
     #: Index of the item in the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     #: Rank of the action in `domain.alerts.storing.lifecycle.Action`.
@@ -294,8 +296,8 @@ class AlertReporter(Base):
 
     __tablename__ = "alert_reporters"
 
-    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
-    integration_id: Mapped[int] = cascade_key(
+    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
+    integration_id: Mapped[int] = build_cascade_key(
         "integrations", primary_key=True, autoincrement=False, index=True
     )
     created_at: Mapped[datetime]
@@ -306,7 +308,7 @@ class AlertNote(WithId):
 
     __tablename__ = "alert_notes"
 
-    alert_id: Mapped[int] = cascade_key("alerts", index=True)
+    alert_id: Mapped[int] = build_cascade_key("alerts", index=True)
     user_id: Mapped[int | None] = set_null_key("users")
     #: Name of the user, which is kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
@@ -319,7 +321,7 @@ class AlertNote(WithId):
     #: Old and new values by column if a report changed them. A trigger writes them (migration
     #: 0051), and the entry is deleted with the delivery.
     changes: Mapped[dict[str, list[Any]] | None] = mapped_column(JSON(none_as_null=True))
-    delivery_id: Mapped[int | None] = cascade_key("deliveries", index=True)
+    delivery_id: Mapped[int | None] = build_cascade_key("deliveries", index=True)
 
 
 class Assignment(Base):
@@ -327,8 +329,8 @@ class Assignment(Base):
 
     __tablename__ = "assignments"
 
-    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
 
 
 class AlertBatch(WithId):
@@ -336,9 +338,9 @@ class AlertBatch(WithId):
 
     __tablename__ = "alert_batches"
 
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     #: Project of the alerts. NULL for alerts of all the user's projects.
-    project_id: Mapped[int | None] = cascade_key("projects", index=True)
+    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
     #: New status of the alerts.
     status: Mapped[str] = mapped_column(String(16))
     #: Query arguments of the list that the user came from.
@@ -379,7 +381,9 @@ class AlertBatchItem(Base):
 
     __tablename__ = "alert_batch_items"
 
-    batch_id: Mapped[int] = cascade_key("alert_batches", primary_key=True, autoincrement=False)
+    batch_id: Mapped[int] = build_cascade_key(
+        "alert_batches", primary_key=True, autoincrement=False
+    )
     alert_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     old_status: Mapped[str] = mapped_column(String(16))
     old_ended_at: Mapped[datetime | None]
@@ -392,9 +396,9 @@ class SavedAlertFilter(WithId):
 
     __tablename__ = "saved_alert_filters"
 
-    user_id: Mapped[int] = cascade_key("users")
+    user_id: Mapped[int] = build_cascade_key("users")
     #: Project of the list. NULL for the list of all projects.
-    project_id: Mapped[int | None] = cascade_key("projects")
+    project_id: Mapped[int | None] = build_cascade_key("projects")
     name: Mapped[str] = mapped_column(String(100))
     #: Query arguments of the list's URL.
     query: Mapped[str] = mapped_column(Text)
@@ -413,7 +417,7 @@ class AlertFollower(Base):
 
     __tablename__ = "alert_followers"
 
-    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
     #: Value of `domain.alerts.change_feed.Follower`.
     follower: Mapped[str] = mapped_column(String(16), primary_key=True)
 
@@ -461,14 +465,14 @@ class Environment(WithId):
 
     __tablename__ = "environments"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
     #: URL at which the environment runs.
     external_url: Mapped[str | None] = mapped_column(Text)
     #: Time at which the environment was stopped. NULL again after the next deployment.
     stopped_at: Mapped[datetime | None]
-    name_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
 
     __table_args__ = (UniqueConstraint("project_id", "name"),)
 

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from sqlalchemy import BigInteger, Index, LargeBinary, String, Text, select
 from sqlalchemy.orm import Mapped, column_property, mapped_column
 
-from models.base import Base, WithId, cascade_key
+from models.base import Base, WithId, build_cascade_key
 
 
 class CallShape(WithId):
@@ -42,10 +42,10 @@ class CallCount(WithId):
     #: SHA-256 of day, consumer and shape.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     day: Mapped[date] = mapped_column(index=True)
-    shape_id: Mapped[int] = cascade_key("call_shapes")
-    user_id: Mapped[int | None] = cascade_key("users")
-    application_id: Mapped[int | None] = cascade_key("applications")
-    personal_token_id: Mapped[int | None] = cascade_key("personal_access_tokens", index=True)
+    shape_id: Mapped[int] = build_cascade_key("call_shapes")
+    user_id: Mapped[int | None] = build_cascade_key("users")
+    application_id: Mapped[int | None] = build_cascade_key("applications")
+    personal_token_id: Mapped[int | None] = build_cascade_key("personal_access_tokens", index=True)
     count: Mapped[int] = mapped_column(BigInteger)
     first_at: Mapped[datetime]
     last_at: Mapped[datetime]
@@ -65,7 +65,7 @@ class ChangeNotice(Base):
 
     __tablename__ = "change_notices"
 
-    user_id: Mapped[int] = cascade_key("users", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = build_cascade_key("users", primary_key=True, autoincrement=False)
     #: Id of the change in the release schedule.
     change_id: Mapped[str] = mapped_column(String(100), primary_key=True)
     told_at: Mapped[datetime]

@@ -6,13 +6,13 @@ from typing import Any
 from sqlalchemy import JSON, Index, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, WithId, partial_index, set_null_key
+from models.base import Base, BigId, WithId, build_partial_index, set_null_key
 from models.destination import Destination
 
 
 def _build_place_index(column: str) -> Index:
     name = f"ix_audit_events_{column}_id"
-    return partial_index(name, column, "id", where=f"{column} IS NOT NULL")
+    return build_partial_index(name, column, "id", where=f"{column} IS NOT NULL")
 
 
 class AuditEvent(WithId):

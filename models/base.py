@@ -132,7 +132,7 @@ class WithId(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True, sort_order=-1)
 
 
-def cascade_key(table: str, **options: Any) -> MappedColumn[Any]:
+def build_cascade_key(table: str, **options: Any) -> MappedColumn[Any]:
     """Return a foreign key column; deleting the referenced row deletes this row."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="CASCADE"), **options)
 
@@ -145,8 +145,8 @@ def set_null_key(table: str, **options: Any) -> MappedColumn[Any]:
 class NamespaceOwned:
     """A mixin for tables whose rows belong to a project, or to a group for all its projects."""
 
-    project_id: Mapped[int | None] = cascade_key("projects")
-    group_id: Mapped[int | None] = cascade_key("groups")
+    project_id: Mapped[int | None] = build_cascade_key("projects")
+    group_id: Mapped[int | None] = build_cascade_key("groups")
 
 
 def build_one_owner_constraint() -> CheckConstraint:
@@ -154,7 +154,7 @@ def build_one_owner_constraint() -> CheckConstraint:
     return CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_holder")
 
 
-def partial_index(
+def build_partial_index(
     name: str, *columns: Any, where: str | ColumnElement[bool], unique: bool = False
 ) -> Index:
     """Return an index over the rows that match a condition, for both databases."""

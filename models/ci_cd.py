@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, WithId, cascade_key, set_null_key
+from models.base import BigId, WithId, build_cascade_key, set_null_key
 
 
 class Deployment(WithId):
@@ -13,10 +13,10 @@ class Deployment(WithId):
 
     __tablename__ = "deployments"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     #: Number within the project.
     iid: Mapped[int]
-    environment_id: Mapped[int] = cascade_key("environments")
+    environment_id: Mapped[int] = build_cascade_key("environments")
     #: Hash of the commit, as the reporter wrote it.
     sha: Mapped[str] = mapped_column(String(64))
     #: Name of the branch or tag.
@@ -43,7 +43,7 @@ class CommitStatus(WithId):
 
     __tablename__ = "commit_statuses"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     sha: Mapped[str] = mapped_column(String(64))
     #: Branch or tag. Empty if the reporter did not name one.
     ref: Mapped[str] = mapped_column(Text)
@@ -68,7 +68,7 @@ class ProjectRelease(WithId):
 
     __tablename__ = "project_releases"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     tag_name: Mapped[str] = mapped_column(String(255))
     name: Mapped[str] = mapped_column(String(255))
     #: Description in Markdown.
@@ -90,7 +90,7 @@ class ReleaseLink(WithId):
 
     __tablename__ = "release_links"
 
-    release_id: Mapped[int] = cascade_key("project_releases")
+    release_id: Mapped[int] = build_cascade_key("project_releases")
     name: Mapped[str] = mapped_column(String(255))
     url: Mapped[str] = mapped_column(Text)
     #: Type: other, runbook, image or package.

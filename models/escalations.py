@@ -11,12 +11,12 @@ from models.base import (
     BigId,
     NamespaceOwned,
     WithId,
+    build_cascade_key,
     build_one_owner_constraint,
-    cascade_key,
-    partial_index,
+    build_partial_index,
     set_null_key,
 )
-from models.folding import folded_column, sync_folded_column
+from models.folding import build_folded_column, sync_folded_column
 
 
 class EscalationPolicy(NamespaceOwned, WithId):
@@ -41,7 +41,7 @@ class EscalationPolicy(NamespaceOwned, WithId):
     retrigger_when_critical: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    name_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
 
     __table_args__ = (
         Index("uq_escalation_policies_project_id_name_key", "project_id", "name_key", unique=True),
@@ -61,7 +61,7 @@ class EscalationTurn(Base):
 
     __tablename__ = "escalation_turns"
 
-    policy_id: Mapped[int] = cascade_key(
+    policy_id: Mapped[int] = build_cascade_key(
         "escalation_policies", primary_key=True, autoincrement=False
     )
     #: Number of the step, starting at 1.
@@ -81,7 +81,7 @@ class AlertRoute(NamespaceOwned, WithId):
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
     #: Policy of the route. NULL if no one is paged.
-    policy_id: Mapped[int | None] = cascade_key("escalation_policies", index=True)
+    policy_id: Mapped[int | None] = build_cascade_key("escalation_policies", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
@@ -100,7 +100,7 @@ class Escalation(Base):
 
     #: Id, which page keys contain. A reopened alert has a new id, so it pages users again.
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    alert_id: Mapped[int] = cascade_key("alerts", unique=True)
+    alert_id: Mapped[int] = build_cascade_key("alerts", unique=True)
     project_id: Mapped[int] = mapped_column(BigId)
     #: Value of `domain.paging.escalations.state.EscalationState`.
     state: Mapped[str] = mapped_column(String(16))
@@ -144,13 +144,13 @@ class Escalation(Base):
     ended_at: Mapped[datetime | None]
 
     __table_args__ = (
-        partial_index("ix_escalations_next_at", "next_at", where="next_at IS NOT NULL"),
+        build_partial_index("ix_escalations_next_at", "next_at", where="next_at IS NOT NULL"),
         # This index finds decisions that were made with a clock that was ahead.
-        partial_index("ix_escalations_decided_at", "decided_at", where="next_at IS NOT NULL"),
+        build_partial_index("ix_escalations_decided_at", "decided_at", where="next_at IS NOT NULL"),
         # This index finds the escalations of a policy that is deleted or changed.
-        partial_index("ix_escalations_policy_id", "policy_id", where="next_at IS NOT NULL"),
+        build_partial_index("ix_escalations_policy_id", "policy_id", where="next_at IS NOT NULL"),
         # This index finds the escalations to prune.
-        partial_index("ix_escalations_ended_at", "ended_at", where="ended_at IS NOT NULL"),
+        build_partial_index("ix_escalations_ended_at", "ended_at", where="ended_at IS NOT NULL"),
         {"sqlite_autoincrement": True},
     )
 
@@ -160,7 +160,7 @@ class PendingEscalation(Base):
 
     __tablename__ = "pending_escalations"
 
-    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
+    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
     #: Status of the alert at the time of the request. A different status cancels the escalation.
     status: Mapped[str] = mapped_column(String(16))
     #: User who requested the escalation. There is no foreign key, because rows exist only for
@@ -175,7 +175,7 @@ class EscalationPage(WithId):
 
     __tablename__ = "escalation_pages"
 
-    alert_id: Mapped[int] = cascade_key("alerts", index=True)
+    alert_id: Mapped[int] = build_cascade_key("alerts", index=True)
     #: User who was paged. NULL for a channel, and for a user whose account was deleted.
     user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Channel that was paged. NULL for a user. There is no foreign key, because the channel may be

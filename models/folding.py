@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Text, event, func
 from sqlalchemy.orm import InstrumentedAttribute, MappedColumn, mapped_column
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return the text folded for caseless matching (Unicode section 3.13, D146)."""
     if text.isascii():
         return text.lower()
@@ -19,7 +19,7 @@ def fold(text: str) -> str:
     return normalize("NFKC", once.casefold())
 
 
-def folded_column() -> MappedColumn[Any]:
+def build_folded_column() -> MappedColumn[Any]:
     """Return a column for folded text, which `sync_folded_column` connects to its source column.
 
     The column is NULL in rows that older releases or the database itself wrote.
@@ -33,7 +33,7 @@ def sync_folded_column(
     """Update the folded column whenever its source column is set."""
 
     def follow(row: object, value: str, _old: object, _initiator: object) -> None:
-        setattr(row, key.key, fold(value))
+        setattr(row, key.key, fold_text(value))
 
     event.listen(text, "set", follow)
 

@@ -13,7 +13,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Seconds, WithId, cascade_key, partial_index
+from models.base import Seconds, WithId, build_cascade_key, build_partial_index
 
 
 class Heartbeat(WithId):
@@ -21,7 +21,7 @@ class Heartbeat(WithId):
 
     __tablename__ = "heartbeats"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
     #: Keyed hash of the secret part of the URL, for lookups.
@@ -64,7 +64,7 @@ class Heartbeat(WithId):
 
     __table_args__ = (
         Index("ix_heartbeats_project_id_id", "project_id", "id"),
-        partial_index("ix_heartbeats_due_ms", "due_ms", where="due_ms IS NOT NULL"),
+        build_partial_index("ix_heartbeats_due_ms", "due_ms", where="due_ms IS NOT NULL"),
         # SQLite would reuse the id of a deleted heartbeat, which would then get its alerts.
         {"sqlite_autoincrement": True},
     )
@@ -75,7 +75,7 @@ class HeartbeatPing(WithId):
 
     __tablename__ = "heartbeat_pings"
 
-    heartbeat_id: Mapped[int] = cascade_key("heartbeats")
+    heartbeat_id: Mapped[int] = build_cascade_key("heartbeats")
     created_at: Mapped[datetime]
     #: Kind: start, success, fail or log.
     kind: Mapped[str] = mapped_column(String(8))

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import JSON, SmallInteger, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, cascade_key, partial_index
+from models.base import Base, WithId, build_cascade_key, build_partial_index
 
 
 class IdentityProvider(WithId):
@@ -42,10 +42,10 @@ class Identity(WithId):
 
     __tablename__ = "identities"
 
-    provider_id: Mapped[int] = cascade_key("identity_providers")
+    provider_id: Mapped[int] = build_cascade_key("identity_providers")
     #: Claim `sub`, or GitHub's user id, which stays the same when names and addresses change.
     subject: Mapped[str] = mapped_column(String(255))
-    user_id: Mapped[int] = cascade_key("users")
+    user_id: Mapped[int] = build_cascade_key("users")
     #: Name and email address that the provider last sent.
     name: Mapped[str] = mapped_column(String(255), default="")
     email: Mapped[str] = mapped_column(String(255), default="")
@@ -62,7 +62,7 @@ class Identity(WithId):
         UniqueConstraint("provider_id", "subject"),
         UniqueConstraint("user_id", "provider_id"),
         # This index finds the verifiable identity that was checked the longest time ago.
-        partial_index(
+        build_partial_index(
             "ix_identities_checked_at", "checked_at", where=refresh_token_ciphertext.is_not(None)
         ),
     )
@@ -73,8 +73,12 @@ class IdentityRole(Base):
 
     __tablename__ = "identity_roles"
 
-    identity_id: Mapped[int] = cascade_key("identities", primary_key=True, autoincrement=False)
-    group_id: Mapped[int] = cascade_key("groups", primary_key=True, autoincrement=False, index=True)
+    identity_id: Mapped[int] = build_cascade_key(
+        "identities", primary_key=True, autoincrement=False
+    )
+    group_id: Mapped[int] = build_cascade_key(
+        "groups", primary_key=True, autoincrement=False, index=True
+    )
     #: Role that was assigned by the provider. If the member's current role differs, a user has
     #: changed it.
     role: Mapped[int] = mapped_column(SmallInteger)

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, cascade_key, set_null_key
+from models.base import Base, WithId, build_cascade_key, set_null_key
 
 
 class IncidentCounter(Base):
@@ -24,7 +24,7 @@ class IncidentCounter(Base):
 
     __tablename__ = "incident_counters"
 
-    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
@@ -33,7 +33,7 @@ class IncidentRule(WithId):
 
     __tablename__ = "incident_rules"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -56,8 +56,8 @@ class IncidentRuleResponder(WithId):
 
     __tablename__ = "incident_rule_responders"
 
-    rule_id: Mapped[int] = cascade_key("incident_rules", index=True)
-    user_id: Mapped[int | None] = cascade_key("users", index=True)
+    rule_id: Mapped[int] = build_cascade_key("incident_rules", index=True)
+    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
     #: On-call schedule to assign. Both this column and the user are NULL if the schedule was
     #: deleted.
     schedule_id: Mapped[int | None] = set_null_key("on_call_schedules", index=True)
@@ -68,8 +68,8 @@ class IncidentWaiting(Base):
 
     __tablename__ = "incident_waiting"
 
-    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
-    project_id: Mapped[int] = cascade_key("projects")
+    alert_id: Mapped[int] = build_cascade_key("alerts", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascade_key("projects")
 
     __table_args__ = (Index("ix_incident_waiting_project_id_alert_id", "project_id", "alert_id"),)
 
@@ -79,7 +79,7 @@ class Incident(WithId):
 
     __tablename__ = "incidents"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     title: Mapped[str] = mapped_column(String(255))
@@ -120,8 +120,10 @@ class IncidentAlert(Base):
 
     __tablename__ = "incident_alerts"
 
-    incident_id: Mapped[int] = cascade_key("incidents", primary_key=True, autoincrement=False)
-    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False, index=True)
+    incident_id: Mapped[int] = build_cascade_key("incidents", primary_key=True, autoincrement=False)
+    alert_id: Mapped[int] = build_cascade_key(
+        "alerts", primary_key=True, autoincrement=False, index=True
+    )
 
 
 class IncidentFingerprint(Base):
@@ -129,9 +131,9 @@ class IncidentFingerprint(Base):
 
     __tablename__ = "incident_fingerprints"
 
-    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
-    incident_id: Mapped[int] = cascade_key("incidents", index=True)
+    incident_id: Mapped[int] = build_cascade_key("incidents", index=True)
 
 
 class IncidentAssignee(Base):
@@ -139,8 +141,10 @@ class IncidentAssignee(Base):
 
     __tablename__ = "incident_assignees"
 
-    incident_id: Mapped[int] = cascade_key("incidents", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = cascade_key("users", primary_key=True, autoincrement=False, index=True)
+    incident_id: Mapped[int] = build_cascade_key("incidents", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = build_cascade_key(
+        "users", primary_key=True, autoincrement=False, index=True
+    )
 
 
 class IncidentNote(WithId):
@@ -148,7 +152,7 @@ class IncidentNote(WithId):
 
     __tablename__ = "incident_notes"
 
-    incident_id: Mapped[int] = cascade_key("incidents")
+    incident_id: Mapped[int] = build_cascade_key("incidents")
     user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Name of the user, which is kept when the account is deleted. Empty for rules and commands.
     user_name: Mapped[str] = mapped_column(String(255))

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, cascade_key
+from models.base import Base, WithId, build_cascade_key
 
 
 class InstanceSetting(Base):
@@ -40,7 +40,7 @@ class IdempotentRequest(WithId):
 
     __tablename__ = "idempotent_requests"
 
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     #: SHA-256 of the caller and the idempotency key.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     #: Keyed hash of the method, URL and body.

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.base import (
     NamespaceOwned,
     WithId,
+    build_cascade_key,
     build_one_owner_constraint,
-    cascade_key,
-    partial_index,
+    build_partial_index,
 )
 
 
@@ -42,7 +42,7 @@ class Mail(WithId):
     text: Mapped[str] = mapped_column(Text, default="")
     next_try_at: Mapped[datetime | None] = mapped_column(index=True)
 
-    __table_args__ = (partial_index("ix_mails_in_clear", "id", where="text <> ''"),)
+    __table_args__ = (build_partial_index("ix_mails_in_clear", "id", where="text <> ''"),)
 
 
 class AssignmentNotice(WithId):
@@ -50,10 +50,10 @@ class AssignmentNotice(WithId):
 
     __tablename__ = "assignment_notices"
 
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     #: Alert or incident. Exactly one of them is set.
-    alert_id: Mapped[int | None] = cascade_key("alerts", index=True)
-    incident_id: Mapped[int | None] = cascade_key("incidents", index=True)
+    alert_id: Mapped[int | None] = build_cascade_key("alerts", index=True)
+    incident_id: Mapped[int | None] = build_cascade_key("incidents", index=True)
     #: Name of the user who made the assignment. Empty for commands.
     by_name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]

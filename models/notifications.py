@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, WithId, cascade_key, partial_index
+from models.base import Base, BigId, WithId, build_cascade_key, build_partial_index
 
 
 class Contact(WithId):
@@ -23,9 +23,9 @@ class Contact(WithId):
 
     __tablename__ = "contacts"
 
-    user_id: Mapped[int | None] = cascade_key("users", index=True)
-    project_id: Mapped[int | None] = cascade_key("projects", index=True)
-    group_id: Mapped[int | None] = cascade_key("groups", index=True)
+    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
+    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
+    group_id: Mapped[int | None] = build_cascade_key("groups", index=True)
     #: Type: email or apprise.
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
@@ -66,10 +66,12 @@ class Contact(WithId):
             " + (CASE WHEN group_id IS NULL THEN 0 ELSE 1 END) = 1",
             name="one_holder",
         ),
-        partial_index("ix_contacts_next_try_at", "next_try_at", where="next_try_at IS NOT NULL"),
+        build_partial_index(
+            "ix_contacts_next_try_at", "next_try_at", where="next_try_at IS NOT NULL"
+        ),
         # This index allows one contact for the account's email address per user, even if several
         # workers create the contact concurrently.
-        partial_index(
+        build_partial_index(
             "uq_contacts_account_email", "user_id", unique=True, where="address_ciphertext IS NULL"
         ),
         # Escalation policies refer to channels by id, so ids must not be reused.
@@ -85,8 +87,8 @@ class ContactRule(WithId):
 
     __tablename__ = "contact_rules"
 
-    user_id: Mapped[int] = cascade_key("users", index=True)
-    contact_id: Mapped[int] = cascade_key("contacts", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    contact_id: Mapped[int] = build_cascade_key("contacts", index=True)
     #: Value of `domain.paging.notifications.rules.AlertSelection`: all, critical or other.
     alerts: Mapped[str] = mapped_column(String(16))
     delay_minutes: Mapped[int] = mapped_column(SmallInteger)
@@ -101,8 +103,8 @@ class PageRecipient(WithId):
 
     __tablename__ = "page_recipients"
 
-    user_id: Mapped[int | None] = cascade_key("users", unique=True)
-    contact_id: Mapped[int | None] = cascade_key("contacts", unique=True)
+    user_id: Mapped[int | None] = build_cascade_key("users", unique=True)
+    contact_id: Mapped[int | None] = build_cascade_key("contacts", unique=True)
     #: Time at which the queued pages are sent. NULL if no page is queued.
     due_at: Mapped[datetime | None]
     #: Times of the last message about firing alerts, and of the last message of any kind.
@@ -122,7 +124,7 @@ class PageRecipient(WithId):
 
     __table_args__ = (
         CheckConstraint("(user_id IS NULL) <> (contact_id IS NULL)", name="one_kind"),
-        partial_index("ix_page_recipients_due_at", "due_at", where="due_at IS NOT NULL"),
+        build_partial_index("ix_page_recipients_due_at", "due_at", where="due_at IS NOT NULL"),
     )
 
 
@@ -131,7 +133,7 @@ class PageBatch(WithId):
 
     __tablename__ = "page_batches"
 
-    recipient_id: Mapped[int] = cascade_key("page_recipients")
+    recipient_id: Mapped[int] = build_cascade_key("page_recipients")
     created_at: Mapped[datetime] = mapped_column(index=True)
 
     __table_args__ = (Index("ix_page_batches_recipient_id_id", "recipient_id", "id"),)
@@ -144,17 +146,17 @@ class Page(WithId):
 
     #: Unique key of the page. A second page with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
-    recipient_id: Mapped[int] = cascade_key("page_recipients")
+    recipient_id: Mapped[int] = build_cascade_key("page_recipients")
     #: Alert or incident. Exactly one of the two columns is set.
-    alert_id: Mapped[int | None] = cascade_key("alerts", index=True)
-    incident_id: Mapped[int | None] = cascade_key("incidents")
+    alert_id: Mapped[int | None] = build_cascade_key("alerts", index=True)
+    incident_id: Mapped[int | None] = build_cascade_key("incidents")
     #: Kind: `firing`, or `follow_up` for a later change of the alert.
     kind: Mapped[str] = mapped_column(String(16))
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     #: Batch of the page. NULL until the page is added to a batch.
-    batch_id: Mapped[int | None] = cascade_key("page_batches", index=True)
+    batch_id: Mapped[int | None] = build_cascade_key("page_batches", index=True)
     #: Time at which the page was canceled.
     withdrawn_at: Mapped[datetime | None]
     #: Reason why the page is held back. For a page in a batch, the reason why unsent messages omit
@@ -167,15 +169,15 @@ class Page(WithId):
     has_news: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        partial_index(
+        build_partial_index(
             "ix_pages_waiting",
             "recipient_id",
             "due_at",
             where="batch_id IS NULL AND withdrawn_at IS NULL",
         ),
         Index("ix_pages_created_at", "created_at"),
-        partial_index("ix_pages_incident_id", "incident_id", where="incident_id IS NOT NULL"),
-        partial_index("ix_pages_news", "id", where="has_news"),
+        build_partial_index("ix_pages_incident_id", "incident_id", where="incident_id IS NOT NULL"),
+        build_partial_index("ix_pages_news", "id", where="has_news"),
     )
 
 
@@ -184,11 +186,11 @@ class PageMessage(WithId):
 
     __tablename__ = "page_messages"
 
-    contact_id: Mapped[int] = cascade_key("contacts")
+    contact_id: Mapped[int] = build_cascade_key("contacts")
     #: Kind: page, notice, code or test.
     kind: Mapped[str] = mapped_column(String(16))
     #: Batch of pages in the message. NULL for other kinds of messages.
-    batch_id: Mapped[int | None] = cascade_key("page_batches", index=True)
+    batch_id: Mapped[int | None] = build_cascade_key("page_batches", index=True)
     created_at: Mapped[datetime]
     #: Time until which a notification rule delays the message. NULL if it is not delayed.
     due_at: Mapped[datetime | None]
@@ -214,9 +216,11 @@ class PageMessage(WithId):
     about: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     __table_args__ = (
-        partial_index("ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"),
+        build_partial_index(
+            "ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"
+        ),
         # This index finds due times that a clock that was ahead may have written.
-        partial_index(
+        build_partial_index(
             "ix_page_messages_due_at", "due_at", where="due_at IS NOT NULL AND ended_at IS NULL"
         ),
         Index("ix_page_messages_contact_id_id", "contact_id", "id"),

@@ -22,11 +22,11 @@ from models.base import (
     BigId,
     UTCDateTimeOrNever,
     WithId,
-    cascade_key,
-    partial_index,
+    build_cascade_key,
+    build_partial_index,
     set_null_key,
 )
-from models.folding import folded_column, sync_folded_column
+from models.folding import build_folded_column, sync_folded_column
 
 
 class ServiceAccount(Base):
@@ -34,8 +34,10 @@ class ServiceAccount(Base):
 
     __tablename__ = "service_accounts"
 
-    application_id: Mapped[int] = cascade_key("applications", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = cascade_key("users", unique=True)
+    application_id: Mapped[int] = build_cascade_key(
+        "applications", primary_key=True, autoincrement=False
+    )
+    user_id: Mapped[int] = build_cascade_key("users", unique=True)
 
 
 class Application(Base):
@@ -45,7 +47,7 @@ class Application(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     uid: Mapped[str] = mapped_column(String(64), unique=True)
-    owner_id: Mapped[int] = cascade_key("users", index=True)
+    owner_id: Mapped[int] = build_cascade_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Redirect URIs exactly as registered.
     redirect_uris: Mapped[list[str]] = mapped_column(JSON)
@@ -90,7 +92,7 @@ class Application(Base):
     #: expires.
     refresh_idle_days: Mapped[int | None] = mapped_column(SmallInteger)
     refresh_longest_days: Mapped[int | None] = mapped_column(SmallInteger)
-    name_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
     #: True if the application has a service account.
     service_account: Mapped[bool] = column_property(
         exists()
@@ -107,7 +109,7 @@ class ApplicationSecret(WithId):
 
     __tablename__ = "application_secrets"
 
-    application_id: Mapped[int] = cascade_key("applications", index=True)
+    application_id: Mapped[int] = build_cascade_key("applications", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     #: Expiry of the secret, set when a newer secret is issued. Both secrets are valid until it
@@ -127,8 +129,8 @@ class Authorization(WithId):
 
     __tablename__ = "authorizations"
 
-    application_id: Mapped[int] = cascade_key("applications")
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    application_id: Mapped[int] = build_cascade_key("applications")
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     redirect_uri: Mapped[str | None] = mapped_column(Text)
     #: S256 code challenge (RFC 7636), or NULL.
@@ -154,7 +156,7 @@ class Authorization(WithId):
         Index("ix_authorizations_application_id_user_id", "application_id", "user_id"),
         # This index finds unredeemed codes to prune. Redemptions look up an unused code by its key.
         # The second condition prevents them from scanning this index when there are no statistics.
-        partial_index(
+        build_partial_index(
             "ix_authorizations_unused_code",
             "code_expires_at",
             where="code_used_at IS NULL AND code_expires_at IS NOT NULL",
@@ -167,10 +169,10 @@ class BackchannelSession(WithId):
 
     __tablename__ = "backchannel_sessions"
 
-    application_id: Mapped[int] = cascade_key("applications")
+    application_id: Mapped[int] = build_cascade_key("applications")
     #: Sign-in at this service. NULL once the sign-in has ended.
     sign_in_id: Mapped[int | None] = set_null_key("sign_ins", index=True)
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     sid: Mapped[str] = mapped_column(String(64))
     #: Time of the next notification attempt if the sign-in has ended.
     due_at: Mapped[datetime] = mapped_column()
@@ -178,7 +180,7 @@ class BackchannelSession(WithId):
 
     __table_args__ = (
         UniqueConstraint("application_id", "sid"),
-        partial_index("ix_backchannel_sessions_due_at", due_at, where=sign_in_id.is_(None)),
+        build_partial_index("ix_backchannel_sessions_due_at", due_at, where=sign_in_id.is_(None)),
     )
 
 
@@ -187,8 +189,8 @@ class Consent(WithId):
 
     __tablename__ = "consents"
 
-    user_id: Mapped[int] = cascade_key("users")
-    application_id: Mapped[int] = cascade_key("applications")
+    user_id: Mapped[int] = build_cascade_key("users")
+    application_id: Mapped[int] = build_cascade_key("applications")
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -205,9 +207,9 @@ class AccessToken(WithId):
     __tablename__ = "access_tokens"
 
     #: Grant from which this pair of tokens was issued.
-    authorization_id: Mapped[int | None] = cascade_key("authorizations", index=True)
-    application_id: Mapped[int | None] = cascade_key("applications")
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    authorization_id: Mapped[int | None] = build_cascade_key("authorizations", index=True)
+    application_id: Mapped[int | None] = build_cascade_key("applications")
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -236,14 +238,14 @@ class AccessToken(WithId):
         # tokens have few.
         Index("ix_access_tokens_application_id_revoked_at", "application_id", "revoked_at"),
         # This index finds the users of an application who have no grant.
-        partial_index(
+        build_partial_index(
             "ix_access_tokens_without_grant",
             "application_id",
             "user_id",
             where="authorization_id IS NULL AND revoked_at IS NULL",
         ),
         # This index finds expired tokens to prune.
-        partial_index("ix_access_tokens_alone", "expires_at", where="refresh_digest IS NULL"),
+        build_partial_index("ix_access_tokens_alone", "expires_at", where="refresh_digest IS NULL"),
     )
 
 
@@ -252,7 +254,7 @@ class PersonalAccessToken(WithId):
 
     __tablename__ = "personal_access_tokens"
 
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -267,9 +269,9 @@ class PersonalAccessToken(WithId):
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     #: Time at which the keyed hash was computed. NULL: when the token was created.
     keyed_at: Mapped[datetime | None]
-    name_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
     #: Grant of the application that created the token. The token ends with the grant.
-    authorization_id: Mapped[int | None] = cascade_key("authorizations", index=True)
+    authorization_id: Mapped[int | None] = build_cascade_key("authorizations", index=True)
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     #: True if the token keeps administrator access because it is older than the scope `admin_mode`.
@@ -278,7 +280,7 @@ class PersonalAccessToken(WithId):
     __table_args__ = (
         # This index finds tokens that expire soon, never expire, or expired long ago.
         Index("ix_personal_access_tokens_expires_at_id", "expires_at", "id"),
-        partial_index(
+        build_partial_index(
             "ix_personal_access_tokens_revoked_at", "revoked_at", where="revoked_at IS NOT NULL"
         ),
     )
@@ -296,7 +298,7 @@ class TokenRefusal(WithId):
 
     __tablename__ = "token_refusals"
 
-    application_id: Mapped[int] = cascade_key("applications")
+    application_id: Mapped[int] = build_cascade_key("applications")
     #: Name of a `domain.oauth.reasons.RejectionReason`.
     reason: Mapped[str] = mapped_column(String(32))
     #: The `grant_type`, or the name of another endpoint, such as the authorization endpoint.
@@ -323,7 +325,7 @@ class DeviceAuthorization(WithId):
 
     __tablename__ = "device_authorizations"
 
-    application_id: Mapped[int] = cascade_key("applications", index=True)
+    application_id: Mapped[int] = build_cascade_key("applications", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     device_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -336,7 +338,7 @@ class DeviceAuthorization(WithId):
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
     #: User who opened the request. Only this user can approve or deny it.
-    user_id: Mapped[int | None] = cascade_key("users", index=True)
+    user_id: Mapped[int | None] = build_cascade_key("users", index=True)
     #: Time at which the approving user last authenticated.
     auth_time: Mapped[datetime | None]
     approved_at: Mapped[datetime | None]
@@ -350,7 +352,7 @@ class PushedRequest(WithId):
     __tablename__ = "pushed_requests"
 
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    application_id: Mapped[int] = cascade_key("applications", index=True)
+    application_id: Mapped[int] = build_cascade_key("applications", index=True)
     parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)

@@ -23,12 +23,12 @@ from models.base import (
     BigId,
     NamespaceOwned,
     WithId,
+    build_cascade_key,
     build_one_owner_constraint,
-    cascade_key,
-    partial_index,
+    build_partial_index,
     set_null_key,
 )
-from models.folding import folded_column, sync_folded_column
+from models.folding import build_folded_column, sync_folded_column
 
 
 class OnCallSchedule(NamespaceOwned, WithId):
@@ -49,7 +49,7 @@ class OnCallSchedule(NamespaceOwned, WithId):
     #: IANA name of the time zone.
     time_zone: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[datetime]
-    name_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
 
 
 sync_folded_column(OnCallSchedule.name, OnCallSchedule.name_key)
@@ -63,7 +63,7 @@ class OnCallRotation(WithId):
 
     __tablename__ = "on_call_rotations"
 
-    schedule_id: Mapped[int] = cascade_key("on_call_schedules", index=True)
+    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules", index=True)
     name: Mapped[str] = mapped_column(String(100))
     #: Layer of the rotation. The highest layer with a user on call takes precedence.
     layer: Mapped[int] = mapped_column(SmallInteger)
@@ -91,9 +91,9 @@ class OnCallTurn(Base):
 
     __tablename__ = "on_call_turns"
 
-    rotation_id: Mapped[int] = cascade_key("on_call_rotations", primary_key=True)
+    rotation_id: Mapped[int] = build_cascade_key("on_call_rotations", primary_key=True)
     position: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
 
 
 class OnCallOverride(WithId):
@@ -101,8 +101,8 @@ class OnCallOverride(WithId):
 
     __tablename__ = "on_call_overrides"
 
-    schedule_id: Mapped[int] = cascade_key("on_call_schedules")
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     #: User whose shifts are replaced. NULL if the override replaces all users or is additional.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
     #: True if all other users stay on call.
@@ -120,11 +120,11 @@ class OnCallSwap(WithId):
 
     __tablename__ = "on_call_swaps"
 
-    schedule_id: Mapped[int] = cascade_key("on_call_schedules")
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
-    other_user_id: Mapped[int] = cascade_key("users", index=True)
+    other_user_id: Mapped[int] = build_cascade_key("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
     #: End of the shift that ends last.
@@ -143,8 +143,8 @@ class OnCallEligibility(WithId):
 
     __tablename__ = "on_call_eligibilities"
 
-    schedule_id: Mapped[int] = cascade_key("on_call_schedules", index=True)
-    user_id: Mapped[int] = cascade_key("users", index=True)
+    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules", index=True)
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
     #: Start of the period. NULL if the user was already eligible at the first observation.
     since: Mapped[datetime | None]
     #: End of the period, which may be the expiry of a role. NULL if the period has no end.
@@ -157,8 +157,8 @@ class OnCallFeed(WithId):
     __tablename__ = "on_call_feeds"
 
     #: Schedule of the calendar. NULL for a calendar of the user's own shifts in all schedules.
-    schedule_id: Mapped[int | None] = cascade_key("on_call_schedules")
-    user_id: Mapped[int] = cascade_key("users")
+    schedule_id: Mapped[int | None] = build_cascade_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascade_key("users")
     #: Keyed SHA-256 of the token in the URL.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]
@@ -173,7 +173,7 @@ class OnCallFeed(WithId):
     __table_args__ = (
         UniqueConstraint("user_id", "schedule_id"),
         Index("ix_on_call_feeds_schedule_id", "schedule_id"),
-        partial_index(
+        build_partial_index(
             "uq_on_call_feeds_user_id", "user_id", where="schedule_id IS NULL", unique=True
         ),
     )

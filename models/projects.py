@@ -19,8 +19,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, WithId, cascade_key, partial_index
-from models.folding import folded_column, sync_folded_column
+from models.base import BigId, WithId, build_cascade_key, build_partial_index
+from models.folding import build_folded_column, sync_folded_column
 
 
 class Group(WithId):
@@ -28,7 +28,7 @@ class Group(WithId):
 
     __tablename__ = "groups"
 
-    parent_id: Mapped[int | None] = cascade_key("groups", index=True)
+    parent_id: Mapped[int | None] = build_cascade_key("groups", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Full path, unique after case folding.
     path: Mapped[str] = mapped_column(String(1024))
@@ -42,19 +42,21 @@ class Group(WithId):
     two_factor_grace_period: Mapped[int] = mapped_column(default=48, server_default=text("48"))
     #: Time at which the group was deleted for all users. The worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
-    path_key: Mapped[str | None] = folded_column()
-    name_key: Mapped[str | None] = folded_column()
+    path_key: Mapped[str | None] = build_folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
 
     __table_args__ = (
-        partial_index(
+        build_partial_index(
             "ix_groups_two_factor_required_at",
             two_factor_required_at,
             where=two_factor_required_at.is_not(None),
         ),
-        partial_index("uq_groups_owner_id", owner_id, unique=True, where=owner_id.is_not(None)),
+        build_partial_index(
+            "uq_groups_owner_id", owner_id, unique=True, where=owner_id.is_not(None)
+        ),
         Index("uq_groups_path_lower", func.lower(path), unique=True),
         Index("uq_groups_path_key", path_key, unique=True),
-        partial_index("ix_groups_deleted_at", deleted_at, where=deleted_at.is_not(None)),
+        build_partial_index("ix_groups_deleted_at", deleted_at, where=deleted_at.is_not(None)),
     )
 
 
@@ -72,7 +74,7 @@ class Project(WithId):
 
     __tablename__ = "projects"
 
-    group_id: Mapped[int] = cascade_key("groups")
+    group_id: Mapped[int] = build_cascade_key("groups")
     name: Mapped[str] = mapped_column(String(255))
     #: Full path: the group's path, a slash, and the project's own segment.
     path: Mapped[str] = mapped_column(String(1024))
@@ -97,8 +99,8 @@ class Project(WithId):
     limits_job_tokens_of_others: Mapped[bool] = mapped_column(default=True, server_default=true())
     #: Highest deployment number that has been assigned.
     last_deployment_iid: Mapped[int] = mapped_column(default=0, server_default=text("0"))
-    path_key: Mapped[str | None] = folded_column()
-    name_key: Mapped[str | None] = folded_column()
+    path_key: Mapped[str | None] = build_folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
 
     __table_args__ = (
         Index("uq_projects_path_lower", func.lower(path), unique=True),
@@ -107,7 +109,7 @@ class Project(WithId):
         # visibility.
         Index("ix_projects_group_id_path_key", "group_id", "path_key", "id"),
         Index("ix_projects_group_id_visibility", "group_id", "visibility"),
-        partial_index("ix_projects_deleted_at", deleted_at, where=deleted_at.is_not(None)),
+        build_partial_index("ix_projects_deleted_at", deleted_at, where=deleted_at.is_not(None)),
     )
 
 
@@ -123,8 +125,8 @@ class FormerPath(WithId):
     path: Mapped[str] = mapped_column(String(1024))
     #: Folded path, which receivers look up.
     path_key: Mapped[str] = mapped_column(Text)
-    group_id: Mapped[int | None] = cascade_key("groups", index=True)
-    project_id: Mapped[int | None] = cascade_key("projects", index=True)
+    group_id: Mapped[int | None] = build_cascade_key("groups", index=True)
+    project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (
@@ -138,9 +140,9 @@ class Member(WithId):
 
     __tablename__ = "members"
 
-    user_id: Mapped[int] = cascade_key("users")
-    group_id: Mapped[int | None] = cascade_key("groups")
-    project_id: Mapped[int | None] = cascade_key("projects")
+    user_id: Mapped[int] = build_cascade_key("users")
+    group_id: Mapped[int | None] = build_cascade_key("groups")
+    project_id: Mapped[int | None] = build_cascade_key("projects")
     #: Role as a number, from Guest 10 to Owner 50.
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime]
@@ -157,7 +159,7 @@ class Member(WithId):
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
         # Only roles with an expiry: with all rows, the planner would scan the whole index for
         # active roles.
-        partial_index("ix_members_expires_at", expires_at, where=expires_at.is_not(None)),
+        build_partial_index("ix_members_expires_at", expires_at, where=expires_at.is_not(None)),
         # These indexes list the members of a group or project in order.
         Index("ix_members_group_id_user_id", "group_id", "user_id"),
         Index("ix_members_project_id_user_id", "project_id", "user_id"),
@@ -169,8 +171,8 @@ class ProjectShare(WithId):
 
     __tablename__ = "project_shares"
 
-    project_id: Mapped[int] = cascade_key("projects")
-    group_id: Mapped[int] = cascade_key("groups", index=True)
+    project_id: Mapped[int] = build_cascade_key("projects")
+    group_id: Mapped[int] = build_cascade_key("groups", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     #: First day (in UTC) on which the share no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
@@ -194,7 +196,7 @@ class MemberRole(WithId):
     #: Names of `Ability` (domain/access/roles.py).
     abilities: Mapped[list[str]] = mapped_column(JSON)
     created_at: Mapped[datetime]
-    name_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = build_folded_column()
 
     __table_args__ = (UniqueConstraint("name_key"),)
 
@@ -207,16 +209,16 @@ class Invitation(WithId):
 
     __tablename__ = "invitations"
 
-    group_id: Mapped[int | None] = cascade_key("groups")
-    project_id: Mapped[int | None] = cascade_key("projects")
+    group_id: Mapped[int | None] = build_cascade_key("groups")
+    project_id: Mapped[int | None] = build_cascade_key("projects")
     email: Mapped[str] = mapped_column(String(255))
     #: User who sent the invitation. It is valid only while this user can assign the role.
-    invited_by: Mapped[int] = cascade_key("users", index=True)
+    invited_by: Mapped[int] = build_cascade_key("users", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: First day (in UTC) on which the role of the membership no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
-    email_key: Mapped[str | None] = folded_column()
+    email_key: Mapped[str | None] = build_folded_column()
     #: Authorization of the application that created the invitation. The invitation is revoked with
     #: that access.
     authorization_id: Mapped[int | None] = mapped_column(BigId)

@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import JSON, BigInteger, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import WithId, cascade_key
+from models.base import WithId, build_cascade_key
 
 
 class RegistryKey(WithId):
@@ -35,7 +35,7 @@ class RegistryRepository(WithId):
 
     __tablename__ = "registry_repositories"
 
-    project_id: Mapped[int] = cascade_key("projects")
+    project_id: Mapped[int] = build_cascade_key("projects")
     #: Full name in the registry, in lower case, such as `acme/shop/worker`.
     name: Mapped[str] = mapped_column(String(255), unique=True)
     created_at: Mapped[datetime]
@@ -52,7 +52,7 @@ class RegistryManifest(WithId):
 
     __tablename__ = "registry_manifests"
 
-    repository_id: Mapped[int] = cascade_key("registry_repositories")
+    repository_id: Mapped[int] = build_cascade_key("registry_repositories")
     digest: Mapped[str] = mapped_column(String(255))
     media_type: Mapped[str | None] = mapped_column(String(255))
     #: Total size of the configuration and the layers in bytes. None if the registry does not report
@@ -72,7 +72,7 @@ class RegistryTag(WithId):
 
     __tablename__ = "registry_tags"
 
-    repository_id: Mapped[int] = cascade_key("registry_repositories")
+    repository_id: Mapped[int] = build_cascade_key("registry_repositories")
     name: Mapped[str] = mapped_column(String(128))
     #: Digest of the last pushed manifest. None if only its removal is known.
     digest: Mapped[str | None] = mapped_column(String(255))
@@ -89,7 +89,7 @@ class RegistryRemoval(WithId):
 
     __tablename__ = "registry_removals"
 
-    repository_id: Mapped[int] = cascade_key("registry_repositories", index=True)
+    repository_id: Mapped[int] = build_cascade_key("registry_repositories", index=True)
     #: Rule that selects the tags. None for the whole repository.
     rule: Mapped[dict[str, str | int] | None] = mapped_column(JSON)
     requested_at: Mapped[datetime]

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, Integer, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, WithId, cascade_key, set_null_key
+from models.base import Base, WithId, build_cascade_key, set_null_key
 
 
 class OnCallHandoverNote(WithId):
@@ -13,7 +13,7 @@ class OnCallHandoverNote(WithId):
 
     __tablename__ = "on_call_handover_notes"
 
-    schedule_id: Mapped[int] = cascade_key("on_call_schedules")
+    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
     #: Author of the note. NULL for the command line.
     user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Text in Markdown.
@@ -28,7 +28,7 @@ class IncidentDocument(Base):
 
     __tablename__ = "incident_documents"
 
-    incident_id: Mapped[int] = cascade_key("incidents", primary_key=True, autoincrement=False)
+    incident_id: Mapped[int] = build_cascade_key("incidents", primary_key=True, autoincrement=False)
     #: Text in Markdown.
     text: Mapped[str] = mapped_column(Text)
     #: Number that increases with each change. Requests that save the document contain the revision

@@ -10,8 +10,8 @@ from models.base import (
     Base,
     NamespaceOwned,
     WithId,
+    build_cascade_key,
     build_one_owner_constraint,
-    cascade_key,
     set_null_key,
 )
 
@@ -76,7 +76,7 @@ class FlapSetting(Base):
 
     __tablename__ = "flap_settings"
 
-    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = build_cascade_key("projects", primary_key=True, autoincrement=False)
     is_on: Mapped[bool]
     #: Number of openings above which an alert is flapping.
     openings: Mapped[int]

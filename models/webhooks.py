@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, WithId, cascade_key, partial_index
+from models.base import BigId, WithId, build_cascade_key, build_partial_index
 from models.destination import Destination
 
 _IS_WAITING = "state = 'waiting'"
@@ -17,7 +17,7 @@ class WebhookEndpoint(Destination):
 
     __tablename__ = "webhook_endpoints"
 
-    project_id: Mapped[int] = cascade_key("projects", index=True)
+    project_id: Mapped[int] = build_cascade_key("projects", index=True)
     #: Sorted names of the events that the endpoint receives.
     events: Mapped[list[str]] = mapped_column(JSON)
     #: Conditions for alert events, in the format of `domain.alerts.matching.conditions`.
@@ -67,10 +67,10 @@ class WebhookDelivery(WithId):
 
     __table_args__ = (
         Index("ix_webhook_deliveries_endpoint_id_id", "endpoint_id", "id"),
-        partial_index(
+        build_partial_index(
             "ix_webhook_deliveries_due", "endpoint_id", "next_try_at", "id", where=_IS_WAITING
         ),
-        partial_index(
+        build_partial_index(
             "ix_webhook_deliveries_order", "endpoint_id", "order_key", "id", where=_IS_WAITING
         ),
     )

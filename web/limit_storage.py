@@ -14,7 +14,7 @@ from typing import Any
 
 from limits.storage import Storage
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.encryption import OUTGOING_CIPHER_SUITES
 
 _IN_MEMORY_URI = "memory://"
@@ -79,18 +79,18 @@ class HostStorage(Storage):
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """Increase a counter with a window of `expiry` seconds, and return it."""
-        return self.count(key, expiry, amount)[0]
+        return self.increment_with_expiry(key, expiry, amount)[0]
 
-    def count(self, key: str, expiry: int, amount: int = 1) -> tuple[int, int]:
+    def increment_with_expiry(self, key: str, expiry: int, amount: int = 1) -> tuple[int, int]:
         """Increase a counter and return it with the end of its window.
 
         The end is given in seconds since the epoch.
         """
-        moment = system_clock().timestamp()
+        moment = read_system_clock().timestamp()
         with self._thread_lock:
-            is_locked = self._lock()
+            is_locked = self._lock_table()
             try:
-                place, ends, count = self._find(key, moment)
+                place, ends, count = self._find_counter(key, moment)
                 ends = ends or (int(moment) // expiry + 1) * expiry
                 _SLOT_LAYOUT.pack_into(
                     self._table, place, hash(key) & _MAX_UINT64, ends, count + amount
@@ -100,7 +100,7 @@ class HostStorage(Storage):
                     lockf(self._lock_file, LOCK_UN)
         return count + amount, ends
 
-    def _lock(self) -> bool:
+    def _lock_table(self) -> bool:
         """Lock the table briefly and return True, or False if a suspended process holds the lock.
 
         After a failure, this process counts without a lock for a while, so some counts may be lost.
@@ -119,7 +119,7 @@ class HostStorage(Storage):
                 self._next_lock_at = began + _UNLOCKED_SECONDS
         return False
 
-    def _find(self, key: str, moment: float) -> tuple[int, int, int]:
+    def _find_counter(self, key: str, moment: float) -> tuple[int, int, int]:
         """Return the position, end and count of a counter.
 
         For a new counter, return a free position, and 0 for the end and the count.
@@ -140,12 +140,12 @@ class HostStorage(Storage):
 
     def get(self, key: str) -> int:
         """Return the value of a counter, or 0 if it does not exist."""
-        return self._find(key, system_clock().timestamp())[2]
+        return self._find_counter(key, read_system_clock().timestamp())[2]
 
     def get_expiry(self, key: str) -> float:
         """Return the end of a counter's window in seconds since the epoch, or the current time."""
-        moment = system_clock().timestamp()
-        return self._find(key, moment)[1] or moment
+        moment = read_system_clock().timestamp()
+        return self._find_counter(key, moment)[1] or moment
 
     def check(self) -> bool:
         """Return True, because the storage is always available."""
@@ -153,7 +153,7 @@ class HostStorage(Storage):
 
     def reset(self) -> int:
         """Remove all counters and return the number of counters whose window had not ended."""
-        moment = system_clock().timestamp()
+        moment = read_system_clock().timestamp()
         with self._thread_lock:
             removed = sum(
                 1 for _, ends, _ in _SLOT_LAYOUT.iter_unpack(self._table) if ends > moment
@@ -164,7 +164,7 @@ class HostStorage(Storage):
     def clear(self, key: str) -> None:
         """Remove a counter."""
         with self._thread_lock:
-            place, ends, _ = self._find(key, system_clock().timestamp())
+            place, ends, _ = self._find_counter(key, read_system_clock().timestamp())
             if ends:
                 _SLOT_LAYOUT.pack_into(self._table, place, 0, 0, 0)
 

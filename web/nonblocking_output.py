@@ -56,7 +56,7 @@ class Output:
         """
         raise BlockingIOError
 
-    def write_all(self, text: bytes) -> int:
+    def write_text(self, text: bytes) -> int:
         """Write everything, and wait if necessary; return the number of bytes written."""
         left = memoryview(text)
         while left:
@@ -68,7 +68,7 @@ class Output:
                 break
         return len(text) - len(left)
 
-    def close(self) -> None:
+    def close_descriptors(self) -> None:
         """Close additional descriptors that were opened."""
 
 
@@ -87,7 +87,7 @@ class _ReopenedDevice(Output):
     def write_without_waiting(self, text: bytes) -> int:
         return os.write(self._own, text)
 
-    def close(self) -> None:
+    def close_descriptors(self) -> None:
         os.close(self._own)
 
 
@@ -106,12 +106,12 @@ class _Pipe(_ReopenedDevice):
                 fcntl.flock(self._own, fcntl.LOCK_UN)
         return written
 
-    def write_all(self, text: bytes) -> int:
+    def write_text(self, text: bytes) -> int:
         # With a shared lock, writers that wait for the reader could block longer lines forever.
         with suppress(OSError):  # no memory for a lock; a mixed line is better than none
             fcntl.flock(self._own, fcntl.LOCK_EX)
         try:
-            return super().write_all(text)
+            return super().write_text(text)
         finally:
             fcntl.flock(self._own, fcntl.LOCK_UN)
 
@@ -139,7 +139,7 @@ class _Socket(Output):
     def write_without_waiting(self, text: bytes) -> int:
         return self._send(text, MSG_DONTWAIT)
 
-    def close(self) -> None:
+    def close_descriptors(self) -> None:
         self._socket.close()
 
 

@@ -49,9 +49,9 @@ from web.extensions import db
 from web.http.audit_events import build_event_source
 from web.http.error_formats import add_explanation
 from web.http.json_responses import build_json_response
-from web.http.work import unit_of_work
-from web.sealing.sealer import BrokenSealError, seal, unseal
-from web.services import now, oauth_policy, services
+from web.http.work import get_unit_of_work
+from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.services import get_current_time, get_oauth_policy, get_services
 from web.settings.policies import oauth as policies
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -93,7 +93,7 @@ def _check_is_string(name: str, value: object) -> str:
 
 
 def _format_excerpt(name: str) -> str:
-    return format_error_description([name], longest=_MAX_EXCERPT_LENGTH)
+    return format_error_description([name], max_length=_MAX_EXCERPT_LENGTH)
 
 
 def _reject_constant(name: str) -> NoReturn:
@@ -120,7 +120,7 @@ def build_submitted_approval() -> Approval:
     return replace(approval, may_administer=approval.may_administer and has_ticked)
 
 
-def needs_recent_sign_in() -> bool:
+def requires_recent_sign_in() -> bool:
     """Return whether an administrator selected `admin_mode` but has to sign in again first."""
     approval = build_submitted_approval()
     return approval.may_administer and approval.has_old_proof
@@ -130,7 +130,7 @@ def sign_out_browser(application_name: str = "") -> None:
     """Sign out this browser, and release the device requests that its user has opened."""
     user = get_current_user()
     release_device_requests(user.id, context=build_oauth_context())
-    sign_in_actions.sign_out(unit_of_work(), user.sign_in_id, application_name)
+    sign_in_actions.sign_out(get_unit_of_work(), user.sign_in_id, application_name)
     logout_user()
     session.clear()
 
@@ -150,7 +150,7 @@ _MAX_ROWS_PER_MINUTE = 5
 
 def build_oauth_context() -> OAuthContext:
     """Return the context of this request for the authorization server."""
-    own, source = services(), RequestSource(address=None, user_agent=None)
+    own, source = get_services(), RequestSource(address=None, user_agent=None)
     if has_request_context():  # as opposed to a command of the operator
         agent = request.environ.get("HTTP_USER_AGENT", "")
         source = RequestSource(address=request.remote_addr, user_agent=agent)
@@ -161,7 +161,7 @@ def build_oauth_context() -> OAuthContext:
         has_begun=_has_transaction,
         keyring=own.keyring,
         now=own.clock(),
-        policy=own.live_settings.derived(policies.oauth_policy),
+        policy=own.live_settings.get_derived_value(policies.build_oauth_policy),
         source=source,
         event_source=_get_event_source,
         record_refusal=_record_rejection,
@@ -176,22 +176,24 @@ def _has_transaction() -> bool:
     return db.session.registry.has() and db.session().in_transaction()
 
 
-def _record_rejection(refused: NewRejectedRequest, context: OAuthContext) -> None:
+def _record_rejection(new_rejected_request: NewRejectedRequest, context: OAuthContext) -> None:
     """Store or count a rejected request, without affecting the response to the client."""
     if context.has_begun():  # what is stored there is part of the response
-        _store_or_count_rejection(refused, context)
+        _store_or_count_rejection(new_rejected_request, context)
         return
     with suppress(DBAPIError):
-        _store_or_count_rejection(refused, context)
+        _store_or_count_rejection(new_rejected_request, context)
 
 
-def _store_or_count_rejection(refused: NewRejectedRequest, context: OAuthContext) -> None:
-    sampler = services().token_refusals
-    kind = (refused.application_id, refused.reason.name)
+def _store_or_count_rejection(
+    new_rejected_request: NewRejectedRequest, context: OAuthContext
+) -> None:
+    sampler = get_services().token_refusals
+    kind = (new_rejected_request.application_id, new_rejected_request.reason.name)
     if sampler.should_store(kind, now=context.now, per_minute=_MAX_ROWS_PER_MINUTE):
-        row_id = store_rejected_request(refused, context=context)
+        row_id = store_rejected_request(new_rejected_request, context=context)
         add_skipped_counts(sampler.assign_counting_row(kind, row_id), context=context)
-    add_skipped_counts(sampler.due(now=context.now), context=context)
+    add_skipped_counts(sampler.take_due_counts(now=context.now), context=context)
 
 
 def read_form_request() -> ProtocolRequest:
@@ -247,7 +249,11 @@ def read_query_request() -> ProtocolRequest:
     check_parameters_utf8(request.query_string)
     parameters = _read_url_parameters()
     asked = ProtocolRequest("GET", parameters, {})
-    sealed = request.args.get(_FIRST_VISIT_PARAMETER) or asked.value(_FIRST_VISIT_PARAMETER) or ""
+    sealed = (
+        request.args.get(_FIRST_VISIT_PARAMETER)
+        or asked.get_parameter(_FIRST_VISIT_PARAMETER)
+        or ""
+    )
     asked.first_asked = _unseal_first_visit(sealed, parameters)
     return asked
 
@@ -350,7 +356,7 @@ class EndpointUrl:
 
 def list_endpoint_urls() -> tuple[EndpointUrl, ...]:
     """Return the issuer, the metadata documents and the enabled endpoints."""
-    policy = oauth_policy()
+    policy = get_oauth_policy()
     provider = build_openid_provider_metadata(policy)
     issuer, *others = (
         EndpointUrl(id=f"url-{name}", label=label, url=str(provider[name]))
@@ -376,16 +382,20 @@ def build_authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
     return shorten_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
 
-def build_url_after_sign_in(asked: ProtocolRequest) -> str:
+def build_url_after_sign_in(oauth_request: ProtocolRequest) -> str:
     """Return the URL of this authorization request, to which a new sign-in returns.
 
     The URL contains the time and the sign-in of the request's first visit. The value is sealed
     together with the request. A user who could choose it, or copy it from an earlier request, would
     not need to sign in again.
     """
-    first = asked.first_asked or FirstPresentation(at=now(), sign_in_id=_find_sign_in_id())
+    first = oauth_request.first_asked or FirstPresentation(
+        at=get_current_time(), sign_in_id=_find_sign_in_id()
+    )
     digest = _digest_parameters(_read_url_parameters())
-    sealed = seal([first.at.isoformat(), first.sign_in_id, digest], purpose=_FIRST_VISIT_PURPOSE)
+    sealed = seal_value(
+        [first.at.isoformat(), first.sign_in_id, digest], purpose=_FIRST_VISIT_PURPOSE
+    )
     parameters = {**request.args.to_dict(flat=False), _FIRST_VISIT_PARAMETER: [sealed]}
     return shorten_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
@@ -395,12 +405,12 @@ def _find_sign_in_id() -> int | None:
 
 
 def _unseal_first_visit(
-    sealed: str, parameters: Mapping[str, Sequence[str]]
+    sealed_text: str, parameters: Mapping[str, Sequence[str]]
 ) -> FirstPresentation | None:
     """Return the sealed value, or None if it is missing, invalid or for another request."""
     try:
-        moment, sign_in_id, digest = unseal(
-            sealed, purpose=_FIRST_VISIT_PURPOSE, lifetime=_FIRST_VISIT_LIFETIME
+        moment, sign_in_id, digest = unseal_text(
+            sealed_text, purpose=_FIRST_VISIT_PURPOSE, lifetime=_FIRST_VISIT_LIFETIME
         )
     except BrokenSealError:
         return None

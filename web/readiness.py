@@ -11,7 +11,7 @@ from domain.housekeeping.clock_corrections import describe_recent_correction
 from web.database.clocks import describe_clock_lead, is_clock_lead_harmful, measure_clock_lead_ms
 from web.database.schema import SchemaState, get_schema_state
 from web.extensions import db
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 _log = logging.getLogger("gatebell.readiness")
 
@@ -35,7 +35,7 @@ def find_readiness_problem() -> str | None:
 
 def _find_write_problem() -> str | None:
     """Return and log the problem with writes, or None."""
-    found = services().write_probe.problem(db.engine, now=now())
+    found = get_services().write_probe.find_problem(db.engine, now=get_current_time())
     if found is not None:
         _log.warning(
             "Readiness check failed because the database did not accept writes.",
@@ -53,7 +53,7 @@ def _find_schema_or_key_problem(connection: Connection) -> str | None:
     if word := words.get(get_schema_state(connection)):
         return word
     with Session(connection) as session:
-        missing = find_missing_fingerprints(services().keyring, session=session)
+        missing = find_missing_fingerprints(get_services().keyring, session=session)
     if missing:
         _log.warning(
             "Readiness check failed because SECRET_KEY and SECRET_KEY_FALLBACKS lack a key that "
@@ -68,10 +68,10 @@ def find_clock_warning() -> str | None:
     """Return a warning if our clock and the database's differ or either ran ahead, or None."""
     try:
         with db.engine.connect() as connection:
-            lead = measure_clock_lead_ms(connection, clock=services().clock)
+            lead = measure_clock_lead_ms(connection, clock=get_services().clock)
             if lead is not None and is_clock_lead_harmful(lead):
                 return describe_clock_lead(lead)
             with Session(connection) as session:
-                return describe_recent_correction(session=session, now=now())
+                return describe_recent_correction(session=session, now=get_current_time())
     except SQLAlchemyError:
         return None

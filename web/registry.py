@@ -25,7 +25,13 @@ from domain.registry.tokens import RegistryConfiguration, RegistryToken, sign_to
 from web.access.decorators import get_current_user
 from web.extensions import db
 from web.http.transactions import allow_writes
-from web.services import now, registry_policy, services, settings, sign_in_limits
+from web.services import (
+    get_current_time,
+    get_registry_policy,
+    get_services,
+    get_settings,
+    get_sign_in_limits,
+)
 
 _CREDENTIAL_HINT = (
     "Use a personal, project or group access token with read_registry or write_registry as the "
@@ -89,7 +95,10 @@ def get_registry_user(token: str | None) -> RegistryUser:
     if not PULL_SCOPES & set(found.scopes):
         raise ForbiddenError(_MISSING_SCOPE_MESSAGE)
     record_token_use(
-        found, address=request.remote_addr, connection=services().connections, now=now()
+        found,
+        address=request.remote_addr,
+        connection=get_services().connections,
+        now=get_current_time(),
     )
     g.bearer = found
     viewer = Viewer(user_id=found.user_id, is_admin=found.is_admin)
@@ -100,9 +109,11 @@ def get_registry_user(token: str | None) -> RegistryUser:
 
 
 def _get_bearer(token: str) -> Bearer:
-    own = services()
+    own = get_services()
     try:
-        return get_bearer(token, connection=own.connections, keyring=own.keyring, now=now())
+        return get_bearer(
+            token, connection=own.connections, keyring=own.keyring, now=get_current_time()
+        )
     except InvalidTokenError as error:
         known = error.refusal in {TokenRejection.EXPIRED, TokenRejection.REVOKED}
         raise UnknownTokenError(
@@ -118,13 +129,15 @@ def count_wrong_registry_token() -> None:
     the same address.
     """
     allow_writes()
-    limits = sign_in_limits()
+    limits = get_sign_in_limits()
     limit = AttemptLimit(
         subject=f"registry address {get_client_network(request.remote_addr or '')}",
         attempts=limits.per_address,
         window=limits.window,
     )
-    claim_attempt(limit, session=db.session(), keyring=services().keyring, now=now())
+    claim_attempt(
+        limit, session=db.session(), keyring=get_services().keyring, now=get_current_time()
+    )
 
 
 def _list_notification_secrets() -> tuple[str, ...]:
@@ -132,8 +145,11 @@ def _list_notification_secrets() -> tuple[str, ...]:
 
     They come from REGISTRY_NOTIFICATION_SECRETS, or else are derived from the secret keys.
     """
-    return settings().registry_notification_secrets or services().keyring.derive_credentials(
-        _DERIVATION_PURPOSE, CredentialType.REGISTRY_NOTIFICATIONS
+    return (
+        get_settings().registry_notification_secrets
+        or get_services().keyring.derive_credentials(
+            _DERIVATION_PURPOSE, CredentialType.REGISTRY_NOTIFICATIONS
+        )
     )
 
 
@@ -157,7 +173,7 @@ def check_notification_secret() -> None:
 def build_full_configuration() -> RegistryConfiguration:
     """Return the configuration with the secret, for administrators."""
     return RegistryConfiguration(
-        base_url=settings().base_url, notification_secret=_list_notification_secrets()[0]
+        base_url=get_settings().base_url, notification_secret=_list_notification_secrets()[0]
     )
 
 
@@ -168,20 +184,24 @@ def build_visible_configuration() -> RegistryConfiguration:
     """
     if get_current_user().is_admin:
         return build_full_configuration()
-    return RegistryConfiguration(base_url=settings().base_url)
+    return RegistryConfiguration(base_url=get_settings().base_url)
 
 
 def issue_registry_token(access: Iterable[Mapping[str, object]], *, subject: str) -> RegistryToken:
     """Return a token for the registry with this access."""
-    policy = registry_policy().tokens
+    policy = get_registry_policy().tokens
     return sign_token(
-        access, subject=subject, signer=_get_or_create_signer(), policy=policy, now=now()
+        access,
+        subject=subject,
+        signer=_get_or_create_signer(),
+        policy=policy,
+        now=get_current_time(),
     )
 
 
 def _get_or_create_signer() -> TokenSigner:
     """Return the signing key, which the first request creates."""
-    session, keyring, moment = db.session(), services().keyring, now()
+    session, keyring, moment = db.session(), get_services().keyring, get_current_time()
     if not has_signer(session=session, keyring=keyring, now=moment):
         session.rollback()  # it only reads; the next transaction may write
         allow_writes()
@@ -191,5 +211,5 @@ def _get_or_create_signer() -> TokenSigner:
 def build_certificate_bundle() -> str:
     """Return the certificates of the signing key, of a pending key and of previous keys."""
     _get_or_create_signer()
-    keys = list_keys(session=db.session(), keyring=services().keyring, now=now())
+    keys = list_keys(session=db.session(), keyring=get_services().keyring, now=get_current_time())
     return "".join(key.certificate for key in keys)

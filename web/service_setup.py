@@ -32,7 +32,7 @@ def start_services(app: Flask, settings: Settings, *, clock: Clock) -> None:
     connections = AutocommitPool(
         open_autocommit_engine(settings),
         size=settings.database_pool_size,
-        patience=settings.database_connect_timeout_seconds,
+        timeout_seconds=settings.database_connect_timeout_seconds,
         held=find_session_connection if uses_transaction_pooler(settings) else None,
     )
     app.extensions["gatebell"] = Services(

@@ -59,37 +59,39 @@ class LiveSettings:
         self._derived: dict[Callable[[Settings], Any], tuple[Settings, Any]] = {}
 
     @property
-    def environment(self) -> Settings:
+    def environment_settings(self) -> Settings:
         """Settings of the environment, without the stored settings."""
         return self._environment
 
-    def current(self) -> Settings:
+    def get_current_settings(self) -> Settings:
         """Return the current settings, at most a second old."""
         # Other threads wait briefly for the thread that reads. While the database is unavailable,
         # the last known settings stay in force.
         is_old = monotonic() - self._read_at > _REFRESH_INTERVAL_SECONDS
         if is_old and self._reading.acquire(timeout=_READ_WAIT_SECONDS):
             try:
-                self._refresh()
+                self._reload_settings()
             finally:
                 self._reading.release()
         return self._current
 
-    def derived(self, make: Callable[[Settings], Derived]) -> Derived:
+    def get_derived_value(self, make: Callable[[Settings], Derived]) -> Derived:
         """Return a value derived from the settings in force, computed once for each change."""
-        current = self.current()
+        current = self.get_current_settings()
         made_for, made = self._derived.get(make, (None, None))
         if made_for is not current:
             made = make(current)
             self._derived[make] = (current, made)
         return cast("Derived", made)
 
-    def _refresh(self) -> None:
+    def _reload_settings(self) -> None:
         began = monotonic()
         if began - self._read_at <= _REFRESH_INTERVAL_SECONDS:
             return  # another thread has read the settings in the meantime
         with suppress(SQLAlchemyError):
-            stored: dict[str, str] = dict(self._connections.all(STORED_SETTINGS_QUERY))
+            stored: dict[str, str] = dict(
+                self._connections.execute_statement(STORED_SETTINGS_QUERY)
+            )
             current = apply_stored_settings(self._environment, stored)
             if current != self._current:  # derived values are kept otherwise
                 self._current = current
@@ -119,7 +121,7 @@ class Services:
     last_backup: "dict[str, BackupState]" = field(default_factory=dict)
 
 
-def services() -> Services:
+def get_services() -> Services:
     """Return the services of the application that handles this request."""
     found: Services = current_app.extensions["gatebell"]
     return found
@@ -133,18 +135,22 @@ def create_unit_of_work(actor: Actor, session: Session) -> UnitOfWork:
         return cast("Derived", import_function(_POLICIES[name])())
 
     return UnitOfWork(
-        actor=actor, session=session, now=now(), settings=settings(), policy=find_policy
+        actor=actor,
+        session=session,
+        now=get_current_time(),
+        settings=get_settings(),
+        policy=find_policy,
     )
 
 
-def now() -> datetime:
+def get_current_time() -> datetime:
     """Return the current time of the application's clock."""
-    return services().clock()
+    return get_services().clock()
 
 
-def settings() -> Settings:
+def get_settings() -> Settings:
     """Return the current settings."""
-    return services().live_settings.current()
+    return get_services().live_settings.get_current_settings()
 
 
 @cache
@@ -163,17 +169,29 @@ def _build_policy_getter(module_and_name: str) -> Callable[[], Any]:
     """Return a function that returns a policy for the settings in force."""
     place = f"web.settings.policies.{module_and_name}"
     _policy_functions.append(place)
-    return lambda: services().live_settings.derived(import_function(place))
+    return lambda: get_services().live_settings.get_derived_value(import_function(place))
 
 
-git: "Callable[[], Git]" = _build_policy_getter("repositories:git")
-oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:oauth_policy")
-password_rules: "Callable[[], PasswordRules]" = _build_policy_getter("accounts:password_rules")
-parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter("alerts:parser_settings")
-registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter("registry:registry_policy")
-sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter("accounts:sign_in_limits")
-sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter("accounts:sign_up_policy")
-token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter("tokens:token_lifetimes")
+get_git: "Callable[[], Git]" = _build_policy_getter("repositories:build_git")
+get_oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:build_oauth_policy")
+get_password_rules: "Callable[[], PasswordRules]" = _build_policy_getter(
+    "accounts:build_password_rules"
+)
+get_parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter(
+    "alerts:build_parser_settings"
+)
+get_registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter(
+    "registry:build_registry_policy"
+)
+get_sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter(
+    "accounts:build_sign_in_limits"
+)
+get_sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter(
+    "accounts:build_sign_up_policy"
+)
+get_token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter(
+    "tokens:build_token_lifetimes"
+)
 
 
 def list_signing_keys(settings: Settings) -> list[str]:
@@ -183,13 +201,13 @@ def list_signing_keys(settings: Settings) -> list[str]:
 
 def create_sealer(purpose: str) -> URLSafeTimedSerializer:
     """Return the serializer that signs values for a purpose (`web/sealing/sealer.py`)."""
-    keys = list_signing_keys(services().live_settings.environment)
+    keys = list_signing_keys(get_services().live_settings.environment_settings)
     return URLSafeTimedSerializer(keys, salt=purpose)
 
 
-def keyring() -> Keyring:
+def get_keyring() -> Keyring:
     """Return the secret keys."""
-    return services().keyring
+    return get_services().keyring
 
 
 def build_signer() -> LinkSigner:
@@ -203,10 +221,10 @@ def build_signer() -> LinkSigner:
 _POLICIES: Mapping[str, str] = {
     "domain.access.actor.LinkSigner": "web.services:build_signer",
     "domain.accounts.email_addresses.AccountMessageBuilder": "web.policies.mail:get_email_sender",
-    "domain.accounts.passwords.PasswordRules": "web.services:password_rules",
-    "domain.accounts.sign_up.SignUpPolicy": "web.services:sign_up_policy",
-    "domain.accounts.sign_in.actions.SignInLimits": "web.services:sign_in_limits",
-    "domain.alerts.formats.base.ParserSettings": "web.services:parser_settings",
+    "domain.accounts.passwords.PasswordRules": "web.services:get_password_rules",
+    "domain.accounts.sign_up.SignUpPolicy": "web.services:get_sign_up_policy",
+    "domain.accounts.sign_in.actions.SignInLimits": "web.services:get_sign_in_limits",
+    "domain.alerts.formats.base.ParserSettings": "web.services:get_parser_settings",
     "domain.alerts.storing.inbound_delivery.ReceiverContext": (
         "web.http.receiving:build_receiver_context"
     ),
@@ -219,13 +237,13 @@ _POLICIES: Mapping[str, str] = {
     "domain.accounts.identity_providers.relying_party.ProviderAccess": (
         "web.policies.identity_providers:build_upstream"
     ),
-    "domain.core.keyring.Keyring": "web.services:keyring",
-    "domain.oauth.context.OAuthPolicy": "web.services:oauth_policy",
-    "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:token_lifetimes",
+    "domain.core.keyring.Keyring": "web.services:get_keyring",
+    "domain.oauth.context.OAuthPolicy": "web.services:get_oauth_policy",
+    "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:get_token_lifetimes",
     "domain.projects.creation.ReservedNames": "web.policies.names:get_reserved_names",
     "domain.projects.types.RepositoryLookup": "web.policies.repositories:build_repository_reader",
-    "domain.registry.client.RegistryPolicy": "web.services:registry_policy",
-    "domain.git.program.Git": "web.services:git",
+    "domain.registry.client.RegistryPolicy": "web.services:get_registry_policy",
+    "domain.git.program.Git": "web.services:get_git",
 }
 
 

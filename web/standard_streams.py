@@ -39,10 +39,10 @@ class UnblockedStream(io.TextIOBase):
         #: Function that returns the line about dropped lines. Logging is configured after the
         #: streams.
         self.describe_dropped: Callable[[int], str] = "{} lines were dropped".format
-        self._begin()
+        self._start_thread()
         os.register_at_fork(after_in_child=self._reset_in_child)
 
-    def _begin(self) -> None:
+    def _start_thread(self) -> None:
         #: Waiting lines, each with the number of lines dropped before it.
         self._waiting: deque[tuple[bytes, int]] = deque()
         self._waiting_bytes = self._dropped = self._told = 0
@@ -59,12 +59,12 @@ class UnblockedStream(io.TextIOBase):
 
     def _reset_in_child(self) -> None:
         """Drop the parent's waiting lines in a child process, and share no lock with the parent."""
-        self._output.close()
+        self._output.close_descriptors()
         self._output = open_output(self._descriptor)
-        self._begin()
+        self._start_thread()
 
     @property
-    def dropped(self) -> int:
+    def dropped_lines(self) -> int:
         """Number of lines that this process has dropped."""
         return self._dropped
 
@@ -79,13 +79,13 @@ class UnblockedStream(io.TextIOBase):
                 ):
                     self._write_immediately(line)
                 else:
-                    self._keep(line)
+                    self._queue_line(line)
         return len(text)
 
     def flush(self) -> None:
         """Return immediately, because lines are never buffered when they can be written."""
 
-    def drain(self, seconds: float = _DRAIN_SECONDS) -> None:
+    def wait_until_written(self, seconds: float = _DRAIN_SECONDS) -> None:
         """Wait until all lines are written, but no longer than the given time."""
         sleep = get_unpatched_function("time", "sleep")
         for _ in range(int(seconds / _POLL_SECONDS)):
@@ -125,7 +125,7 @@ class UnblockedStream(io.TextIOBase):
             if self._waiting:
                 self._wake_thread()
 
-    def _keep(self, line: bytes) -> None:
+    def _queue_line(self, line: bytes) -> None:
         """Queue a line for the thread, or drop it if too much is waiting."""
         if self._waiting_bytes + len(line) > _MAX_WAITING_BYTES:
             self._dropped += _count_lines(line)
@@ -173,7 +173,7 @@ class UnblockedStream(io.TextIOBase):
             if len(piece) + len(self._waiting[0][0]) > PIPE_BUF:
                 break
             piece += self._waiting.popleft()[0]
-        is_written = self._write(piece)
+        is_written = self._write_chunk(piece)
         with self._taking:
             self._waiting_bytes -= len(piece)
             self._dropped += 0 if is_written else _count_lines(piece)
@@ -183,12 +183,12 @@ class UnblockedStream(io.TextIOBase):
         if dropped > self._told:
             said = self.describe_dropped(dropped - self._told)
             line = f"{'' if self._ends_line else chr(10)}{said}\n"
-            if self._write(line.encode("utf-8", "backslashreplace")):
+            if self._write_chunk(line.encode("utf-8", "backslashreplace")):
                 self._told = dropped
 
-    def _write(self, piece: bytes) -> bool:
+    def _write_chunk(self, piece: bytes) -> bool:
         """Write a chunk, waiting if necessary, and return whether that succeeded."""
-        written = self._output.write_all(piece)
+        written = self._output.write_text(piece)
         self._record_line_end(piece, written)
         return written == len(piece)
 
@@ -211,7 +211,7 @@ def unblock_standard_streams() -> None:
         if stream is not None and stream is getattr(sys, f"__{name}__"):
             stream.flush()
             unblocked = UnblockedStream(stream.fileno())
-            atexit.register(unblocked.drain)
+            atexit.register(unblocked.wait_until_written)
             setattr(sys, name, unblocked)
 
 
@@ -219,7 +219,7 @@ def drain_standard_streams() -> None:
     """Wait for the last lines before this process becomes another program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, UnblockedStream):
-            stream.drain()
+            stream.wait_until_written()
 
 
 def set_dropped_lines_description(describe: Callable[[int], str]) -> None:
@@ -231,7 +231,7 @@ def set_dropped_lines_description(describe: Callable[[int], str]) -> None:
 def get_dropped_line_count() -> int:
     """Return the number of lines that this process has dropped."""
     streams = (sys.stdout, sys.stderr)
-    return sum(each.dropped for each in streams if isinstance(each, UnblockedStream))
+    return sum(each.dropped_lines for each in streams if isinstance(each, UnblockedStream))
 
 
 def print_line(text: str) -> None:

@@ -23,7 +23,7 @@ from bench.durable_postgres import RunningPostgres, start_durable_postgres
 from bench.machine import MachineDescription, describe_machine
 from bench.options import parse_positive
 from bench.samples import CannotMeasureError
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 _RESULTS_FOLDER = Path(__file__).parents[1] / "results"
 _PARTS = ("requests", "connections", "storage")
@@ -109,7 +109,7 @@ def _measure(
 def _format_head(costs: CostResults) -> Iterator[str]:
     yield "# Costs"
     yield ""
-    yield f"{system_clock():%Y-%m-%d %H:%M} UTC."
+    yield f"{read_system_clock():%Y-%m-%d %H:%M} UTC."
     yield ""
     for name, text in costs.machine.lines():
         yield f"- {name}: {text}"

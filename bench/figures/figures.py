@@ -34,7 +34,7 @@ from bench.options import BenchmarkOptions
 from bench.processes import list_process_family, read_proportional_mib, read_resident_mib
 from bench.seed_counts import Counts, build_counts
 from bench.workloads import RequestKind
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import User
 from tests.support.accounts.people import database_of
 
@@ -106,7 +106,7 @@ def _measure(
         faults=_ONCE_FAULTS if once else _INTAKE_FAULTS,
     )
     return PublishedFigures(
-        moment=system_clock(),
+        moment=read_system_clock(),
         machine=machine,
         busy=busy,
         rounds=options.rounds,

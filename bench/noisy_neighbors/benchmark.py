@@ -38,7 +38,7 @@ from bench.options import parse_positive
 from bench.rounds import create_run
 from bench.samples import CannotMeasureError, Sample
 from bench.workloads import RequestKind
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "noisy-neighbors.md"
 MEASURED_KINDS = (RequestKind.TOKEN_INFO, RequestKind.INTAKE)
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         url = postgres.databases.new_database()
         machine = describe_machine(url)
         results = NeighborResults(
-            moment=system_clock(),
+            moment=read_system_clock(),
             machine=machine,
             busy=busy,
             rounds=options.rounds,

@@ -23,7 +23,7 @@ from bench.workloads import LARGE_ALERTS, RequestKind
 from domain.access.roles import Role
 from domain.accounts.passwords import hash_password
 from domain.accounts.users import ACTIVE
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Member, User
@@ -235,7 +235,7 @@ def _create_paged_users(
 
 def _create_members(live: LiveGatebell, path: str, people: int) -> list[str]:
     names = [f"person-{number}" for number in range(people)]
-    nobodys = hash_password(random_password(), QUICK)
+    nobodys = hash_password(generate_random_password(), QUICK)
     users = [
         {
             "username": name,

@@ -43,7 +43,7 @@ from bench.scale.sqlite_report import (
 from bench.scale.upkeep import measure_jobs
 from bench.scale.walk import MAX_VARIANTS, PageWalk, WalkedRequest
 from bench.scale.writers import WriterWaits, measure_writers
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from tests.support.database.postgres import Postgres
 from tests.support.service.live import close_app
 from web.database.schema import migrate_to_newest
@@ -155,7 +155,7 @@ def measure_sqlite(asked: Namespace) -> None:
             writers={
                 int(each): [WriterWaits(**one) for one in kinds] for each, kinds in waits.items()
             },
-            day=f"{system_clock():%Y-%m-%d}",
+            day=f"{read_system_clock():%Y-%m-%d}",
         )
         text = replace_section(asked.output.read_text(encoding="utf-8"), format_section(found))
         asked.output.write_text(text, encoding="utf-8")

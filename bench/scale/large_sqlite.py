@@ -29,7 +29,7 @@ from bench.scale.sqlite_tables import (
     SQLITE_FOUNDATION_TABLES,
     SQLITE_LARGE_TABLES,
 )
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 #: Pragmas for a database that is filled once by a single connection, and deleted if that fails.
 _FILL_PRAGMAS = (
@@ -63,7 +63,10 @@ def _fill_tables(database: LargeDatabase) -> LargeDatabase:
         connection.create_function("sha256", 1, _sha256, deterministic=True)
         connection.create_function("md5", 1, _md5, deterministic=True)
         connection.execute("BEGIN")
-        ids = {"now": int(system_clock().timestamp()), **dict(find_ids_of_commands(connection))}
+        ids = {
+            "now": int(read_system_clock().timestamp()),
+            **dict(find_ids_of_commands(connection)),
+        }
         tables = [*SQLITE_FOUNDATION_TABLES, None, *SQLITE_DEPENDENT_TABLES, *SQLITE_LARGE_TABLES]
         for table in tables:
             if table is None:

@@ -29,7 +29,7 @@ from bench.samples import CannotMeasureError
 from bench.scale.hosts import RunningHosts, run_hosts
 from bench.scale.scale_report import ScaleReport, format_scale_json, format_scale_report
 from bench.workloads import RequestKind
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 _RESULTS_FOLDER = Path(__file__).parents[1] / "results"
 _DEFAULT_KINDS = (RequestKind.TOKEN_INFO, RequestKind.INTAKE)
@@ -176,7 +176,7 @@ def _build_report(
     )
     stored, numbers = field.hosts.stored()
     return ScaleReport(
-        moment=system_clock(),
+        moment=read_system_clock(),
         machine=field.machine,
         rounds=options.rounds,
         seconds=options.seconds,

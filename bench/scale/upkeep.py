@@ -23,7 +23,7 @@ from web.settings.reader import Settings
 #: Periodic jobs. Nothing in the database is due, so the measured time is the cost of every turn.
 _PERIODIC_JOBS: Mapping[str, Callable[[Settings], object]] = {
     "prune, first run of a day": prune_database,
-    "prune": partial(prune_database, kept=CheckedDeliveries()),
+    "prune": partial(prune_database, checked_deliveries=CheckedDeliveries()),
     "add_up": update_daily_counts,
     "seal_audit_events": seal_audit_events,
     "silent": resolve_unreported_alerts,

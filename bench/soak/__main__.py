@@ -32,7 +32,7 @@ from bench.soak.ledger import AcceptedAlerts, ResponseLedger
 from bench.soak.senders import build_senders
 from bench.soak.visitors import build_visitors
 from bench.soak.watch import Measurement, measure_service
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "soak.md"
 #: File with the findings of the last run.
@@ -100,7 +100,7 @@ def _run_soak(ground: SoakService, minutes: int, database: str, machine: str) ->
     sights.append(measure_service(ground, ledger.now, counts=True))
     pages = ground.postbox.pages
     return SoakResults(
-        date=f"{system_clock():%Y-%m-%d}",
+        date=f"{read_system_clock():%Y-%m-%d}",
         machine=machine,
         database=database,
         minutes=minutes,

@@ -12,7 +12,7 @@ from bench.alert_bodies import build_metrics_webhook
 from bench.soak.callers import RecordingClient, SoakVisitor, WrongResponseError
 from bench.soak.ground import SECOND_STEP_SECONDS, USER_COUNT, SoakService
 from bench.soak.ledger import AcceptedAlerts, ResponseLedger
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from tests.support.alerts.senders import JSON, Endpoint
 from tests.support.alerts.senders import item as item_of
 from tests.support.alerts.senders import webhook as webhook_of
@@ -190,7 +190,7 @@ def _is_acknowledged(number: int) -> bool:
 
 
 def _format_now() -> str:
-    return system_clock().isoformat()
+    return read_system_clock().isoformat()
 
 
 def _format_title(number: int) -> str:

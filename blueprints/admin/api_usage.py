@@ -16,7 +16,7 @@ from web.access.decorators import administrator_required
 from web.extensions import db
 from web.pages.list_query import LinkedPage, get_list_query, get_page_size
 from web.releases.rehearsal import get_stored_period
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 api_usage = Blueprint("api_usage", __name__, url_prefix="/api_usage")
 _MAX_PAGE_NUMBER = 1_000_000
@@ -38,8 +38,8 @@ def index() -> ResponseReturnValue:
     """List the scheduled changes that affect API calls, and the affected consumers."""
     query = get_list_query("change", "search", "page")
     wanted = get_choice(query, "change", CHANGES_BY_ID, "") or None
-    moment = now()
-    period = get_stored_period(settings(), moment)
+    moment = get_current_time()
+    period = get_stored_period(get_settings(), moment)
     uses = find_instance_usage(period, session=db.session(), now=moment)
     text = get_search_text(query, "search").strip()
     return render_template(
@@ -57,7 +57,7 @@ def index() -> ResponseReturnValue:
         change=CHANGES_BY_ID[wanted] if wanted else None,
         query=text,
         running=period.running,
-        keep_days=settings().call_keep_days,
+        keep_days=get_settings().call_keep_days,
     )
 
 

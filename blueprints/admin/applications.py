@@ -21,7 +21,7 @@ from web.pages.list_query import (
     get_list_query,
     get_requested_slice,
 )
-from web.services import now
+from web.services import get_current_time
 
 applications = Blueprint("applications", __name__, url_prefix="/applications")
 _OWNER_KINDS = ("instance", "users")
@@ -36,7 +36,7 @@ ApplicationPages(
     form=InstanceApplicationForm,
     get=_get_application,
     is_administration=True,
-).bind(applications, administrator_required)
+).bind_urls(applications, administrator_required)
 
 
 @applications.get("")
@@ -48,7 +48,9 @@ def index() -> ResponseReturnValue:
         is_instance_wide=get_choice(given, "of", _OWNER_KINDS, "instance") == "instance",
         search=get_search_text(given, "search"),
     )
-    found = fetch_application_page(wanted, get_requested_slice(), session=db.session(), now=now())
+    found = fetch_application_page(
+        wanted, get_requested_slice(), session=db.session(), now=get_current_time()
+    )
     return render_template(
         "admin/applications/index.html",
         page=build_page_links(found),

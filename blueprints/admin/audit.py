@@ -30,25 +30,25 @@ def index() -> ResponseReturnValue:
     part = get_requested_slice()
     if not form.validate():
         return _render_page(form, KeysetPage(items=())), 400
-    return _render_page(form, fetch_event_page(form.wanted(), part, session=db.session()))
+    return _render_page(form, fetch_event_page(form.build_filter(), part, session=db.session()))
 
 
 @audit.get("/export.<any(csv, jsonl):extension>")
-@recent_administrator_required.but(is_heavy=True)
+@recent_administrator_required.with_changes(is_heavy=True)
 def download(extension: str) -> ResponseReturnValue:
     """Return the filtered events as a file."""
     get_list_query(*_FILTER_PARAMETERS)
     form = AuditFilterForm()
     if not form.validate():
         return _render_page(form, KeysetPage(items=())), 400
-    return build_event_file(form.wanted(), kind=extension)
+    return build_event_file(form.build_filter(), kind=extension)
 
 
-def _render_page(form: AuditFilterForm, found: KeysetPage[EventView]) -> str:
+def _render_page(form: AuditFilterForm, event_page: KeysetPage[EventView]) -> str:
     return render_template(
         "audit/index.html",
         form=form,
-        page=build_page_links(found),
+        page=build_page_links(event_page),
         given={name: request.args[name] for name in _FILTER_PARAMETERS if request.args.get(name)},
         is_narrowed=any(field.data for field in form),
     )

@@ -9,12 +9,12 @@ from domain.delivery.audit_streams.types import AuditStreamBody, AuditStreamChan
 from domain.delivery.destination_types import DestinationQuery, SecretRotationBody
 from forms.webhooks import DestinationForm, SecretRotationForm
 from web.access.decorators import administrator_required
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
 from web.pages.sent_tests import flash_sent_test_result
 from web.sealing.sealer import store_one_time_secret, take_one_time_secret
-from web.services import settings
+from web.services import get_settings
 
 audit_streams = Blueprint("audit_streams", __name__, url_prefix="/audit_streams")
 _SECRET_NAME = "audit stream"  # noqa: S105 - a name
@@ -25,7 +25,7 @@ _SECRET_NAME = "audit stream"  # noqa: S105 - a name
 def index() -> ResponseReturnValue:
     """List the destinations."""
     get_list_query()
-    found = actions.list_streams(unit_of_work(), DestinationQuery(per_page=MAX_STREAMS))
+    found = actions.list_streams(get_unit_of_work(), DestinationQuery(per_page=MAX_STREAMS))
     return render_template("admin/audit_streams/index.html", streams=found.items)
 
 
@@ -35,7 +35,7 @@ def new() -> ResponseReturnValue:
     """Create a destination and show its secret."""
     form = DestinationForm()
     made = form.run_if_valid(
-        lambda: actions.create_stream(unit_of_work(), form.read(AuditStreamBody))
+        lambda: actions.create_stream(get_unit_of_work(), form.build_entered_body(AuditStreamBody))
     )
     if made is not None:
         store_one_time_secret(_SECRET_NAME, made.id, made.secret)
@@ -56,7 +56,9 @@ def change_url(stream_id: int) -> ResponseReturnValue:
     """Change the URL that future events are sent to."""
     form = DestinationForm()
     changed = form.run_if_valid(
-        lambda: actions.change_stream(unit_of_work(), stream_id, form.read(AuditStreamChangeBody))
+        lambda: actions.change_stream(
+            get_unit_of_work(), stream_id, form.build_entered_body(AuditStreamChangeBody)
+        )
     )
     if changed is None:
         return _render_show_page(stream_id, form=form)
@@ -70,7 +72,9 @@ def rotate_secret(stream_id: int) -> ResponseReturnValue:
     """Create a new secret and show it; the old secret stays valid for the chosen time."""
     form = SecretRotationForm()
     made = form.run_if_valid(
-        lambda: actions.rotate_secret(unit_of_work(), stream_id, form.read(SecretRotationBody))
+        lambda: actions.rotate_secret(
+            get_unit_of_work(), stream_id, form.build_entered_body(SecretRotationBody)
+        )
     )
     if made is None:
         return _render_show_page(stream_id, rotation=form)
@@ -82,7 +86,7 @@ def rotate_secret(stream_id: int) -> ResponseReturnValue:
 @administrator_required
 def send_test_event(stream_id: int) -> ResponseReturnValue:
     """Send a test event immediately and show the result."""
-    flash_sent_test_result(actions.send_test(unit_of_work(), stream_id), "test event")
+    flash_sent_test_result(actions.send_test(get_unit_of_work(), stream_id), "test event")
     return _redirect_to_stream(stream_id)
 
 
@@ -90,7 +94,7 @@ def send_test_event(stream_id: int) -> ResponseReturnValue:
 @administrator_required
 def pause(stream_id: int) -> ResponseReturnValue:
     """Pause a destination."""
-    actions.pause_stream(unit_of_work(), stream_id)
+    actions.pause_stream(get_unit_of_work(), stream_id)
     flash("Destination paused. Events are queued until you resume.")
     return _redirect_to_stream(stream_id)
 
@@ -99,7 +103,7 @@ def pause(stream_id: int) -> ResponseReturnValue:
 @administrator_required
 def resume(stream_id: int) -> ResponseReturnValue:
     """Resume a destination, starting with its queued events."""
-    actions.resume_stream(unit_of_work(), stream_id)
+    actions.resume_stream(get_unit_of_work(), stream_id)
     flash("Queued events are being sent.")
     return _redirect_to_stream(stream_id)
 
@@ -108,7 +112,7 @@ def resume(stream_id: int) -> ResponseReturnValue:
 @administrator_required
 def delete(stream_id: int) -> ResponseReturnValue:
     """Delete a destination and its queued events."""
-    removed = actions.delete_stream(unit_of_work(), stream_id)
+    removed = actions.delete_stream(get_unit_of_work(), stream_id)
     flash(f"Destination {removed.shown_url} deleted.")
     return redirect(url_for("admin.audit_streams.index"))
 
@@ -119,7 +123,7 @@ def _render_show_page(
     form: DestinationForm | None = None,
     rotation: SecretRotationForm | None = None,
 ) -> ResponseReturnValue:
-    stream = actions.show_stream(unit_of_work(), stream_id)
+    stream = actions.show_stream(get_unit_of_work(), stream_id)
     form = form or DestinationForm(url=stream.url)
     rotation = rotation or SecretRotationForm()
     page = render_template(
@@ -128,7 +132,7 @@ def _render_show_page(
         form=form,
         rotation=rotation,
         secret=take_one_time_secret(_SECRET_NAME, stream_id),
-        keep_days=settings().audit_stream_keep_days,
+        keep_days=get_settings().audit_stream_keep_days,
     )
     is_wrong = bool(form.errors or rotation.errors)
     return page, 422 if is_wrong else 200, {"Cache-Control": "no-store"}

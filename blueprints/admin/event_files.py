@@ -6,12 +6,12 @@ from domain.audit import log
 from domain.audit.log import EventFilter
 from web.extensions import db
 from web.http.text_files import build_text_file_response
-from web.services import now
+from web.services import get_current_time
 
 _FORMATTERS = {"jsonl": log.export_json_lines, "csv": log.export_csv}
 
 
-def build_event_file(wanted: EventFilter, *, kind: str) -> Response:
+def build_event_file(event_filter: EventFilter, *, kind: str) -> Response:
     """Return the events as a download; `kind` is "jsonl" or "csv"."""
-    lines = _FORMATTERS[kind](wanted, session=db.session())
-    return build_text_file_response(lines, f"audit-events-{now():%Y-%m-%d}.{kind}")
+    lines = _FORMATTERS[kind](event_filter, session=db.session())
+    return build_text_file_response(lines, f"audit-events-{get_current_time():%Y-%m-%d}.{kind}")

@@ -13,7 +13,7 @@ from domain.accounts.identity_providers.types import (
 )
 from forms.identity_providers import IdentityProviderForm, NewIdentityProviderForm
 from web.access.decorators import administrator_required
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
 
@@ -27,7 +27,7 @@ def index() -> ResponseReturnValue:
     """List the identity providers."""
     get_list_query()
     found = actions.list_providers(
-        unit_of_work(), IdentityProviderQuery(per_page=_MAX_SHOWN_PROVIDERS)
+        get_unit_of_work(), IdentityProviderQuery(per_page=_MAX_SHOWN_PROVIDERS)
     )
     return render_template("admin/identity_providers/index.html", providers=found.items)
 
@@ -39,10 +39,11 @@ def new() -> ResponseReturnValue:
     preset = PRESETS.get(request.args.get("preset", ""))
     if preset is None:
         return render_template("admin/identity_providers/choose.html", presets=PRESETS.values())
-    form = NewIdentityProviderForm.of(preset)
+    form = NewIdentityProviderForm.from_preset(preset)
     made = form.run_if_valid(
         lambda: actions.create_provider(
-            unit_of_work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
+            get_unit_of_work(),
+            form.build_entered_body(IdentityProviderBody, **form.list_values, preset=preset.key),
         )
     )
     if made is not None:
@@ -53,7 +54,9 @@ def new() -> ResponseReturnValue:
         form,
         preset=preset,
         provider=None,
-        redirect_uri=actions.build_provider_redirect_uri(unit_of_work(), form.slug.data or "NAME"),
+        redirect_uri=actions.build_provider_redirect_uri(
+            get_unit_of_work(), form.slug.data or "NAME"
+        ),
     )
 
 
@@ -71,7 +74,9 @@ def change(provider_id: int) -> ResponseReturnValue:
     form = IdentityProviderForm()
     changed = form.run_if_valid(
         lambda: actions.change_provider(
-            unit_of_work(), provider_id, form.read(IdentityProviderChangeBody, **form.more)
+            get_unit_of_work(),
+            provider_id,
+            form.build_entered_body(IdentityProviderChangeBody, **form.list_values),
         )
     )
     if changed is None:
@@ -85,7 +90,7 @@ def change(provider_id: int) -> ResponseReturnValue:
 def test_connection(provider_id: int) -> ResponseReturnValue:
     """Request the provider's metadata and show the result."""
     return _render_show_page(
-        provider_id, result=actions.test_connection(unit_of_work(), provider_id)
+        provider_id, result=actions.test_connection(get_unit_of_work(), provider_id)
     )
 
 
@@ -93,7 +98,7 @@ def test_connection(provider_id: int) -> ResponseReturnValue:
 @administrator_required
 def delete(provider_id: int) -> ResponseReturnValue:
     """Delete an identity provider."""
-    removed = actions.delete_provider(unit_of_work(), provider_id)
+    removed = actions.delete_provider(get_unit_of_work(), provider_id)
     flash(f"Identity provider {removed.title} deleted.")
     return redirect(url_for("admin.identity_providers.index"))
 
@@ -104,7 +109,7 @@ def _render_show_page(
     form: IdentityProviderForm | None = None,
     result: ConnectionTest | None = None,
 ) -> ResponseReturnValue:
-    provider = actions.show_provider(unit_of_work(), provider_id)
+    provider = actions.show_provider(get_unit_of_work(), provider_id)
     page = render_template(
         "admin/identity_providers/show.html",
         provider=provider,

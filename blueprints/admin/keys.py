@@ -14,9 +14,9 @@ from domain.oauth.openid.keys import (
 from forms.keys import RotationForm
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
-from web.services import now, services, settings
+from web.services import get_current_time, get_services, get_settings
 
 keys = Blueprint("keys", __name__, url_prefix="/keys")
 
@@ -33,14 +33,21 @@ def index() -> ResponseReturnValue:
 def rotate() -> ResponseReturnValue:
     """Create a new key, which becomes the signing key at the chosen time."""
     form = RotationForm()
-    if form.run_if_valid(lambda: rotate_keys(unit_of_work(), form.read(NewKeyBody))) is None:
+    if (
+        form.run_if_valid(
+            lambda: rotate_keys(get_unit_of_work(), form.build_entered_body(NewKeyBody))
+        )
+        is None
+    ):
         return _render_page(form)
     flash("Key created and published.")
     return redirect(url_for("admin.keys.index"))
 
 
 def _render_page(form: RotationForm) -> ResponseReturnValue:
-    found = list_key_lifecycle(session=db.session(), keyring=services().keyring, now=now())
+    found = list_key_lifecycle(
+        session=db.session(), keyring=get_services().keyring, now=get_current_time()
+    )
     return render_form_page(
         "admin/keys/index.html",
         form,
@@ -48,5 +55,5 @@ def _render_page(form: RotationForm) -> ResponseReturnValue:
         rotations=KeyRotation,
         notice_period=KEY_NOTICE_PERIOD,
         longest=MAX_ID_TOKEN_LIFETIME,
-        key_set_url=f"{settings().base_url}/oauth/discovery/keys",
+        key_set_url=f"{get_settings().base_url}/oauth/discovery/keys",
     )

@@ -12,7 +12,7 @@ from domain.projects.member_roles import find_all_member_roles
 from forms.members import MemberRoleForm
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 
 member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
@@ -57,7 +57,9 @@ def index() -> ResponseReturnValue:
 def new() -> ResponseReturnValue:
     """Create a custom role."""
     form = MemberRoleForm()
-    made = form.run_if_valid(lambda: actions.create_member_role(unit_of_work(), form.new_role()))
+    made = form.run_if_valid(
+        lambda: actions.create_member_role(get_unit_of_work(), form.build_role())
+    )
     if made is None:
         return _render_form(form)
     flash(f"Role “{made.name}” created. Assign it on the Members page of a group or project.")
@@ -69,7 +71,7 @@ def new() -> ResponseReturnValue:
 def delete(role_id: int) -> ResponseReturnValue:
     """Delete a custom role that no member has."""
     try:
-        removed = actions.delete_member_role(unit_of_work(), role_id)
+        removed = actions.delete_member_role(get_unit_of_work(), role_id)
     except InvalidError as error:
         return _render_page(problem=str(error))
     flash(f"Role “{removed.name}” deleted.")

@@ -11,9 +11,9 @@ from domain.paging.notifications.queue_state import (
 )
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import get_list_query
-from web.services import now
+from web.services import get_current_time
 
 notifications = Blueprint("notifications", __name__, url_prefix="/notifications")
 
@@ -23,7 +23,7 @@ notifications = Blueprint("notifications", __name__, url_prefix="/notifications"
 def index() -> ResponseReturnValue:
     """Show queued messages, failing contacts and failed messages."""
     get_list_query()
-    state = get_queue_state(session=db.session(), now=now())
+    state = get_queue_state(session=db.session(), now=get_current_time())
     return render_template("admin/notifications/index.html", state=state)
 
 
@@ -31,7 +31,7 @@ def index() -> ResponseReturnValue:
 @administrator_required
 def retry(contact_id: int) -> ResponseReturnValue:
     """Retry messages to a failing contact immediately."""
-    if retry_contact_now(unit_of_work(), contact_id):
+    if retry_contact_now(get_unit_of_work(), contact_id):
         flash("Retrying now. Reload this page in a moment to see the result.")
     else:
         flash("No message is waiting for this contact.", "warning")
@@ -42,7 +42,7 @@ def retry(contact_id: int) -> ResponseReturnValue:
 @administrator_required
 def queue_again(message_id: int) -> ResponseReturnValue:
     """Queue a failed message again."""
-    if requeue_message(unit_of_work(), message_id):
+    if requeue_message(get_unit_of_work(), message_id):
         flash("The message is being sent again, without alerts that no longer need attention.")
     else:
         flash("This message has not failed or is already being sent.", "warning")

@@ -8,10 +8,10 @@ from domain.registry.signing_keys import list_keys
 from forms.keys import RegistryKeyForm
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.registry import build_full_configuration
-from web.services import now, registry_policy, services
+from web.services import get_current_time, get_registry_policy, get_services
 
 registry = Blueprint("registry", __name__, url_prefix="/registry")
 
@@ -28,7 +28,7 @@ def index() -> ResponseReturnValue:
 def rotate() -> ResponseReturnValue:
     """Create a key, which starts to sign at the chosen time."""
     form = RegistryKeyForm()
-    if form.run_if_valid(lambda: rotate_key(unit_of_work(), form.key)) is None:
+    if form.run_if_valid(lambda: rotate_key(get_unit_of_work(), form.requested_key)) is None:
         return _render_page(form)
     flash("Key created. Install the new certificates in every registry, then restart it.")
     return redirect(url_for("admin.registry.index"))
@@ -38,7 +38,9 @@ def _render_page(form: RegistryKeyForm) -> ResponseReturnValue:
     return render_form_page(
         "admin/registry/index.html",
         form,
-        keys=list_keys(session=db.session(), keyring=services().keyring, now=now()),
+        keys=list_keys(
+            session=db.session(), keyring=get_services().keyring, now=get_current_time()
+        ),
         ready=build_full_configuration(),
-        policy=registry_policy(),
+        policy=get_registry_policy(),
     )

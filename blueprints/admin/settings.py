@@ -17,11 +17,11 @@ from web.admin.settings import (
     store_setting_text,
 )
 from web.extensions import db
-from web.http.public_urls import current_path
-from web.http.work import unit_of_work
+from web.http.public_urls import get_current_path
+from web.http.work import get_unit_of_work
 from web.pages.list_query import get_list_query
 from web.releases.rehearsal import rehearse_release
-from web.services import now, services
+from web.services import get_current_time, get_services
 from web.settings.reader import SettingsError
 from web.settings.stored import read_stored_settings
 
@@ -46,15 +46,15 @@ def index() -> ResponseReturnValue:
 def edit(section: str) -> ResponseReturnValue:
     """Change settings of a section; only edited values are stored."""
     found = _get_section(section)
-    form = build_settings_form(found.live)
+    form = build_settings_form(found.live_settings)
     if not form.validate_on_submit():
         return _render_form(found, form)
-    changed = [name for name, _ in form.changes()]
-    unconfirmed = _find_unconfirmed_release(dict(form.changes()).get(_RELEASE_SETTING))
+    changed = [name for name, _ in form.iterate_changes()]
+    unconfirmed = _find_unconfirmed_release(dict(form.iterate_changes()).get(_RELEASE_SETTING))
     if unconfirmed is not None:
         return _render_confirmation(found, unconfirmed)
-    for name, text in form.changes():
-        store_setting_text(unit_of_work(), name, text)
+    for name, text in form.iterate_changes():
+        store_setting_text(get_unit_of_work(), name, text)
     flash(_format_saved_message(changed), "success" if changed else "info")
     return redirect(url_for("admin.settings.edit", section=section))
 
@@ -65,11 +65,13 @@ def reset(section: str, name: str) -> ResponseReturnValue:
     """Reset a setting to the environment's value or the default."""
     found = _get_section(section)
     if name == _RELEASE_SETTING:
-        unconfirmed = _find_unconfirmed_release(services().live_settings.environment.release)
+        unconfirmed = _find_unconfirmed_release(
+            get_services().live_settings.environment_settings.release
+        )
         if unconfirmed is not None:
             return _render_confirmation(found, unconfirmed)
     try:
-        forgotten = reset_setting(unit_of_work(), name)
+        forgotten = reset_setting(get_unit_of_work(), name)
     except SettingsError as error:
         raise NotFoundError(str(error)) from error
     flash(f"{format_setting_title(forgotten['name'])} was reset.")
@@ -90,9 +92,9 @@ def _render_confirmation(section: SectionView, release: Release) -> ResponseRetu
     return render_template(
         "admin/settings/confirm_release.html",
         section=section,
-        found=rehearse_release(release, current, session=db.session(), now=now()),
+        found=rehearse_release(release, current, session=db.session(), now=get_current_time()),
         keep_days=current.call_keep_days,
-        action=current_path(),
+        action=get_current_path(),
         sent=[
             pair
             for pair in request.form.items(multi=True)
@@ -102,12 +104,14 @@ def _render_confirmation(section: SectionView, release: Release) -> ResponseRetu
 
 
 def _list_shown_sections() -> tuple[SectionView, ...]:
-    environment = services().live_settings.environment
+    environment = get_services().live_settings.environment_settings
     return list_section_views(environment, read_stored_settings(session=db.session()))
 
 
 def _get_section(key: str) -> SectionView:
-    found = next((each for each in _list_shown_sections() if each.key == key and each.live), None)
+    found = next(
+        (each for each in _list_shown_sections() if each.key == key and each.live_settings), None
+    )
     if found is None:
         raise NotFoundError("Settings not found.")
     return found

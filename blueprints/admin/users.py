@@ -28,7 +28,7 @@ from forms.account import AccountChangeForm, AccountDeletionForm, AccountForm
 from web.access.decorators import administrator_required, get_current_user
 from web.admin.personal_data import build_export_response
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
@@ -38,7 +38,7 @@ from web.pages.list_query import (
     get_requested_slice,
 )
 from web.sealing.sealer import store_one_time_secret, take_one_time_secret
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 users = Blueprint("users", __name__, url_prefix="/users")
 #: Options for personal access tokens when a password is reset.
@@ -61,23 +61,26 @@ def index() -> ResponseReturnValue:
         "admin/users/index.html",
         page=build_page_links(
             fetch_account_page(
-                wanted, get_requested_slice(), session=db.session(), base_url=settings().base_url
+                wanted,
+                get_requested_slice(),
+                session=db.session(),
+                base_url=get_settings().base_url,
             )
         ),
         tabs=_build_tabs(wanted, counts),
         counts=counts,
         query=wanted.search,
-        sends_mail=bool(settings().mail_url),
+        sends_mail=bool(get_settings().mail_url),
     )
 
 
-def _build_tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
+def _build_tabs(account_filter: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
     return tuple(
         Tab(
             key=key,
             count=getattr(counts, key),
-            href=url_for("admin.users.index", group=key, search=wanted.search or None),
-            current=key == wanted.group,
+            href=url_for("admin.users.index", group=key, search=account_filter.search or None),
+            current=key == account_filter.group,
         )
         for key in ACCOUNT_GROUPS
     )
@@ -88,11 +91,11 @@ def _build_tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]
 def new() -> ResponseReturnValue:
     """Create an account and show its password."""
     form = AccountForm()
-    made = form.run_if_valid(lambda: actions.create_user(unit_of_work(), form.body))
+    made = form.run_if_valid(lambda: actions.create_user(get_unit_of_work(), form.entered_account))
     if isinstance(made, NewAccount):
         store_one_time_secret(_PASSWORD_NAME, made.id, made.generated_password)
         return _flash_and_redirect(made, f"User {made.username} created.")
-    sends_mail = bool(settings().mail_url)
+    sends_mail = bool(get_settings().mail_url)
     return render_form_page("admin/users/new.html", form, sends_mail=sends_mail)
 
 
@@ -100,10 +103,10 @@ def new() -> ResponseReturnValue:
 @administrator_required
 def show(user_id: int) -> ResponseReturnValue:
     """Show an account, with its password if it was just created or reset."""
-    session, moment = db.session(), now()
+    session, moment = db.session(), get_current_time()
     page = render_template(
         "admin/users/show.html",
-        account=actions.show_account(unit_of_work(), user_id),
+        account=actions.show_account(get_unit_of_work(), user_id),
         is_you=user_id == get_current_user().id,
         password=take_one_time_secret(_PASSWORD_NAME, user_id),
         factors=get_second_factors(user_id, session=session),
@@ -111,9 +114,9 @@ def show(user_id: int) -> ResponseReturnValue:
         applications=list_own_applications(user_id, session=session, now=moment),
         authorized=list_authorized_applications(user_id, session=session, now=moment),
         token_count=_count_tokens(user_id),
-        sends_mail=bool(settings().mail_url),
+        sends_mail=bool(get_settings().mail_url),
         mine=list_my_projects(
-            Viewer(user_id=user_id, today=moment.date()), most=_MAX_PROJECTS, session=session
+            Viewer(user_id=user_id, today=moment.date()), maximum=_MAX_PROJECTS, session=session
         ),
     )
     return page, 200, {"Cache-Control": "no-store"}
@@ -123,9 +126,11 @@ def show(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def edit(user_id: int) -> ResponseReturnValue:
     """Change the names and the email address of an account."""
-    account = actions.show_account(unit_of_work(), user_id)
+    account = actions.show_account(get_unit_of_work(), user_id)
     form = AccountChangeForm(obj=account)
-    after = form.run_if_valid(lambda: actions.change_user(unit_of_work(), user_id, form.body))
+    after = form.run_if_valid(
+        lambda: actions.change_user(get_unit_of_work(), user_id, form.entered_changes)
+    )
     if after is not None and vars(after) == vars(account):
         flash("No changes.", "info")
         return _redirect_to_user(user_id)
@@ -136,7 +141,7 @@ def edit(user_id: int) -> ResponseReturnValue:
         form,
         account=account,
         is_you=user_id == get_current_user().id,
-        sends_mail=bool(settings().mail_url),
+        sends_mail=bool(get_settings().mail_url),
     )
 
 
@@ -145,8 +150,8 @@ def edit(user_id: int) -> ResponseReturnValue:
 def verify_address(user_id: int) -> ResponseReturnValue:
     """Mark the email address of an account as verified."""
     is_new, account = (
-        actions.confirm_user_email(unit_of_work(), user_id),
-        actions.show_account(unit_of_work(), user_id),
+        actions.confirm_user_email(get_unit_of_work(), user_id),
+        actions.show_account(get_unit_of_work(), user_id),
     )
     if is_new:
         return _flash_and_redirect(account, f"{account.email} is marked as verified.")
@@ -158,7 +163,7 @@ def verify_address(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def verify_addresses() -> ResponseReturnValue:
     """Mark the email addresses of all accounts as verified."""
-    flash(f"Email addresses marked as verified: {confirm_all_addresses(unit_of_work())}.")
+    flash(f"Email addresses marked as verified: {confirm_all_addresses(get_unit_of_work())}.")
     return redirect(url_for("admin.users.index"))
 
 
@@ -166,7 +171,9 @@ def verify_addresses() -> ResponseReturnValue:
 @administrator_required
 def confirm_address(user_id: int) -> ResponseReturnValue:
     """Confirm the new email address that a user has requested."""
-    done = confirm_address_as_administrator(unit_of_work(), user_id, request.form.get("email", ""))
+    done = confirm_address_as_administrator(
+        get_unit_of_work(), user_id, request.form.get("email", "")
+    )
     flash(f"Email address {done.email} confirmed.")
     return _redirect_to_user(user_id)
 
@@ -175,7 +182,7 @@ def confirm_address(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def approve(user_id: int) -> ResponseReturnValue:
     """Approve an account that is waiting for approval."""
-    sign_up.approve_user(unit_of_work(), user_id)
+    sign_up.approve_user(get_unit_of_work(), user_id)
     flash("Account approved.")
     return _redirect_to_user(user_id)
 
@@ -184,7 +191,7 @@ def approve(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def reject(user_id: int) -> ResponseReturnValue:
     """Reject an account that is waiting for approval, and delete it."""
-    sign_up.reject_user(unit_of_work(), user_id)
+    sign_up.reject_user(get_unit_of_work(), user_id)
     flash("Account rejected and deleted.")
     return redirect(url_for("admin.users.index", group="pending"))
 
@@ -193,7 +200,7 @@ def reject(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def deactivate(user_id: int) -> ResponseReturnValue:
     """Deactivate an account until its owner signs in."""
-    user = actions.deactivate_user(unit_of_work(), user_id)
+    user = actions.deactivate_user(get_unit_of_work(), user_id)
     return _flash_and_redirect(user, f"{user.username} is deactivated and signed out everywhere.")
 
 
@@ -201,7 +208,7 @@ def deactivate(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def activate(user_id: int) -> ResponseReturnValue:
     """Activate a deactivated account."""
-    user = actions.activate_user(unit_of_work(), user_id)
+    user = actions.activate_user(get_unit_of_work(), user_id)
     return _flash_and_redirect(user, f"{user.username} is active again.")
 
 
@@ -209,7 +216,7 @@ def activate(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
-    user = actions.lock_user(unit_of_work(), user_id)
+    user = actions.lock_user(get_unit_of_work(), user_id)
     return _flash_and_redirect(user, f"{user.username} is locked and signed out everywhere.")
 
 
@@ -217,7 +224,7 @@ def lock(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
-    user = actions.unlock_user(unit_of_work(), user_id)
+    user = actions.unlock_user(get_unit_of_work(), user_id)
     return _flash_and_redirect(user, f"{user.username} is unlocked.")
 
 
@@ -236,7 +243,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
         keep_applications="keep_applications" in request.form,
         revoke_tokens=request.form.get("tokens") == "revoke",
     )
-    user = actions.reset_password(unit_of_work(), user_id, wanted)
+    user = actions.reset_password(get_unit_of_work(), user_id, wanted)
     store_one_time_secret(_PASSWORD_NAME, user_id, user.password)
     return _flash_and_redirect(
         user, f"{user.username} has a new password and is signed out everywhere."
@@ -247,7 +254,7 @@ def reset_password(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def remove_second_factors(user_id: int) -> ResponseReturnValue:
     """Remove all second factors of an account whose owner has lost them."""
-    done = actions.remove_second_factors(unit_of_work(), user_id)
+    done = actions.remove_second_factors(get_unit_of_work(), user_id)
     if done.removed:
         flash(f"Two-factor authentication is off for {done.username}.")
     return _redirect_to_user(user_id)
@@ -257,7 +264,7 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def disconnect(user_id: int, provider: str) -> ResponseReturnValue:
     """Disconnect an account from an identity provider."""
-    user = disconnect_user(unit_of_work(), user_id, provider)
+    user = disconnect_user(get_unit_of_work(), user_id, provider)
     return _flash_and_redirect(user, f"{user.username} can no longer sign in with this provider.")
 
 
@@ -265,7 +272,7 @@ def disconnect(user_id: int, provider: str) -> ResponseReturnValue:
 @administrator_required
 def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
-    user = actions.change_user(unit_of_work(), user_id, AccountChangeBody(admin=True))
+    user = actions.change_user(get_unit_of_work(), user_id, AccountChangeBody(admin=True))
     return _flash_and_redirect(user, f"{user.username} is now an administrator.")
 
 
@@ -273,13 +280,13 @@ def make_administrator(user_id: int) -> ResponseReturnValue:
 @administrator_required
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
-    user = actions.change_user(unit_of_work(), user_id, AccountChangeBody(admin=False))
+    user = actions.change_user(get_unit_of_work(), user_id, AccountChangeBody(admin=False))
     return _flash_and_redirect(user, f"{user.username} is no longer an administrator.")
 
 
 def _count_tokens(user_id: int) -> int:
     wanted = TokenFilter(owner_id=user_id, is_active=True)
-    return count_tokens(wanted, session=db.session(), now=now())
+    return count_tokens(wanted, session=db.session(), now=get_current_time())
 
 
 def _flash_and_redirect(user: Account, sentence: str) -> ResponseReturnValue:
@@ -322,6 +329,6 @@ def delete(user_id: int) -> ResponseReturnValue:
 
 def _erase_user(user_id: int, form: AccountDeletionForm) -> Erased:
     try:
-        return actions.delete_user(unit_of_work(), user_id, form.body)
+        return actions.delete_user(get_unit_of_work(), user_id, form.erasure_options)
     except NotFoundError as error:
         raise InvalidError(str(error), field="heir") from error

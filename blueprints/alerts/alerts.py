@@ -26,10 +26,10 @@ from forms.alerts import ALERT_LIST_PARAMETERS, parse_alert_list_query
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import get_list_query
 from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
-from web.services import now, parser_settings
+from web.services import get_current_time, get_parser_settings
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
 #: URL path of an alert. The converter rejects numbers that are too large for a database column.
@@ -39,7 +39,7 @@ _MAX_CHOICES = 200
 
 
 @alerts.get("")
-@permission_required("alerts.index").but(is_heavy=True)
+@permission_required("alerts.index").with_changes(is_heavy=True)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the page's script reloads only the list."""
     listing = ProjectAlertList(project)
@@ -53,24 +53,24 @@ def _build_page_variables(project: ProjectView) -> dict[str, Any]:
     """Return the template variables of the page around the list."""
     session = db.session()
     return {
-        "days": charts.count_alerts_by_day(project.id, now().date(), session=session),
+        "days": charts.count_alerts_by_day(project.id, get_current_time().date(), session=session),
         "environments": list_environment_names(project.id, most=_MAX_CHOICES, session=session),
         "services": list_service_names(project.id, most=_MAX_CHOICES, session=session),
         "people": _list_assignee_choices(project),
-        "integrations": list_integrations(unit_of_work(), project),
+        "integrations": list_integrations(get_unit_of_work(), project),
     }
 
 
 def _list_assignee_choices(project: ProjectView) -> tuple[str, ...]:
     """Return the user names in the selection list; the API can assign alerts to other users."""
-    me, today = get_current_user().username, now().date()
+    me, today = get_current_user().username, get_current_time().date()
     return list_assignable_users(
         project, me=me, most=_MAX_CHOICES, session=db.session(), today=today
     )
 
 
 @alerts.get("/export.<any(json, csv):kind>")
-@permission_required("alerts.download").but(is_heavy=True)
+@permission_required("alerts.download").with_changes(is_heavy=True)
 def download(project: ProjectView, kind: str) -> ResponseReturnValue:
     """Return the filtered list as a file."""
     query = parse_alert_list_query(get_list_query(*ALERT_LIST_PARAMETERS), project_id=project.id)
@@ -83,8 +83,8 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields and its history."""
     get_list_query(*TIMELINE_PARAMETERS)
     session, me, query = db.session(), get_current_user().id, get_requested_timeline()
-    work = unit_of_work()
-    alert = get_alert_detail(project.id, iid, session=session, reading=parser_settings())
+    work = get_unit_of_work()
+    alert = get_alert_detail(project.id, iid, session=session, reading=get_parser_settings())
     backlog = find_change_backlog(Follower.INCIDENTS, alert.id, session=session)
     return render_template(
         "alerts/show.html",
@@ -105,12 +105,14 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
     """Return the template variables that explain who is paged about an alert, and why."""
-    session, reading, moment = db.session(), parser_settings(), now()
+    session, reading, moment = db.session(), get_parser_settings(), get_current_time()
     reasons = find_page_reasons([alert.id], user_id=user_id, channel_id=None, session=session)
     return {
-        "mute": find_row_mutes([alert], at=moment, session=session, reading=reading).get(alert.id),
+        "mute": find_row_mutes(
+            [alert], moment=moment, session=session, parser_settings=reading
+        ).get(alert.id),
         "escalation": explain_escalation(
-            alert.project_id, alert.id, session=session, now=moment, reading=reading
+            alert.project_id, alert.id, session=session, now=moment, parser_settings=reading
         ),
         "my_reason": reasons.get(alert.id),
         "pending": find_pending_escalation(alert.id, session=session),

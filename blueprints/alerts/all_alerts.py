@@ -14,7 +14,7 @@ from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import get_list_query
-from web.services import now
+from web.services import get_current_time
 
 all_alerts = PageBlueprint("all_alerts", __name__, url_prefix="/-/alerts")
 #: Maximum number of projects in the selection list. URLs can select other projects.
@@ -22,7 +22,7 @@ _MAX_PROJECT_CHOICES = 200
 
 
 @all_alerts.get("")
-@sign_in_required.but(is_heavy=True)
+@sign_in_required.with_changes(is_heavy=True)
 def index() -> ResponseReturnValue:
     """List the alerts of all projects in which the user can see alerts."""
     listing = AllAlertsList()
@@ -33,12 +33,12 @@ def index() -> ResponseReturnValue:
         "alerts/all.html",
         listing=listing,
         watched=list_project_paths(mine, most=_MAX_PROJECT_CHOICES, session=db.session()),
-        days=count_alerts_by_day(listing.projects, now().date(), session=db.session()),
+        days=count_alerts_by_day(listing.projects, get_current_time().date(), session=db.session()),
     )
 
 
 @all_alerts.get("/export.<any(json, csv):kind>")
-@sign_in_required.but(is_heavy=True)
+@sign_in_required.with_changes(is_heavy=True)
 def download(kind: str) -> ResponseReturnValue:
     """Return the filtered list of all projects as a file."""
     query = AllAlertsList(get_list_query(*ALERT_LIST_PARAMETERS_ACROSS)).query

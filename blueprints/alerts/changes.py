@@ -39,10 +39,10 @@ from web.access.decorators import (
 )
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
-from web.pages.templating import pluralize, visible
-from web.services import now
+from web.pages.templating import pluralize, replace_invisible_text
+from web.services import get_current_time
 
 _ALERT_PATH = f"/<int(max={MAX_IID}):iid>"
 _PROJECT_LIST_PATH = "/<names:project_path>/-/alerts"
@@ -64,15 +64,17 @@ def change_alerts(listing: AlertList, *, field: str, largest: int) -> ResponseRe
         status=request.form.get("status", ""),
         by=get_acting_user(),
         project_id=listing.project.id if listing.project else None,
-        list_query=urlencode(listing.query.arguments),
+        list_query=urlencode(listing.query.query_parameters),
     )
     if "every" in request.form:
         return _confirm_or_change_all(listing, order)
     numbers = [parse_id(text) for text in request.form.getlist(field)]
     selected = [number for number in numbers if number is not None and number <= largest]
-    batch, outcome = change_selected_alerts(order, selected, session=db.session(), now=now())
+    batch, outcome = change_selected_alerts(
+        order, selected, session=db.session(), now=get_current_time()
+    )
     _flash_change_result(outcome, batch)
-    return redirect(listing.url(**listing.query.arguments))
+    return redirect(listing.build_url(**listing.query.query_parameters))
 
 
 def _confirm_or_change_all(listing: AlertList, order: BatchRequest) -> ResponseReturnValue:
@@ -92,9 +94,9 @@ def _confirm_or_change_all(listing: AlertList, order: BatchRequest) -> ResponseR
         listing.query.wanted,
         path=listing.query.project,
         session=db.session(),
-        now=now(),
+        now=get_current_time(),
     )
-    return redirect_after_batch(batch, listing.url(**listing.query.arguments))
+    return redirect_after_batch(batch, listing.build_url(**listing.query.query_parameters))
 
 
 def redirect_after_batch(batch: BatchView, list_url: str) -> ResponseReturnValue:
@@ -135,7 +137,9 @@ def _flash_change_result(outcome: StatusChangeResult, batch: BatchView) -> None:
     if outcome.done:
         flash_with_undo(_format_change_message(len(outcome.done), batch.status), batch)
     if outcome.conflicts:
-        names = ", ".join(f"#{iid} “{visible(title)}”" for iid, title in outcome.conflicts)
+        names = ", ".join(
+            f"#{iid} “{replace_invisible_text(title)}”" for iid, title in outcome.conflicts
+        )
         flash(f"Not changed: {names}. Another open alert has the same fingerprint.", "error")
     if not (outcome.done or outcome.conflicts):
         flash("Select alerts first.", "warning")
@@ -168,7 +172,7 @@ def change_several(project: ProjectView) -> ResponseReturnValue:
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
     with show_errors_on_next_page(ConflictError):
-        batch = set_alert_status(unit_of_work(), project, iid, request.form.get("status", ""))
+        batch = set_alert_status(get_unit_of_work(), project, iid, request.form.get("status", ""))
         flash_with_undo(f"The alert is now {batch.status}.", batch)
     return _redirect_to_alert(project, iid)
 
@@ -178,7 +182,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Assign an alert to a user, or remove the assignee."""
     with show_errors_on_next_page(InvalidError):
-        assign_alert(unit_of_work(), project, iid, request.form.get("assignee", ""))
+        assign_alert(get_unit_of_work(), project, iid, request.form.get("assignee", ""))
     return _redirect_to_alert(project, iid)
 
 
@@ -188,7 +192,7 @@ def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add a note to an alert."""
     new = AlertNoteBody.model_construct(body=request.form.get("text", ""))
     with show_errors_on_next_page(InvalidError):
-        actions.create_note(unit_of_work(), project, iid, new)
+        actions.create_note(get_unit_of_work(), project, iid, new)
     return _redirect_to_alert(project, iid, part="timeline")
 
 
@@ -196,7 +200,7 @@ def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permission_required("alerts.delete")
 def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Delete an alert with its activity, and return to the list."""
-    actions.delete_alert(unit_of_work(), project, iid)
+    actions.delete_alert(get_unit_of_work(), project, iid)
     flash(f"Alert #{iid} was deleted.")
     return redirect(url_for("alerts.index", project_path=project.path))
 
@@ -206,7 +210,7 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
 def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Escalate an alert after five seconds, during which the user can undo it."""
     with show_errors_on_next_page(ConflictError):
-        pending.request_escalation(unit_of_work(), project, iid)
+        pending.request_escalation(get_unit_of_work(), project, iid)
     return _redirect_to_alert(project, iid)
 
 
@@ -214,7 +218,7 @@ def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permission_required("alerts.escalate")
 def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Cancel an escalation that has not happened yet."""
-    if pending.undo_escalation(unit_of_work(), project, iid):
+    if pending.undo_escalation(get_unit_of_work(), project, iid):
         flash("The escalation was canceled. Nobody else was paged.")
     else:
         message = "Nothing to undo: the escalation was already undone or has already happened."
@@ -228,7 +232,7 @@ def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
     """End the snooze of an alert, or renew its acknowledgement."""
     act, done = _HANDLING_ACTIONS[verb]
     with show_errors_on_next_page(ConflictError):
-        act(unit_of_work(), project, iid)
+        act(get_unit_of_work(), project, iid)
         flash(done)
     return _redirect_to_alert(project, iid)
 
@@ -245,7 +249,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Page a user about an alert."""
     with show_errors_on_next_page(InvalidError):
         body = validate_body(AlertPageBody, {"user": request.form.get("user", "")})
-        manual_actions.page_user(unit_of_work(), project, iid, body)
+        manual_actions.page_user(get_unit_of_work(), project, iid, body)
         flash(f"@{body.user} is being paged.")
     return _redirect_to_alert(project, iid)
 
@@ -255,7 +259,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
 def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Snooze an alert for a duration or until a given time."""
     with show_errors_on_next_page(InvalidError):
-        manual_actions.snooze_alert(unit_of_work(), project, iid, _parse_requested_snooze())
+        manual_actions.snooze_alert(get_unit_of_work(), project, iid, _parse_requested_snooze())
         flash("The alert is snoozed.")
     return _redirect_to_alert(project, iid)
 
@@ -288,7 +292,7 @@ alert_batches = PageBlueprint("alert_batches", __name__, url_prefix="/-/alert_ch
 @sign_in_required
 def show(batch_id: int) -> ResponseReturnValue:
     """Show the progress of a batch that the user started; the page's script polls for updates."""
-    batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
+    batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=get_current_time())
     return render_template("alerts/batch.html", batch=batch, list_url=_build_list_url(batch))
 
 
@@ -296,16 +300,16 @@ def show(batch_id: int) -> ResponseReturnValue:
 @sign_in_required
 def undo(batch_id: int) -> ResponseReturnValue:
     """Restore the statuses of the alerts, except for alerts that have changed since."""
-    batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
-    return redirect_after_batch(undo_batch(unit_of_work(), batch_id), _build_list_url(batch))
+    batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=get_current_time())
+    return redirect_after_batch(undo_batch(get_unit_of_work(), batch_id), _build_list_url(batch))
 
 
 def _build_list_url(batch: BatchView) -> str:
     """Return the URL of the list in which the change was made."""
     given = MultiDict(parse_qsl(batch.list_query))
     if batch.project_path is None:
-        return url_for("all_alerts.index", **parse_alert_list_query_across(given).arguments)
-    arguments = parse_alert_list_query(given, project_id=0).arguments
+        return url_for("all_alerts.index", **parse_alert_list_query_across(given).query_parameters)
+    arguments = parse_alert_list_query(given, project_id=0).query_parameters
     return url_for("alerts.index", project_path=batch.project_path, **arguments)
 
 
@@ -330,12 +334,14 @@ def save_of_all() -> ResponseReturnValue:
 
 
 def _save_filter_of_list(listing: AlertList) -> ResponseReturnValue:
-    arguments = {name: str(value) for name, value in listing.query.arguments.items()}
+    arguments = {name: str(value) for name, value in listing.query.query_parameters.items()}
     name, is_shared = request.form.get("name", ""), "shared" in request.form
     with show_errors_on_next_page(InvalidError):
-        name = save_filter(unit_of_work(), listing.project, name, arguments, is_shared=is_shared)
+        name = save_filter(
+            get_unit_of_work(), listing.project, name, arguments, is_shared=is_shared
+        )
         flash(f"Filter “{name}” saved.")
-    return redirect(listing.url(**listing.query.arguments))
+    return redirect(listing.build_url(**listing.query.query_parameters))
 
 
 @alert_list_settings.post(f"{_PROJECT_LIST_PATH}/filters/<int:filter_id>/delete", endpoint="delete")
@@ -353,6 +359,6 @@ def delete_of_all(filter_id: int) -> ResponseReturnValue:
 
 
 def _delete_filter_of_list(listing: AlertList, filter_id: int) -> ResponseReturnValue:
-    name = delete_filter(unit_of_work(), listing.project, filter_id)
+    name = delete_filter(get_unit_of_work(), listing.project, filter_id)
     flash(f"Filter “{name}” deleted.")
-    return redirect(listing.url(**listing.query.arguments))
+    return redirect(listing.build_url(**listing.query.query_parameters))

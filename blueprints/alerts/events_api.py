@@ -25,7 +25,7 @@ from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.json_responses import build_json_response
 from web.http.request_bodies import read_limited_body
-from web.services import parser_settings, services, settings
+from web.services import get_parser_settings, get_services, get_settings
 
 events_api = MachineBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
 
@@ -50,7 +50,7 @@ def _describe_receiver(name: str, body: Any) -> ViewDescription:
 
 @events_api.post("/enqueue")
 @_describe_receiver("events", PagerDutyEvent)
-@authenticates_integration.but(writes=False)
+@authenticates_integration.with_changes(writes=False)
 @limit_events_by_address
 def enqueue() -> Response:
     """Accept an alert event in the format of PagerDuty's Events API v2."""
@@ -59,7 +59,7 @@ def enqueue() -> Response:
 
 @events_api.post("/change/enqueue")
 @_describe_receiver("change_events", ChangeEvent)
-@authenticates_integration.but(writes=False)
+@authenticates_integration.with_changes(writes=False)
 @limit_events_by_address
 def enqueue_change() -> Response:
     """Accept a change event, and store it in the delivery log.
@@ -70,10 +70,10 @@ def enqueue_change() -> Response:
 
 
 def _receive_event(*, is_change: bool) -> Response:
-    began, own, policy = perf_counter_ns(), services(), parser_settings()
-    moment, current = own.clock(), settings()
+    began, own, policy = perf_counter_ns(), get_services(), get_parser_settings()
+    moment, current = own.clock(), get_settings()
     received = read_limited_body(min(_MAX_BODY_BYTES, current.alert_body_limit_bytes))
-    received.check()
+    received.raise_for_error()
     payload = parse_body_object(received.content, nesting_limit=policy.nesting_limit)
     routing_key = payload.get("routing_key")
     given = routing_key if isinstance(routing_key, str) else ""
@@ -89,7 +89,7 @@ def _receive_event(*, is_change: bool) -> Response:
     try:
         receivers.check_accepts_alerts(receiver)
         pagerduty.check_event_kind(payload, is_change=is_change)
-        parsed, _ = parse_and_store(receiver, key, delivery, read, own=own)
+        parsed, _ = parse_and_store(receiver, key, delivery, read, services=own)
     except DomainError as error:
         log_rejection(delivery, error)
         raise

@@ -81,7 +81,7 @@ def notify_prometheus(project_path: str) -> Response:
     )
 
 
-def _build_intake_response(parsed: ParsedBody, result: IntakeResult) -> Response:
-    if parsed.event is not None:
-        return build_event_response(parsed.event)
+def _build_intake_response(parsed_body: ParsedBody, result: IntakeResult) -> Response:
+    if parsed_body.event is not None:
+        return build_event_response(parsed_body.event)
     return build_json_response([{"iid": item.iid, "title": item.title} for item in result.items])

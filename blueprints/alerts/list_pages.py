@@ -41,8 +41,8 @@ from web.pages.list_query import (
     get_list_query,
     get_page_size,
 )
-from web.pages.templating import capped
-from web.services import now, parser_settings
+from web.pages.templating import format_capped_count
+from web.services import get_current_time, get_parser_settings
 
 #: Parameter with the number of the first row, which keyset pagination does not provide.
 _POSITION_PARAMETER = "position"
@@ -82,28 +82,30 @@ class AlertList(ABC):
     #: Supported query parameters.
     parameters: tuple[str, ...] = ALERT_LIST_PARAMETERS
 
-    def __init__(self, given: MultiDict[str, str] | None = None) -> None:
+    def __init__(self, arguments: MultiDict[str, str] | None = None) -> None:
         """Read the given query, or the query of this request.
 
         Raise QueryError for unknown parameters or values.
         """
         known = (*self.parameters, *CURSOR_PARAMETERS, _POSITION_PARAMETER)
-        self._given = get_list_query(*known) if given is None else given
-        query = self._read(self._given)
+        self._given = get_list_query(*known) if arguments is None else arguments
+        query = self._parse_query(self._given)
         wanted = resolve_alert_filter(query.wanted, session=db.session())
         self.query = replace(query, wanted=wanted)
 
     @abstractmethod
-    def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
+    def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
         """Parse the given query parameters."""
 
-    def url(self, **arguments: Any) -> str:
+    def build_url(self, **arguments: Any) -> str:
         """Return the URL of the list with the given arguments."""
         return url_for(self._index, **self._url_arguments, **arguments)
 
     def export_url(self, kind: str) -> str:
         """Return the URL that downloads the filtered list; `kind` is "json" or "csv"."""
-        return url_for(self._download, **self._url_arguments, kind=kind, **self.query.arguments)
+        return url_for(
+            self._download, **self._url_arguments, kind=kind, **self.query.query_parameters
+        )
 
     @property
     def change_url(self) -> str:
@@ -124,7 +126,7 @@ class AlertList(ABC):
         return {"project_path": self.project.path} if self.project else {}
 
     @property
-    def selects(self) -> bool:
+    def may_select_alerts(self) -> bool:
         """True if the viewer may select alerts to change in this list.
 
         In the list for all projects, a change skips alerts that the viewer may not change.
@@ -132,13 +134,13 @@ class AlertList(ABC):
         return self.project is None or self.project.handles_alerts
 
     @cached_property
-    def saved(self) -> tuple[SavedFilter, ...]:
+    def saved_filters(self) -> tuple[SavedFilter, ...]:
         """Saved filters of this list."""
         place = self.project.id if self.project else None
         return list_saved_filters(get_current_user().id, place, session=db.session())
 
     @property
-    def orders(self) -> tuple[SortOrder, ...]:
+    def sort_orders(self) -> tuple[SortOrder, ...]:
         """Sort orders that the list supports."""
         return tuple(SORT_ORDERS.values())
 
@@ -148,14 +150,14 @@ class AlertList(ABC):
         return SEVERITIES
 
     @cached_property
-    def size(self) -> int:
+    def page_size(self) -> int:
         """Number of rows on a page."""
         return get_page_size()
 
     @cached_property
-    def _found(self) -> KeysetPage[AlertListRow]:
+    def _found_page(self) -> KeysetPage[AlertListRow]:
         part = AlertSlice(
-            size=self.size,
+            size=self.page_size,
             order=self.query.order,
             # As in all lists, `before` leads to older rows.
             following=parse_sort_cursor(self._given.get("before"), self.query.order),
@@ -166,34 +168,39 @@ class AlertList(ABC):
     @cached_property
     def page(self) -> LinkedPage:
         """Rows of the page, with links to the previous and next pages."""
-        first = self.first
+        first = self.first_row_number
         return build_page_links(
-            self._found,
-            next_position=None if first is None else first + len(self._found.items),
-            previous_position=None if first is None else max(1, first - self.size),
+            self._found_page,
+            next_position=None if first is None else first + len(self._found_page.items),
+            previous_position=None if first is None else max(1, first - self.page_size),
         )
 
     @cached_property
-    def first(self) -> int | None:
+    def first_row_number(self) -> int | None:
         """Number of the first row, or None if the URL of a later page does not contain it."""
-        if self._found.previous_after is None:
+        if self._found_page.previous_after is None:
             return 1
         return get_row_id(self._given, _POSITION_PARAMETER)
 
     @cached_property
-    def mutes(self) -> Mapping[int, Mute]:
+    def mutes_by_alert(self) -> Mapping[int, Mute]:
         """Reasons why alerts do not page anyone, by alert ID."""
         return find_row_mutes(
-            self._found.items, at=now(), session=db.session(), reading=parser_settings()
+            self._found_page.items,
+            moment=get_current_time(),
+            session=db.session(),
+            parser_settings=get_parser_settings(),
         )
 
     @cached_property
-    def unanswered(self) -> Collection[int]:
+    def unanswered_alert_ids(self) -> Collection[int]:
         """IDs of the alerts that users were paged about but have not acknowledged."""
-        return find_unanswered_alerts([row.id for row in self._found.items], session=db.session())
+        return find_unanswered_alerts(
+            [row.id for row in self._found_page.items], session=db.session()
+        )
 
     @cached_property
-    def counts(self) -> Mapping[str, int]:
+    def counts_by_status(self) -> Mapping[str, int]:
         """Number of alerts by status. Empty if counting would be slow."""
         return queries.count_by_status(self.query.wanted, session=db.session())
 
@@ -203,34 +210,38 @@ class AlertList(ABC):
         return tuple(
             Tab(
                 key=key,
-                count=self._count(key),
-                href=self.url(**{**self.query.arguments, "status": key}),
+                count=self._count_alerts(key),
+                href=self.build_url(**{**self.query.query_parameters, "status": key}),
                 current=key == self.query.tab,
             )
             for key in TABS
         )
 
-    def _count(self, tab: str) -> int | None:
-        return sum(self.counts[status] for status in TABS[tab]) if self.counts else None
+    def _count_alerts(self, tab: str) -> int | None:
+        return (
+            sum(self.counts_by_status[status] for status in TABS[tab])
+            if self.counts_by_status
+            else None
+        )
 
     @property
     def open_count(self) -> int | None:
         """Number on the tab for open alerts."""
-        return self._count("open")
+        return self._count_alerts("open")
 
     @property
-    def total(self) -> int | None:
+    def total_count(self) -> int | None:
         """Number of alerts in this list. A value above COUNT_LIMIT is a lower bound."""
-        return self._count(self.query.tab)
+        return self._count_alerts(self.query.tab)
 
     @property
-    def range(self) -> str:
+    def row_range(self) -> str:
         """Range of the rows on this page, such as "1-20 of 111"."""
-        shown = len(self._found.items)
-        whole = "many" if self.total is None else capped(self.total)
-        if not shown or self.first is None:
+        shown = len(self._found_page.items)
+        whole = "many" if self.total_count is None else format_capped_count(self.total_count)
+        if not shown or self.first_row_number is None:
             return f"{whole} alerts" if shown else ""
-        return f"{self.first:,}\u2013{self.first + shown - 1:,} of {whole}"
+        return f"{self.first_row_number:,}\u2013{self.first_row_number + shown - 1:,} of {whole}"
 
     @property
     def has_others(self) -> bool:
@@ -240,7 +251,7 @@ class AlertList(ABC):
     @property
     def sort_links(self) -> Mapping[str, SortLink]:
         """Links in the column headings, by the name of the column's default sort order."""
-        names = {order.name for order in self.orders}
+        names = {order.name for order in self.sort_orders}
         current = self.query.order.name
         found = {
             name: self._build_sort_link(name, "descending" if name == current else "")
@@ -252,17 +263,17 @@ class AlertList(ABC):
         return found | {"started": self._build_sort_link(other, direction)}
 
     def _build_sort_link(self, name: str, direction: str) -> SortLink:
-        return SortLink(self.url(**{**self.query.arguments, "sort": name}), direction)
+        return SortLink(self.build_url(**{**self.query.query_parameters, "sort": name}), direction)
 
     @property
-    def chips(self) -> tuple[FilterChip, ...]:
+    def filter_chips(self) -> tuple[FilterChip, ...]:
         """Active filters."""
-        given = self.query.arguments
+        given = self.query.query_parameters
         return tuple(
             FilterChip(
                 label=label,
                 value="nobody" if (name, given[name]) == ("assignee", "-") else str(given[name]),
-                href=self.url(**{key: value for key, value in given.items() if key != name}),
+                href=self.build_url(**{key: value for key, value in given.items() if key != name}),
             )
             for name, label in _FILTER_LABELS.items()
             if name in given
@@ -287,14 +298,14 @@ class ProjectAlertList(AlertList):
     _download = "alerts.download"
     _change = "alert_changes.change_several"
 
-    def __init__(self, project: ProjectView, given: MultiDict[str, str] | None = None) -> None:
+    def __init__(self, project: ProjectView, arguments: MultiDict[str, str] | None = None) -> None:
         """Read the given query, or the query of this request."""
         self.project = project
         self._id = project.id
-        super().__init__(given)
+        super().__init__(arguments)
 
-    def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
-        return parse_alert_list_query(given, project_id=self._id)
+    def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
+        return parse_alert_list_query(arguments, project_id=self._id)
 
 
 class AllAlertsList(AlertList):
@@ -312,8 +323,8 @@ class AllAlertsList(AlertList):
     #: the query.
     projects: ProjectSelection
 
-    def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
-        query = parse_alert_list_query_across(given)
+    def _parse_query(self, arguments: MultiDict[str, str]) -> AlertListQuery:
+        query = parse_alert_list_query_across(arguments)
         self.projects = build_member_projects_query(
             get_request_viewer(), session=db.session(), ability=self.ability, path=query.project
         )
@@ -322,7 +333,7 @@ class AllAlertsList(AlertList):
         return replace(query, wanted=replace(query.wanted, projects=self.projects))
 
     @property
-    def orders(self) -> tuple[SortOrder, ...]:
+    def sort_orders(self) -> tuple[SortOrder, ...]:
         """Sort orders that the list supports."""
         return tuple(order for order in SORT_ORDERS.values() if not order.is_among_newest)
 

@@ -34,21 +34,23 @@ from web.http.request_bodies import check_declared_length, check_media_type, rea
 from web.http.text_files import build_text_file_response
 from web.metrics import count_alerts
 from web.outgoing.client import OutgoingClient
-from web.services import Services, now, parser_settings, services, settings
+from web.services import Services, get_current_time, get_parser_settings, get_services, get_settings
 from web.settings.policies import alerts as policies
 from web.settings.reader import Settings
 
 _EXPORT_FORMATS = {"json": queries.export_alerts_as_json, "csv": queries.export_alerts_as_csv}
 
 
-def build_alert_export(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -> Response:
+def build_alert_export(
+    alert_filter: AlertFilter, order: SortOrder, *, path: str, kind: str
+) -> Response:
     """Return the alerts as a download; `kind` is "json" or "csv".
 
     The file name contains the last part of `path`.
     """
-    rows = _EXPORT_FORMATS[kind](wanted, order, session=db.session())
+    rows = _EXPORT_FORMATS[kind](alert_filter, order, session=db.session())
     return build_text_file_response(
-        rows, f"alerts-{path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}"
+        rows, f"alerts-{path.rpartition('/')[2]}-{get_current_time():%Y-%m-%d}.{kind}"
     )
 
 
@@ -103,8 +105,8 @@ def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
     The URL and the key are checked before the body is read, so that clients without a key cannot
     send large bodies.
     """
-    began, own = perf_counter_ns(), services()
-    moment, current = own.clock(), own.live_settings.current()
+    began, own = perf_counter_ns(), get_services()
+    moment, current = own.clock(), own.live_settings.get_current_settings()
     try:
         receiver = find(connection=own.connections, now=moment)
     except receivers.UnknownReceiverError:
@@ -135,11 +137,11 @@ def receive_request(find: _ReceiverLookup) -> tuple[ParsedBody, IntakeResult]:
                 receiver.format.read,
                 body,
                 now=moment,
-                reading=own.live_settings.derived(policies.parser_settings),
+                reading=own.live_settings.get_derived_value(policies.build_parser_settings),
                 mapping=receiver.mapping,
             )
         )
-        parsed, result = parse_and_store(receiver, key, delivery, read, own=own)
+        parsed, result = parse_and_store(receiver, key, delivery, read, services=own)
     except DomainError as error:
         log_rejection(delivery, error)
         raise
@@ -165,32 +167,36 @@ def parse_and_store(
     delivery: InboundDelivery,
     read: Callable[[], ParsedBody],
     *,
-    own: Services,
+    services: Services,
 ) -> tuple[ParsedBody, IntakeResult]:
     """Parse a body and store its alerts, and return the parsed body and the stored result.
 
     If ALERT_RATE_LIMIT is exceeded, raise OverLimitError, or BusyError for senders that retry only
     after status 503.
     """
-    parsed = threads.parsing_pool.run(read) if delivery.size > _MIN_BYTES_FOR_THREAD else read()
+    parsed = (
+        threads.parsing_pool.run_task(read) if delivery.size > _MIN_BYTES_FOR_THREAD else read()
+    )
     g.integration_id = receiver.integration_id
     try:
-        limit_alerts_by_integration.count()
+        limit_alerts_by_integration.count_request()
     except TooManyRequests:
-        rate = settings().alert_rate_limit.replace("/", " requests per ")
+        rate = get_settings().alert_rate_limit.replace("/", " requests per ")
         message = f"This integration accepts {rate}."
         raise _RATE_LIMIT_ERRORS[receiver.format.retry_status](message) from None
     moment = delivery.received_at
     if key.last_used_at is None or moment - key.last_used_at >= receivers.KEY_USE_UPDATE_INTERVAL:
-        receivers.record_integration_key_use(receiver, key, connection=own.connections, now=moment)
-    result = store_alerts(parsed, delivery, connection=own.connections)
+        receivers.record_integration_key_use(
+            receiver, key, connection=services.connections, now=moment
+        )
+    result = store_alerts(parsed, delivery, connection=services.connections)
     if delivery.size > _MIN_BYTES_TO_CLOSE_CONNECTION:
-        own.connections.close_last_used()
+        services.connections.close_last_used()
     actions = [item.action for item in result.items]
     for action in set(actions):
         count_alerts(action.value, actions.count(action))
-    if due := own.refusals.due(now=moment):
-        receivers.flush_rejections(due, connection=own.connections)
+    if due := services.refusals.take_due_counts(now=moment):
+        receivers.flush_rejections(due, connection=services.connections)
     return parsed, result
 
 
@@ -198,16 +204,18 @@ def log_rejection(delivery: InboundDelivery, error: DomainError) -> None:
     """Store a rejected delivery in the delivery log, or add it to the count of an earlier row."""
     count_alerts("refused", 1)
     sampler, connection, status = (
-        services().refusals,
-        services().connections,
+        get_services().refusals,
+        get_services().connections,
         get_error_status(error),
     )
     kind = (delivery.integration_id, status)
-    per_minute = settings().refused_delivery_samples_per_minute
+    per_minute = get_settings().refused_delivery_samples_per_minute
     if sampler.should_store(kind, now=delivery.received_at, per_minute=per_minute):
         row = receivers.store_rejection(delivery, status, error, connection=connection)
         receivers.flush_rejections(sampler.assign_counting_row(kind, row), connection=connection)
-    receivers.flush_rejections(sampler.due(now=delivery.received_at), connection=connection)
+    receivers.flush_rejections(
+        sampler.take_due_counts(now=delivery.received_at), connection=connection
+    )
 
 
 def _is_subscription_request(kind: str | None) -> bool:
@@ -220,7 +228,7 @@ def _process_subscription_request(body: bytes, kind: str) -> ParsedBody:
 
     Raise the same errors as other receivers.
     """
-    payload = parse_body_object(body, nesting_limit=parser_settings().nesting_limit)
+    payload = parse_body_object(body, nesting_limit=get_parser_settings().nesting_limit)
     if kind == sns.UNSUBSCRIPTION_TYPE:
         return sns.build_unsubscription_body(payload)
     return sns.confirm_subscription(payload, get=_fetch_from_sns)
@@ -228,7 +236,7 @@ def _process_subscription_request(body: bytes, kind: str) -> ParsedBody:
 
 def _fetch_from_sns(url: OutgoingUrl) -> tuple[int, bytes]:
     try:
-        answer = OutgoingClient.of(settings()).get(url)
+        answer = OutgoingClient.from_settings(get_settings()).fetch_url(url)
     except OutgoingError as error:
         raise sns.UnconfirmedSubscriptionError(f"Could not reach {url.host}: {error}.") from error
     return answer.status, answer.beginning

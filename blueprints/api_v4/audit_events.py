@@ -5,8 +5,8 @@ from flask import Response
 from blueprints.admin.event_files import build_event_file
 from domain.audit.types import AuditEventFilters
 from domain.projects import audit_event_actions as actions
-from web.api.description.described import responds_with
-from web.api.operations import ResourceBlueprint, operation
+from web.api.description.described import declare_media_types
+from web.api.operations import ResourceBlueprint, declare_operation
 
 audit_events = ResourceBlueprint("audit_events", __name__, url_prefix="/audit_events")
 audit_events.bind_usual_actions(actions, "/<int:event_id>")
@@ -20,8 +20,8 @@ namespace_audit_events.bind_usual_actions(actions, "/<int:event_id>")
 
 
 @audit_events.get("/export.<any(csv, jsonl):extension>")
-@responds_with(csv="text/csv", jsonl="application/jsonl")
-@operation("audit_events.download", query=AuditEventFilters).but(is_heavy=True)
+@declare_media_types(csv="text/csv", jsonl="application/jsonl")
+@declare_operation("audit_events.download", query=AuditEventFilters).with_changes(is_heavy=True)
 def download(query: AuditEventFilters, extension: str) -> Response:
     """Export the matching audit events as CSV or JSON Lines."""
-    return build_event_file(query.wanted, kind=extension)
+    return build_event_file(query.event_filter, kind=extension)

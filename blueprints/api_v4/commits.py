@@ -5,8 +5,8 @@ from http import HTTPStatus
 from blueprints.git.commits import read_commit
 from domain.ci_cd.types import CommitQuery, RepositoryCommit
 from domain.projects.views import ProjectView
-from web.api.description.described import rejects_with
-from web.api.operations import ResourceBlueprint, operation
+from web.api.description.described import declare_error_statuses
+from web.api.operations import ResourceBlueprint, declare_operation
 
 commits = ResourceBlueprint(
     "commits", __name__, url_prefix="/projects/<path:reference>/repository/commits"
@@ -14,8 +14,8 @@ commits = ResourceBlueprint(
 
 
 @commits.get("/<path:revision>", endpoint="show")
-@rejects_with(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
-@operation("commits.show", query=CommitQuery, returns=RepositoryCommit)
+@declare_error_statuses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
+@declare_operation("commits.show", query=CommitQuery, returns=RepositoryCommit)
 def show(project: ProjectView, revision: str, query: CommitQuery) -> RepositoryCommit:
     """Show a commit of a project's repository.
 

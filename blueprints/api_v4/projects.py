@@ -8,38 +8,38 @@ from domain.core.database.paging import MAX_ID
 from domain.core.errors import NotFoundError
 from domain.projects import group_actions, project_actions, shares
 from web.access.api_limits import RateLimitFamily
-from web.api.description.described import rejects_with
-from web.api.operations import ResourceBlueprint, operation
+from web.api.description.described import declare_error_statuses
+from web.api.operations import ResourceBlueprint, declare_operation
 
 _ITEM_PATH = "/<string:reference>"
 #: Decorator that describes error 404 for requests with a target group that does not exist.
-_MAY_RETURN_404 = rejects_with(HTTPStatus.NOT_FOUND)
+_MAY_RETURN_404 = declare_error_statuses(HTTPStatus.NOT_FOUND)
 
 groups = ResourceBlueprint("groups", __name__, url_prefix="/groups")
-groups.bind("GET", "", group_actions.list_groups, limit=RateLimitFamily.GROUPS)
-groups.bind("POST", "", group_actions.create_group, around=[_MAY_RETURN_404])
-groups.bind("GET", _ITEM_PATH, group_actions.show_group, limit=RateLimitFamily.GROUP)
-groups.bind("PUT", _ITEM_PATH, group_actions.change_group)
-groups.bind("DELETE", _ITEM_PATH, group_actions.delete_group, status=HTTPStatus.ACCEPTED)
-groups.bind(
+groups.bind_action("GET", "", group_actions.list_groups, limit=RateLimitFamily.GROUPS)
+groups.bind_action("POST", "", group_actions.create_group, around=[_MAY_RETURN_404])
+groups.bind_action("GET", _ITEM_PATH, group_actions.show_group, limit=RateLimitFamily.GROUP)
+groups.bind_action("PUT", _ITEM_PATH, group_actions.change_group)
+groups.bind_action("DELETE", _ITEM_PATH, group_actions.delete_group, status=HTTPStatus.ACCEPTED)
+groups.bind_action(
     "POST", f"{_ITEM_PATH}/transfer", group_actions.transfer_group, around=[_MAY_RETURN_404]
 )
-groups.bind(
+groups.bind_action(
     "GET",
     f"{_ITEM_PATH}/transfer_locations",
     group_actions.list_transfer_locations,
     limit=RateLimitFamily.GROUPS,
 )
-groups.bind(
+groups.bind_action(
     "GET", f"{_ITEM_PATH}/subgroups", group_actions.list_subgroups, limit=RateLimitFamily.GROUPS
 )
-groups.bind(
+groups.bind_action(
     "GET",
     f"{_ITEM_PATH}/descendant_groups",
     group_actions.list_descendant_groups,
     limit=RateLimitFamily.GROUPS,
 )
-groups.bind(
+groups.bind_action(
     "GET",
     f"{_ITEM_PATH}/projects",
     group_actions.list_group_projects,
@@ -47,44 +47,46 @@ groups.bind(
 )
 
 namespaces = ResourceBlueprint("namespaces", __name__, url_prefix="/namespaces")
-namespaces.bind("GET", "", group_actions.list_namespaces, limit=RateLimitFamily.GROUPS)
-namespaces.bind("GET", _ITEM_PATH, group_actions.show_namespace, limit=RateLimitFamily.GROUP)
+namespaces.bind_action("GET", "", group_actions.list_namespaces, limit=RateLimitFamily.GROUPS)
+namespaces.bind_action("GET", _ITEM_PATH, group_actions.show_namespace, limit=RateLimitFamily.GROUP)
 
 projects = ResourceBlueprint("projects", __name__, url_prefix="/projects")
-projects.bind("GET", "", project_actions.list_projects, limit=RateLimitFamily.PROJECTS)
-projects.bind("POST", "", project_actions.create_project, around=[_MAY_RETURN_404])
-projects.bind("GET", _ITEM_PATH, project_actions.show_project, limit=RateLimitFamily.PROJECT)
-projects.bind("PUT", _ITEM_PATH, project_actions.change_project)
-projects.bind("DELETE", _ITEM_PATH, project_actions.delete_project, status=HTTPStatus.ACCEPTED)
-projects.bind(
+projects.bind_action("GET", "", project_actions.list_projects, limit=RateLimitFamily.PROJECTS)
+projects.bind_action("POST", "", project_actions.create_project, around=[_MAY_RETURN_404])
+projects.bind_action("GET", _ITEM_PATH, project_actions.show_project, limit=RateLimitFamily.PROJECT)
+projects.bind_action("PUT", _ITEM_PATH, project_actions.change_project)
+projects.bind_action(
+    "DELETE", _ITEM_PATH, project_actions.delete_project, status=HTTPStatus.ACCEPTED
+)
+projects.bind_action(
     "PUT", f"{_ITEM_PATH}/transfer", project_actions.transfer_project, around=[_MAY_RETURN_404]
 )
-projects.bind(
+projects.bind_action(
     "GET",
     f"{_ITEM_PATH}/transfer_locations",
     project_actions.list_transfer_locations,
     limit=RateLimitFamily.GROUPS,
 )
-projects.bind("POST", f"{_ITEM_PATH}/archive", project_actions.archive)
-projects.bind("POST", f"{_ITEM_PATH}/unarchive", project_actions.unarchive_project)
-projects.bind("POST", f"{_ITEM_PATH}/share", shares.share_project, around=[_MAY_RETURN_404])
-projects.bind(
+projects.bind_action("POST", f"{_ITEM_PATH}/archive", project_actions.archive_project)
+projects.bind_action("POST", f"{_ITEM_PATH}/unarchive", project_actions.unarchive_project)
+projects.bind_action("POST", f"{_ITEM_PATH}/share", shares.share_project, around=[_MAY_RETURN_404])
+projects.bind_action(
     "DELETE", f"{_ITEM_PATH}/share/<int(max={MAX_ID}):group_id>", shares.unshare_project, status=204
 )
 
 job_token_scope = ResourceBlueprint(
     "job_token_scope", __name__, url_prefix="/projects/<string:reference>/job_token_scope"
 )
-job_token_scope.bind("GET", "", project_actions.show_job_token_scope)
-job_token_scope.bind("PATCH", "", project_actions.change_job_token_scope, status=204)
+job_token_scope.bind_action("GET", "", project_actions.show_job_token_scope)
+job_token_scope.bind_action("PATCH", "", project_actions.change_job_token_scope, status=204)
 
 # This service has no runners. Requests get status 404 until a release removes these operations.
 runners = Blueprint("runners", __name__)
 
 
 @runners.post("/runners")
-@rejects_with(HTTPStatus.NOT_FOUND)
-@operation("runners.register", status=HTTPStatus.GONE)
+@declare_error_statuses(HTTPStatus.NOT_FOUND)
+@declare_operation("runners.register", status=HTTPStatus.GONE)
 def register() -> None:
     """Register a runner with a registration token (until release 17.0).
 
@@ -95,8 +97,8 @@ def register() -> None:
 
 
 @runners.post("/runners/reset_registration_token")
-@rejects_with(HTTPStatus.NOT_FOUND)
-@operation("runners.reset_token", status=HTTPStatus.GONE)
+@declare_error_statuses(HTTPStatus.NOT_FOUND)
+@declare_operation("runners.reset_token", status=HTTPStatus.GONE)
 def reset_token() -> None:
     """Reset the registration token of the instance (until release 18.0).
 
@@ -106,8 +108,8 @@ def reset_token() -> None:
 
 
 @runners.post("/projects/<string:reference>/runners/reset_registration_token")
-@rejects_with(HTTPStatus.NOT_FOUND)
-@operation("runners.reset_project_token", status=HTTPStatus.GONE)
+@declare_error_statuses(HTTPStatus.NOT_FOUND)
+@declare_operation("runners.reset_project_token", status=HTTPStatus.GONE)
 def reset_project_token() -> None:
     """Reset the registration token of a project (until release 18.0).
 
@@ -117,8 +119,8 @@ def reset_project_token() -> None:
 
 
 @runners.post("/groups/<string:reference>/runners/reset_registration_token")
-@rejects_with(HTTPStatus.NOT_FOUND)
-@operation("runners.reset_group_token", status=HTTPStatus.GONE)
+@declare_error_statuses(HTTPStatus.NOT_FOUND)
+@declare_operation("runners.reset_group_token", status=HTTPStatus.GONE)
 def reset_group_token() -> None:
     """Reset the registration token of a group (until release 18.0).
 

@@ -10,10 +10,10 @@ from domain.registry import actions
 from domain.registry.repositories import get_repository, list_tags_after, list_tags_with_offset
 from domain.registry.types import RegistryTagName, TagListQuery
 from domain.releases.schedule import CHANGES_BY_ID
-from web.api.operations import ResourceBlueprint, operation
+from web.api.operations import ResourceBlueprint, declare_operation
 from web.extensions import db
 from web.releases.requested_release import get_requested_release
-from web.services import registry_policy
+from web.services import get_registry_policy
 
 registry_repositories = ResourceBlueprint("registry_repositories", __name__)
 _COLLECTION_PATH = "/projects/<path:reference>/registry/repositories"
@@ -23,41 +23,43 @@ _TAG_PATH = f"{_TAGS_PATH}/<tag_name>"
 #: API change that removes numbered pages from tag lists.
 _OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["registry-tags-offset-pagination"]
 
-registry_repositories.bind("GET", _COLLECTION_PATH, actions.list_repositories)
-registry_repositories.bind(
+registry_repositories.bind_action("GET", _COLLECTION_PATH, actions.list_repositories)
+registry_repositories.bind_action(
     "GET", "/groups/<path:reference>/registry/repositories", actions.list_group_repositories
 )
-registry_repositories.bind(
+registry_repositories.bind_action(
     "GET", "/registry/repositories/<int:repository_id>", actions.show_repository
 )
-registry_repositories.bind(
+registry_repositories.bind_action(
     "DELETE", _ITEM_PATH, actions.delete_repository, status=HTTPStatus.ACCEPTED
 )
-registry_repositories.bind("GET", _TAG_PATH, actions.show_tag)
-registry_repositories.bind("DELETE", _TAG_PATH, actions.delete_tag)
-registry_repositories.bind("DELETE", _TAGS_PATH, actions.delete_tags, status=HTTPStatus.ACCEPTED)
+registry_repositories.bind_action("GET", _TAG_PATH, actions.show_tag)
+registry_repositories.bind_action("DELETE", _TAG_PATH, actions.delete_tag)
+registry_repositories.bind_action(
+    "DELETE", _TAGS_PATH, actions.delete_tags, status=HTTPStatus.ACCEPTED
+)
 
 
 @registry_repositories.get(_TAGS_PATH)
-@operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagName)
+@declare_operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagName)
 def tags(
     project: ProjectView, repository_id: int, query: TagListQuery
 ) -> ListPage[RegistryTagName]:
     """List the tags of a registry repository."""
-    session, host = db.session(), registry_policy().host
+    session, host = db.session(), get_registry_policy().host
     repository = get_repository(repository_id, project_id=project.id, session=session)
     if _is_keyset_page(query):
-        page = list_tags_after(repository, query.cursor, limit=query.size, session=session)
+        page = list_tags_after(repository, query.cursor, limit=query.page_size, session=session)
         return ListPage(
-            items=[RegistryTagName.of(each, host) for each in page.tags],
+            items=[RegistryTagName.from_view(each, host) for each in page.tags],
             next_cursor=page.tags[-1].name if page.has_more else None,
         )
     found = list_tags_with_offset(
-        repository, offset=query.offset, limit=query.size, session=session
+        repository, offset=query.offset, limit=query.page_size, session=session
     )
-    items = [RegistryTagName.of(each, host) for each in found]
+    items = [RegistryTagName.from_view(each, host) for each in found]
     numbered = ListPage(items=items, total=repository.tags_count)
-    if numbered.has_more_than(query.page * query.size):
+    if numbered.has_more_than(query.page * query.page_size):
         # A later release removes numbered pages, so links already use keyset pagination.
         return replace(numbered, next_cursor=items[-1].name)
     return numbered

@@ -8,8 +8,8 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.views import Viewer
 from domain.releases.usage.usage_reports import find_instance_usage, find_user_usage
 from web.access.api_limits import RateLimitFamily
-from web.api.description.described import rejects_with
-from web.api.operations import operation
+from web.api.description.described import declare_error_statuses
+from web.api.operations import declare_operation
 from web.api.release_checks import read_submitted_check, run_release_check
 from web.api.schemas.releases import (
     ReleaseChange,
@@ -23,7 +23,7 @@ from web.extensions import db
 from web.releases.feeds import allow_public_caching
 from web.releases.rehearsal import get_stored_period
 from web.releases.schedule_view import list_displayed_changes
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 release_changes = Blueprint("release_changes", __name__, url_prefix="/releases/changes")
 release_checks = Blueprint("release_checks", __name__, url_prefix="/releases/check")
@@ -31,29 +31,32 @@ api_usage = Blueprint("api_usage", __name__, url_prefix="/releases/usage")
 
 
 @release_changes.get("", endpoint="index")
-@operation("release_changes.index", query=ReleaseChangeQuery, returns=ReleaseChange)
+@declare_operation("release_changes.index", query=ReleaseChangeQuery, returns=ReleaseChange)
 def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> ListPage[ReleaseChange]:
     """List the announced API changes by release."""
     if bearer is None:
         after_this_request(allow_public_caching)
-    listed = list_displayed_changes(query.wanted)
+    listed = list_displayed_changes(query.change_filter)
     return ListPage(
-        items=[ReleaseChange.of(each) for each in listed[query.offset :][: query.size]],
+        items=[
+            ReleaseChange.from_listed_change(each)
+            for each in listed[query.offset :][: query.page_size]
+        ],
         total=len(listed),
     )
 
 
 @release_checks.post("")
-@rejects_with(415)
+@declare_error_statuses(415)
 @(
-    operation(
+    declare_operation(
         "release_checks.create",
         body=ReleaseCheckBody,
         returns=ReleaseCheck,
         limit=RateLimitFamily.RELEASE_CHECKS,
     )
-    .reading(read_submitted_check)
-    .but(writes=False, is_heavy=True)
+    .with_body_reader(read_submitted_check)
+    .with_changes(writes=False, is_heavy=True)
 )
 def create(body: ReleaseCheckBody) -> ReleaseCheck:
     """Check what a release breaks in a configuration or script.
@@ -61,20 +64,22 @@ def create(body: ReleaseCheckBody) -> ReleaseCheck:
     The content is neither stored nor returned.
     """
     is_anonymous = g.get("limited_user_id") is None
-    report = run_release_check(body.name, body.content, body.target, is_anonymous=is_anonymous)
-    return ReleaseCheck.of(report, body.target)
+    report = run_release_check(
+        body.name, body.content, body.target_release, is_anonymous=is_anonymous
+    )
+    return ReleaseCheck.from_report(report, body.target_release)
 
 
 @api_usage.get("", endpoint="index")
-@operation("api_usage.index", query=UsageQuery, returns=UsageResource)
+@declare_operation("api_usage.index", query=UsageQuery, returns=UsageResource)
 def list_usage(query: UsageQuery, viewer: Viewer) -> ListPage[UsageResource]:
     """List the API calls that scheduled changes affect.
 
     The list contains the calls of the caller's tokens and applications. For administrators,
     `scope=all` lists the calls of the whole instance.
     """
-    moment, session = now(), db.session()
-    period = get_stored_period(settings(), moment)
+    moment, session = get_current_time(), db.session()
+    period = get_stored_period(get_settings(), moment)
     if query.scope == "mine":
         found = find_user_usage(viewer, period, session=session, now=moment)
     elif viewer.is_admin:
@@ -82,5 +87,5 @@ def list_usage(query: UsageQuery, viewer: Viewer) -> ListPage[UsageResource]:
     else:
         message = "Only administrators can list the calls of the whole instance."
         raise ForbiddenError(message)
-    shown = found[query.offset : query.offset + query.size]
-    return ListPage(items=[UsageResource.of(each) for each in shown], total=len(found))
+    shown = found[query.offset : query.offset + query.page_size]
+    return ListPage(items=[UsageResource.from_usage(each) for each in shown], total=len(found))

@@ -27,7 +27,7 @@ from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
 from domain.reports import actions as report_actions
 from web.access.api_limits import RateLimitFamily
-from web.api.description.described import rejects_with
+from web.api.description.described import declare_error_statuses
 from web.api.operations import ResourceBlueprint
 
 _PROJECT_PATH = "/projects/<path:reference>"
@@ -47,57 +47,65 @@ def _build_resources(place: str, name: str) -> ResourceBlueprint:
 # Contacts and notification channels.
 contacts = _build_resources("/user", "contacts")
 contacts.bind_usual_actions(contact_actions, _build_id_path("contact_id"))
-contacts.bind(
+contacts.bind_action(
     "POST", f"{_build_id_path('contact_id')}/confirm", contact_actions.confirm_contact, status=200
 )
-contacts.bind(
+contacts.bind_action(
     "POST", f"{_build_id_path('contact_id')}/send_code", contact_actions.send_code, status=200
 )
-contacts.bind(
+contacts.bind_action(
     "POST", f"{_build_id_path('contact_id')}/test", contact_actions.send_contact_test, status=200
 )
-contacts.bind("GET", "/preferences", contact_actions.show_preferences)
-contacts.bind("PUT", "/preferences", contact_actions.change_preferences)
+contacts.bind_action("GET", "/preferences", contact_actions.show_preferences)
+contacts.bind_action("PUT", "/preferences", contact_actions.change_preferences)
 
 contact_rules = ResourceBlueprint("contact_rules", __name__, url_prefix="/user/contacts/rules")
 contact_rules.bind_usual_actions(contact_rule_actions, _build_id_path("rule_id"))
-contact_rules.bind("GET", "/summary", contact_rule_actions.summarize_rules)
+contact_rules.bind_action("GET", "/summary", contact_rule_actions.summarize_rules)
 
 notification_channels = _build_resources(_NAMESPACE_PATH, "notification_channels")
 notification_channels.bind_usual_actions(contact_actions, _build_id_path("channel_id"))
-notification_channels.bind(
+notification_channels.bind_action(
     "POST", f"{_build_id_path('channel_id')}/test", contact_actions.send_channel_test, status=200
 )
 
 # Instance-wide applications. Owners of other applications can list their rejected requests.
 _APPLICATION_PATH = "/<int:application_id>"
 applications = _build_resources("", "applications")
-applications.bind("GET", "", application_actions.list_applications)
-applications.bind("POST", "", application_actions.create_application)
-applications.bind("DELETE", _APPLICATION_PATH, application_actions.delete_application)
-applications.bind("POST", f"{_APPLICATION_PATH}/renew-secret", application_actions.renew_secret)
-applications.bind("GET", f"{_APPLICATION_PATH}/people", application_actions.list_application_users)
-applications.bind(
+applications.bind_action("GET", "", application_actions.list_applications)
+applications.bind_action("POST", "", application_actions.create_application)
+applications.bind_action("DELETE", _APPLICATION_PATH, application_actions.delete_application)
+applications.bind_action(
+    "POST", f"{_APPLICATION_PATH}/renew-secret", application_actions.renew_secret
+)
+applications.bind_action(
+    "GET", f"{_APPLICATION_PATH}/people", application_actions.list_application_users
+)
+applications.bind_action(
     "GET", f"{_APPLICATION_PATH}/refused_requests", application_actions.list_rejected_requests
 )
 
 # Members, invitations and roles.
 members = _build_resources(_NAMESPACE_PATH, "members")
-members.bind("GET", "", member_actions.list_direct_members, limit=RateLimitFamily.MEMBERS)
-members.bind("GET", "/all", member_actions.list_all_members, limit=RateLimitFamily.MEMBERS)
-members.bind(
+members.bind_action("GET", "", member_actions.list_direct_members, limit=RateLimitFamily.MEMBERS)
+members.bind_action("GET", "/all", member_actions.list_all_members, limit=RateLimitFamily.MEMBERS)
+members.bind_action(
     "GET", "/<int:user_id>", member_actions.show_direct_member, limit=RateLimitFamily.MEMBERS
 )
-members.bind("GET", "/all/<int:user_id>", member_actions.show_member, limit=RateLimitFamily.MEMBERS)
-members.bind("POST", "", member_actions.add_members)
-members.bind("PUT", "/<int:user_id>", member_actions.change_member)
-members.bind("DELETE", "/<int:user_id>", member_actions.remove_member)
+members.bind_action(
+    "GET", "/all/<int:user_id>", member_actions.show_member, limit=RateLimitFamily.MEMBERS
+)
+members.bind_action("POST", "", member_actions.add_members)
+members.bind_action("PUT", "/<int:user_id>", member_actions.change_member)
+members.bind_action("DELETE", "/<int:user_id>", member_actions.remove_member)
 
 invitations = _build_resources(_NAMESPACE_PATH, "invitations")
-invitations.bind("GET", "", invitation_actions.list_invitations, limit=RateLimitFamily.MEMBERS)
-invitations.bind("POST", "", invitation_actions.send_invitations)
-invitations.bind("PUT", "/<string:email>", invitation_actions.change_invitation)
-invitations.bind("DELETE", "/<string:email>", invitation_actions.revoke_invitation)
+invitations.bind_action(
+    "GET", "", invitation_actions.list_invitations, limit=RateLimitFamily.MEMBERS
+)
+invitations.bind_action("POST", "", invitation_actions.send_invitations)
+invitations.bind_action("PUT", "/<string:email>", invitation_actions.change_invitation)
+invitations.bind_action("DELETE", "/<string:email>", invitation_actions.revoke_invitation)
 
 member_roles = _build_resources("", "member_roles")
 member_roles.bind_usual_actions(role_actions, "/<int:role_id>")
@@ -110,17 +118,25 @@ group_member_roles.bind_usual_actions(role_actions, "/<int:role_id>")
 # Destinations of the audit log.
 audit_streams = _build_resources("", "audit_streams")
 audit_streams.bind_usual_actions(audit_stream_actions, "/<int:stream_id>")
-audit_streams.bind("POST", "/<int:stream_id>/rotate_secret", audit_stream_actions.rotate_secret)
-audit_streams.bind("POST", "/<int:stream_id>/test", audit_stream_actions.send_test, status=200)
+audit_streams.bind_action(
+    "POST", "/<int:stream_id>/rotate_secret", audit_stream_actions.rotate_secret
+)
+audit_streams.bind_action(
+    "POST", "/<int:stream_id>/test", audit_stream_actions.send_test, status=200
+)
 
 _HEARTBEAT_PATH = _build_id_path("heartbeat_id")
 heartbeats = _build_resources(_PROJECT_PATH, "heartbeats")
 heartbeats.bind_usual_actions(heartbeat_actions, _HEARTBEAT_PATH)
-heartbeats.bind("POST", f"{_HEARTBEAT_PATH}/pause", heartbeat_actions.pause_heartbeat, status=200)
-heartbeats.bind("POST", f"{_HEARTBEAT_PATH}/resume", heartbeat_actions.resume_heartbeat, status=200)
-heartbeats.bind("GET", f"{_HEARTBEAT_PATH}/url", heartbeat_actions.show_url, writes=True)
-heartbeats.bind("POST", f"{_HEARTBEAT_PATH}/reset_url", heartbeat_actions.reset_url)
-heartbeats.bind("GET", f"{_HEARTBEAT_PATH}/pings", heartbeat_actions.list_pings)
+heartbeats.bind_action(
+    "POST", f"{_HEARTBEAT_PATH}/pause", heartbeat_actions.pause_heartbeat, status=200
+)
+heartbeats.bind_action(
+    "POST", f"{_HEARTBEAT_PATH}/resume", heartbeat_actions.resume_heartbeat, status=200
+)
+heartbeats.bind_action("GET", f"{_HEARTBEAT_PATH}/url", heartbeat_actions.show_url, writes=True)
+heartbeats.bind_action("POST", f"{_HEARTBEAT_PATH}/reset_url", heartbeat_actions.reset_url)
+heartbeats.bind_action("GET", f"{_HEARTBEAT_PATH}/pings", heartbeat_actions.list_pings)
 
 # Schedules, current on-call users, and changes of shifts.
 _SCHEDULES_PATH, _SCHEDULE_PATH = (
@@ -129,10 +145,10 @@ _SCHEDULES_PATH, _SCHEDULE_PATH = (
 )
 on_call_schedules = ResourceBlueprint("on_call_schedules", __name__, url_prefix=_SCHEDULES_PATH)
 on_call_schedules.bind_usual_actions(on_call_actions, _SCHEDULE_PATH)
-on_call_schedules.bind("GET", "/current", on_call_actions.show_all_on_call)
-on_call_schedules.bind("GET", f"{_SCHEDULE_PATH}/current", on_call_actions.show_on_call)
-on_call_schedules.bind("GET", f"{_SCHEDULE_PATH}/shifts", on_call_actions.list_shifts)
-on_call_schedules.bind("GET", f"{_SCHEDULE_PATH}/balance", on_call_actions.show_balance)
+on_call_schedules.bind_action("GET", "/current", on_call_actions.show_all_on_call)
+on_call_schedules.bind_action("GET", f"{_SCHEDULE_PATH}/current", on_call_actions.show_on_call)
+on_call_schedules.bind_action("GET", f"{_SCHEDULE_PATH}/shifts", on_call_actions.list_shifts)
+on_call_schedules.bind_action("GET", f"{_SCHEDULE_PATH}/balance", on_call_actions.show_balance)
 
 on_call_overrides = ResourceBlueprint(
     "on_call_overrides", __name__, url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/overrides"
@@ -150,22 +166,22 @@ on_call_handover_notes = ResourceBlueprint(
     url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/handover_notes",
 )
 on_call_handover_notes.bind_usual_actions(report_actions, _build_id_path("note_id"))
-on_call_handover_notes.bind("GET", "/draft", report_actions.draft_handoff_note)
+on_call_handover_notes.bind_action("GET", "/draft", report_actions.draft_handoff_note)
 
 own_on_call = ResourceBlueprint("own_on_call", __name__, url_prefix="/user/on_call")
-own_on_call.bind("GET", "", my_on_call.show_own_on_call)
-own_on_call.bind("GET", "/cover", my_on_call.preview_cover)
-own_on_call.bind("POST", "/cover", my_on_call.cover_shifts)
-_MAY_RETURN_404 = [rejects_with(HTTPStatus.NOT_FOUND)]
-own_on_call.bind("GET", "/calendar", feeds.show_own_calendar, around=_MAY_RETURN_404)
-own_on_call.bind("POST", "/calendar", feeds.renew_own_calendar)
-own_on_call.bind("DELETE", "/calendar", feeds.end_own_calendar, around=_MAY_RETURN_404)
+own_on_call.bind_action("GET", "", my_on_call.show_own_on_call)
+own_on_call.bind_action("GET", "/cover", my_on_call.preview_cover)
+own_on_call.bind_action("POST", "/cover", my_on_call.cover_shifts)
+_MAY_RETURN_404 = [declare_error_statuses(HTTPStatus.NOT_FOUND)]
+own_on_call.bind_action("GET", "/calendar", feeds.show_own_calendar, around=_MAY_RETURN_404)
+own_on_call.bind_action("POST", "/calendar", feeds.renew_own_calendar)
+own_on_call.bind_action("DELETE", "/calendar", feeds.end_own_calendar, around=_MAY_RETURN_404)
 
 # Incidents and their rules.
 _INCIDENT_PATH = f"{_PROJECT_PATH}/incidents{_build_id_path('iid', MAX_IID)}"
 incidents = _build_resources(_PROJECT_PATH, "incidents")
 incidents.bind_usual_actions(incident_actions, _build_id_path("iid", MAX_IID))
-incidents.bind(
+incidents.bind_action(
     "POST", f"{_build_id_path('iid', MAX_IID)}/page", incident_actions.page_responders, status=200
 )
 
@@ -183,7 +199,7 @@ incident_rules.bind_usual_actions(rule_actions, _build_id_path("rule_id"))
 # Identity providers for sign-in.
 identity_providers = _build_resources("/admin", "identity_providers")
 identity_providers.bind_usual_actions(identity_provider_actions, "/<int:provider_id>")
-identity_providers.bind(
+identity_providers.bind_action(
     "POST",
     "/<int:provider_id>/test",
     identity_provider_actions.test_connection,
@@ -193,7 +209,7 @@ identity_providers.bind(
 # Results reported by external CI.
 environments = _build_resources(_PROJECT_PATH, "environments")
 environments.bind_usual_actions(environment_actions, "/<int:environment_id>")
-environments.bind(
+environments.bind_action(
     "POST", "/<int:environment_id>/stop", environment_actions.stop_environment, status=200
 )
 
@@ -201,32 +217,34 @@ deployments = _build_resources(_PROJECT_PATH, "deployments")
 deployments.bind_usual_actions(deployment_actions, "/<int:deployment_id>")
 
 commit_statuses = ResourceBlueprint("commit_statuses", __name__, url_prefix=_PROJECT_PATH)
-commit_statuses.bind("GET", "/repository/commits/<sha:sha>/statuses", status_actions.list_statuses)
-commit_statuses.bind("POST", "/statuses/<sha:sha>", status_actions.report_status)
+commit_statuses.bind_action(
+    "GET", "/repository/commits/<sha:sha>/statuses", status_actions.list_statuses
+)
+commit_statuses.bind_action("POST", "/statuses/<sha:sha>", status_actions.report_status)
 
 _RELEASE_PATH = "/<path:tag_name>"
 _LINKS_PATH = f"{_RELEASE_PATH}/assets/links"
 _LINK_PATH = f"{_LINKS_PATH}/<int:link_id>"
 releases = _build_resources(_PROJECT_PATH, "releases")
-releases.bind("GET", "", release_actions.list_releases)
-releases.bind("GET", "/permalink/latest", release_actions.show_latest_release)
-releases.bind("GET", _RELEASE_PATH, release_actions.show_release)
-releases.bind("POST", "", release_actions.create_release)
-releases.bind("PUT", _RELEASE_PATH, release_actions.change_release)
-releases.bind("DELETE", _RELEASE_PATH, release_actions.delete_release, status=200)
-releases.bind("GET", _LINKS_PATH, release_actions.list_links)
-releases.bind("GET", _LINK_PATH, release_actions.show_link)
-releases.bind("POST", _LINKS_PATH, release_actions.create_link)
-releases.bind("PUT", _LINK_PATH, release_actions.change_link)
-releases.bind("DELETE", _LINK_PATH, release_actions.delete_link, status=200)
+releases.bind_action("GET", "", release_actions.list_releases)
+releases.bind_action("GET", "/permalink/latest", release_actions.show_latest_release)
+releases.bind_action("GET", _RELEASE_PATH, release_actions.show_release)
+releases.bind_action("POST", "", release_actions.create_release)
+releases.bind_action("PUT", _RELEASE_PATH, release_actions.change_release)
+releases.bind_action("DELETE", _RELEASE_PATH, release_actions.delete_release, status=200)
+releases.bind_action("GET", _LINKS_PATH, release_actions.list_links)
+releases.bind_action("GET", _LINK_PATH, release_actions.show_link)
+releases.bind_action("POST", _LINKS_PATH, release_actions.create_link)
+releases.bind_action("PUT", _LINK_PATH, release_actions.change_link)
+releases.bind_action("DELETE", _LINK_PATH, release_actions.delete_link, status=200)
 
 # Webhooks. GitLab's hooks are created and changed as webhooks, since none of GitLab's events occur
 # here.
 _WEBHOOK_PATH, _DELIVERY_PATH = _build_id_path("webhook_id"), _build_id_path("delivery_id")
 webhooks = _build_resources(_PROJECT_PATH, "webhooks")
 webhooks.bind_usual_actions(webhook_actions, _WEBHOOK_PATH)
-webhooks.bind("POST", f"{_WEBHOOK_PATH}/rotate_secret", webhook_actions.rotate_secret)
-webhooks.bind("POST", f"{_WEBHOOK_PATH}/test", webhook_actions.send_test, status=200)
+webhooks.bind_action("POST", f"{_WEBHOOK_PATH}/rotate_secret", webhook_actions.rotate_secret)
+webhooks.bind_action("POST", f"{_WEBHOOK_PATH}/test", webhook_actions.send_test, status=200)
 
 hooks = _build_resources(_PROJECT_PATH, "hooks")
 hooks.bind_usual_actions(webhook_actions, _WEBHOOK_PATH)
@@ -235,7 +253,7 @@ webhook_deliveries = ResourceBlueprint(
     "webhook_deliveries", __name__, url_prefix=f"{_PROJECT_PATH}/webhooks{_WEBHOOK_PATH}/deliveries"
 )
 webhook_deliveries.bind_usual_actions(webhook_actions, _DELIVERY_PATH)
-webhook_deliveries.bind(
+webhook_deliveries.bind_action(
     "POST", f"{_DELIVERY_PATH}/send_again", webhook_actions.resend_delivery, status=202
 )
 
@@ -245,27 +263,27 @@ escalation_policies.bind_usual_actions(escalation_actions, "/<int:policy_id>")
 
 alert_routes = _build_resources(_NAMESPACE_PATH, "alert_routes")
 alert_routes.bind_usual_actions(escalation_actions, "/<int:route_id>")
-alert_routes.bind("POST", "/dry_run", escalation_actions.show_dry_run)
+alert_routes.bind_action("POST", "/dry_run", escalation_actions.show_dry_run)
 
 silences = _build_resources(_NAMESPACE_PATH, "silences")
 silences.bind_usual_actions(silence_actions, "/<int:silence_id>")
-silences.bind("GET", "/preview", silence_actions.preview_silence)
+silences.bind_action("GET", "/preview", silence_actions.preview_silence)
 
 flap_settings = _build_resources(_PROJECT_PATH, "flap_settings")
-flap_settings.bind("GET", "", silence_actions.show_flap_settings)
-flap_settings.bind("PUT", "", silence_actions.change_flap_settings)
+flap_settings.bind_action("GET", "", silence_actions.show_flap_settings)
+flap_settings.bind_action("PUT", "", silence_actions.change_flap_settings)
 
 _ALERT_PATH = f"{_PROJECT_PATH}/alerts{_build_id_path('iid', MAX_IID)}"
 alert_mutes = ResourceBlueprint("alert_mutes", __name__, url_prefix=_ALERT_PATH)
-alert_mutes.bind("GET", "/mute", silence_actions.show_mute)
+alert_mutes.bind_action("GET", "/mute", silence_actions.show_mute)
 
 # Timelines of alerts and incidents.
 alert_timeline = ResourceBlueprint("alert_timeline", __name__, url_prefix=f"{_ALERT_PATH}/timeline")
-alert_timeline.bind("GET", "", timeline_actions.list_alert_timeline)
+alert_timeline.bind_action("GET", "", timeline_actions.list_alert_timeline)
 
 incident_timeline = ResourceBlueprint("incident_timeline", __name__, url_prefix=_INCIDENT_PATH)
-incident_timeline.bind("GET", "/timeline", timeline_actions.list_incident_timeline)
-incident_timeline.bind("GET", "/surroundings", timeline_actions.show_incident_surroundings)
+incident_timeline.bind_action("GET", "/timeline", timeline_actions.list_incident_timeline)
+incident_timeline.bind_action("GET", "/surroundings", timeline_actions.show_incident_surroundings)
 
 maintenance_windows = _build_resources(_NAMESPACE_PATH, "maintenance_windows")
 maintenance_windows.bind_usual_actions(maintenance_window_actions, "/<int:window_id>")

@@ -24,12 +24,12 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.types import Project, ProjectQuery, find_projects
 from domain.releases.schedule import CHANGES_BY_ID
 from web.access.api_limits import RateLimitFamily
-from web.api.operations import ResourceBlueprint, fast_operation, operation
+from web.api.operations import ResourceBlueprint, declare_fast_operation, declare_operation
 from web.extensions import db
 from web.http.json_responses import build_json_response
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.releases.requested_release import get_requested_release
-from web.services import settings
+from web.services import get_settings
 
 users = ResourceBlueprint("users", __name__)
 #: API change that removes numbered pages from the list of users.
@@ -37,24 +37,24 @@ _OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["users-offset-pagination"]
 
 
 @users.get("/user")
-@fast_operation("users.current", returns=CurrentUser)
+@declare_fast_operation("users.current", returns=CurrentUser)
 def current(bearer: Bearer) -> dict[str, object]:
     """Show the current user."""
-    return bearer.profile.convert_to_json_value(settings().base_url)
+    return bearer.profile.convert_to_json_value(get_settings().base_url)
 
 
 @users.put("/user")
-@operation("users.rename_current", body=NameBody, returns=CurrentUser)
+@declare_operation("users.rename_current", body=NameBody, returns=CurrentUser)
 def rename_current(bearer: Bearer, body: NameBody) -> Response:
     """Change the name of the current user."""
-    own_account.rename_own_account(unit_of_work(), body)
+    own_account.rename_own_account(get_unit_of_work(), body)
     return build_json_response(
-        replace(bearer.profile, name=body.name).convert_to_json_value(settings().base_url)
+        replace(bearer.profile, name=body.name).convert_to_json_value(get_settings().base_url)
     )
 
 
 @users.get("/user/keys")
-@operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
+@declare_operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
 def ssh_keys(query: SshKeyQuery) -> ListPage[SshKey]:
     """List the SSH keys of the current user.
 
@@ -65,7 +65,9 @@ def ssh_keys(query: SshKeyQuery) -> ListPage[SshKey]:
 
 
 @users.get("/users")
-@operation("users.index", query=UserQuery, returns=Account | User, limit=RateLimitFamily.USERS)
+@declare_operation(
+    "users.index", query=UserQuery, returns=Account | User, limit=RateLimitFamily.USERS
+)
 def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
     """List users.
 
@@ -76,15 +78,17 @@ def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
             message = "`order_by` must be id, because this list no longer has numbered pages."
             raise QueryError(message, field="order_by")
         query = query.model_copy(update={"pagination": "keyset"})
-    found = actions.list_users(unit_of_work(), query)
-    if query.order_by == "id" and found.has_more_than(query.page * query.size):
+    found = actions.list_users(get_unit_of_work(), query)
+    if query.order_by == "id" and found.has_more_than(query.page * query.page_size):
         # A later release removes numbered pages, so links already use keyset pagination.
         return replace(found, next_cursor=str(found.items[-1].id))
     return found
 
 
 @users.get("/users/<string:user>/projects")
-@operation("users.projects", query=ProjectQuery, returns=Project, limit=RateLimitFamily.PROJECTS)
+@declare_operation(
+    "users.projects", query=ProjectQuery, returns=Project, limit=RateLimitFamily.PROJECTS
+)
 def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
     """List the projects that a user owns.
 
@@ -92,8 +96,8 @@ def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
     callers see the projects that they are members of.
     """
     owner_id = _find_user_id(user)
-    actions.show_user(unit_of_work(), owner_id)
-    return find_projects(unit_of_work(), query, owner_id=owner_id)
+    actions.show_user(get_unit_of_work(), owner_id)
+    return find_projects(get_unit_of_work(), query, owner_id=owner_id)
 
 
 def _find_user_id(user: str) -> int:
@@ -111,19 +115,19 @@ for _act in (
     actions.deactivate_user,
     actions.activate_user,
 ):
-    users.bind("POST", f"/users/<int:user_id>/{_act.verb}", _act, returns=Done)
+    users.bind_action("POST", f"/users/<int:user_id>/{_act.verb}", _act, returns=Done)
 
-users.bind("GET", "/users/<int:user_id>", actions.show_user, limit=RateLimitFamily.USER)
-users.bind("POST", "/users", actions.create_user)
-users.bind("PUT", "/users/<int:user_id>", actions.change_user)
-users.bind("POST", "/users/<int:user_id>/approve", sign_up.approve_user)
-users.bind("POST", "/users/<int:user_id>/reject", sign_up.reject_user, status=HTTPStatus.OK)
-users.bind(
+users.bind_action("GET", "/users/<int:user_id>", actions.show_user, limit=RateLimitFamily.USER)
+users.bind_action("POST", "/users", actions.create_user)
+users.bind_action("PUT", "/users/<int:user_id>", actions.change_user)
+users.bind_action("POST", "/users/<int:user_id>/approve", sign_up.approve_user)
+users.bind_action("POST", "/users/<int:user_id>/reject", sign_up.reject_user, status=HTTPStatus.OK)
+users.bind_action(
     "GET",
     "/users/<int:user_id>/export",
     actions.export_user,
     limit=RateLimitFamily.USER,
     writes=True,
 )
-users.bind("DELETE", "/users/<int:user_id>", actions.delete_user)
-users.bind("DELETE", "/users/<int:user_id>/identities/<provider>", disconnect_user)
+users.bind_action("DELETE", "/users/<int:user_id>", actions.delete_user)
+users.bind_action("DELETE", "/users/<int:user_id>/identities/<provider>", disconnect_user)

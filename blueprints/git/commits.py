@@ -15,7 +15,7 @@ from domain.git.storage import get_repository_path
 from domain.projects.views import ProjectView
 from web.extensions import db
 from web.http.public_urls import build_public_url
-from web.services import git
+from web.services import get_git
 
 #: Number of digits of an abbreviated hash.
 _SHORT_HASH_LENGTH = 8
@@ -48,8 +48,8 @@ def _open_reader(project: ProjectView) -> Iterator[CommitReader]:
 
     Raise GitUnavailableError or RepositoryBusyError.
     """
-    own = git()
-    if problem := own.problem():
+    own = get_git()
+    if problem := own.find_problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
     path = get_repository_path(own.root, project.id, project.created_at)
     release_locks(db.session())

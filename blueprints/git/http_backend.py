@@ -50,7 +50,7 @@ from web.http.extensions import get_client_address
 from web.http.transactions import defer_transaction
 from web.metrics import count_git_transfer
 from web.server.request_body import DeadlineBody
-from web.services import git, now, settings
+from web.services import get_current_time, get_git, get_settings
 
 _log = logging.getLogger("gatebell.git")
 _MAX_READ_BYTES = 65_536
@@ -86,13 +86,13 @@ def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iter
     """
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody):
-        body.stream(seconds=seconds)
+        body.keep_readable(seconds=seconds)
     raw = _read_raw_body(body)
     return _limit_body_size(_decompress_gzip_pieces(raw) if is_compressed(environ) else raw, limit)
 
 
-def read_body_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
-    """Read a whole body, or its first `most` bytes, and return an iterator over all chunks.
+def read_body_ahead(pieces: Iterator[bytes], *, maximum: int) -> Iterator[bytes]:
+    """Read a whole body, or its first `maximum` bytes, and return an iterator over all chunks.
 
     Raise InvalidGitBodyError if the body is incomplete, or a timeout error if the body does not
     arrive in time.
@@ -101,7 +101,7 @@ def read_body_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
     try:
         for piece in pieces:
             begun.append(piece)
-            if sum(map(len, begun)) >= most:
+            if sum(map(len, begun)) >= maximum:
                 break
     except OSError as error:
         raise InvalidGitBodyError("The body is incomplete.") from error
@@ -220,9 +220,9 @@ class GitTransfer:
             self._outcome = "bad body"
             raise ConnectionResetError(ECONNRESET, "The body did not arrive.") from error
         finally:
-            self.close()
+            self.stop_and_log()
 
-    def close(self) -> None:
+    def stop_and_log(self) -> None:
         """Stop the child, release its slot, and log the transfer. Further calls have no effect."""
         if not self._end.alive:
             return
@@ -250,7 +250,7 @@ class GitTransfer:
         for piece in self._plan.pieces:
             self._check_transfer_time()
             self._received += len(piece)
-            self._held += self._child.write(piece)
+            self._held += self._child.write_input(piece)
             sleep(0)  # let other greenlets run
             if len(self._held) > _MAX_HELD_BYTES:
                 return
@@ -260,13 +260,13 @@ class GitTransfer:
     def _yield_remaining_output(self) -> Iterator[bytes]:
         if self._held:
             yield self._take_held_output()
-        while piece := self._child.read():
+        while piece := self._child.read_output():
             self._check_transfer_time()
             yield self._count_sent_bytes(piece)
             sleep(0)
 
     def _check_exit_status(self) -> None:
-        status = self._child.wait(_EXIT_TIMEOUT_SECONDS)
+        status = self._child.wait_for_exit(_EXIT_TIMEOUT_SECONDS)
         self._outcome = "done" if status == 0 else "failed"
         if status == 0 and self._plan.when_done:
             self._plan.when_done()
@@ -297,12 +297,12 @@ class GitTransfer:
 def _end_git_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
     """Stop a child process; return its exit status and the end of its error output."""
     try:
-        status, said = child.end(), ""
+        status, said = child.terminate(), ""
         with suppress(OSError, ValueError):
-            said = child.errors()
+            said = child.read_errors()
         return status, said
     finally:
-        slot.release()
+        slot.release_slot()
 
 
 #: Maximum size of a decompressed read request in bytes. Such requests contain only object names.
@@ -317,30 +317,30 @@ _PROTOCOL_PATTERN = re.compile(r"[a-z0-9=.:_-]{1,200}")
 _FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "expires", "pragma"})
 
 
-def serve_git(wanted: GitAccess, url_path: str) -> Response:
+def serve_git(access: GitAccess, url_path: str) -> Response:
     """Return the response from http-backend; `url_path` is the URL path after the repository.
 
     Raise an error of `domain.git.errors` before anything is transferred.
     """
-    path = _prepare_repository(wanted)
+    path = _prepare_repository(access)
     is_call = request.method == "POST"
-    is_first_taken = is_call and _is_body_read_first(wanted)
+    is_first_taken = is_call and _is_body_read_first(access)
     with ExitStack() as undone:
         if is_call:
             undone.callback(close_after_unread_body, request.environ, has_ended=False)
         # The body is read first, so that a request occupies no slot while its body has not arrived.
-        pieces = _read_body_pieces(wanted) if is_call else iter(())
-        slot = _get_process_slots().take(
-            SlotCaller(address=get_client_address(), user_id=wanted.user_id)
+        pieces = _read_body_pieces(access) if is_call else iter(())
+        slot = _get_process_slots().take_slot(
+            SlotCaller(address=get_client_address(), user_id=access.user_id)
         )
-        undone.callback(slot.release)
-        child = git().start(
-            ["http-backend"], _build_environment(wanted, path, url_path), answer=wanted.answer
+        undone.callback(slot.release_slot)
+        child = get_git().start_process(
+            ["http-backend"], _build_environment(access, path, url_path), answer=access.answer
         )
-        undone.callback(child.end)
+        undone.callback(child.terminate)
         head, begun = _read_response_head(child)
-        transfer = GitTransfer(_build_options(wanted, path, pieces), child, slot, begun=begun)
-        undone.callback(transfer.close)
+        transfer = GitTransfer(_build_options(access, path, pieces), child, slot, begun=begun)
+        undone.callback(transfer.stop_and_log)
         if is_first_taken:
             transfer.feed_body()
         response = _build_response(transfer, head)
@@ -348,44 +348,44 @@ def serve_git(wanted: GitAccess, url_path: str) -> Response:
     return response
 
 
-def _prepare_repository(wanted: GitAccess) -> Path:
+def _prepare_repository(access: GitAccess) -> Path:
     """Return the path of the repository, and create the repository if it does not exist."""
-    own = git()
-    if problem := own.problem():
+    own = get_git()
+    if problem := own.find_problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
-    _check_size(wanted)
-    path = get_repository_path(own.root, wanted.project.id, wanted.project.created_at)
+    _check_size(access)
+    path = get_repository_path(own.root, access.project.id, access.project.created_at)
     ensure_repository(own, path)
     return path
 
 
-def _check_size(wanted: GitAccess) -> None:
+def _check_size(access: GitAccess) -> None:
     """Raise an error if the declared body is too large, or if there is no disk space for a push."""
-    current, most = settings(), _get_max_body_bytes(wanted)
-    if wanted.service is GitService.RECEIVE_PACK:
-        check_free_space(current.repositories_path, least=current.free_space_for_pushes_bytes)
+    current, most = get_settings(), _get_max_body_bytes(access)
+    if access.service is GitService.RECEIVE_PACK:
+        check_free_space(current.repositories_path, minimum=current.free_space_for_pushes_bytes)
     if (request.content_length or 0) >= most:
         raise GitBodyTooLargeError(f"The body must be smaller than {most} bytes.")
 
 
-def _get_max_body_bytes(wanted: GitAccess) -> int:
+def _get_max_body_bytes(access: GitAccess) -> int:
     """Return the maximum size of a decompressed request body in bytes."""
-    if wanted.service is GitService.RECEIVE_PACK:
-        return settings().push_limit_bytes + _MAX_PUSH_BYTES_WITHOUT_PACK
+    if access.service is GitService.RECEIVE_PACK:
+        return get_settings().push_limit_bytes + _MAX_PUSH_BYTES_WITHOUT_PACK
     return _MAX_READ_REQUEST_BYTES
 
 
-def _is_body_read_first(wanted: GitAccess) -> bool:
+def _is_body_read_first(access: GitAccess) -> bool:
     """Return whether the body is read before the response starts, so that it can be rejected.
 
     Lists of object names are read first. Packs are read first only if they are compressed again,
     which Git never does. Raise UnsupportedGitEncodingError for unsupported content codings.
     """
-    return is_compressed(request.environ) or wanted.service is GitService.UPLOAD_PACK
+    return is_compressed(request.environ) or access.service is GitService.UPLOAD_PACK
 
 
 def _get_process_slots() -> ProcessSlots:
-    current = settings()
+    current = get_settings()
     return ProcessSlots(
         current.instance_path / "git_transfers",
         count=current.git_processes,
@@ -393,27 +393,27 @@ def _get_process_slots() -> ProcessSlots:
     )
 
 
-def _build_environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]:
+def _build_environment(access: GitAccess, path: Path, url_path: str) -> dict[str, str]:
     """Return the CGI variables with the Git configuration for this request."""
-    may_push = wanted.service is GitService.RECEIVE_PACK
+    may_push = access.service is GitService.RECEIVE_PACK
     configuration = (
         ("http.receivepack", "true" if may_push else "false"),
-        ("receive.maxInputSize", str(settings().push_limit_bytes)),
+        ("receive.maxInputSize", str(get_settings().push_limit_bytes)),
         *(PUSH_CONFIGURATION if may_push else ()),
     )
     is_discovery = request.method != "POST"
     protocol = request.headers.get("Git-Protocol", "")
     return {
-        **git().environment(path, configuration=configuration),
+        **get_git().build_environment(path, configuration=configuration),
         "GIT_PROJECT_ROOT": str(path.parent),
         "GIT_HTTP_EXPORT_ALL": "1",
         "GIT_HTTP_MAX_REQUEST_BUFFER": str(_MAX_READ_REQUEST_BYTES),
         "GIT_PROTOCOL": protocol if _PROTOCOL_PATTERN.fullmatch(protocol) else "",
         "PATH_INFO": f"/{path.name}/{url_path}",
-        "QUERY_STRING": f"service={wanted.service}" if is_discovery else "",
+        "QUERY_STRING": f"service={access.service}" if is_discovery else "",
         "REQUEST_METHOD": "POST" if request.method == "POST" else "GET",
         "CONTENT_TYPE": request.headers.get("Content-Type", ""),
-        "REMOTE_USER": f"user-{wanted.user_id}" if wanted.user_id else "",
+        "REMOTE_USER": f"user-{access.user_id}" if access.user_id else "",
         "REMOTE_ADDR": request.remote_addr or "",
     }
 
@@ -428,7 +428,7 @@ def _read_response_head(child: ChildProcess) -> tuple[bytes, bytes]:
     read = b""
     try:
         while b"\r\n\r\n" not in read and len(read) < _MAX_HEAD_BYTES:
-            piece = child.read()
+            piece = child.read_output()
             if not piece:
                 break
             read += piece
@@ -451,35 +451,35 @@ def _build_response(transfer: GitTransfer, head: bytes) -> Response:
     return response
 
 
-def _read_body_pieces(wanted: GitAccess) -> Iterator[bytes]:
+def _read_body_pieces(access: GitAccess) -> Iterator[bytes]:
     """Return the chunks of the body; a short list of object names is read completely first."""
-    patience, limit = settings().request_timeout_seconds, _get_max_body_bytes(wanted)
+    patience, limit = get_settings().request_timeout_seconds, _get_max_body_bytes(access)
     pieces = iterate_body(request.environ, seconds=patience, limit=limit)
-    if wanted.service is GitService.UPLOAD_PACK:
-        return read_body_ahead(pieces, most=_READ_AHEAD_BYTES)
+    if access.service is GitService.UPLOAD_PACK:
+        return read_body_ahead(pieces, maximum=_READ_AHEAD_BYTES)
     return pieces
 
 
-def _build_options(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> GitTransferOptions:
-    is_push = wanted.service is GitService.RECEIVE_PACK
+def _build_options(access: GitAccess, path: Path, pieces: Iterator[bytes]) -> GitTransferOptions:
+    is_push = access.service is GitService.RECEIVE_PACK
     is_call = request.method == "POST"
     return GitTransferOptions(
-        service=wanted.service,
-        project_id=wanted.project.id,
-        user_id=wanted.user_id,
+        service=access.service,
+        project_id=access.project.id,
+        user_id=access.user_id,
         pieces=pieces,
         environ=request.environ,
-        seconds=settings().git_transfer_timeout_seconds,
-        when_done=_build_push_callback(wanted, path) if is_call and is_push else None,
-        when_pack_begins=_build_download_callback(wanted) if is_call and not is_push else None,
+        seconds=get_settings().git_transfer_timeout_seconds,
+        when_done=_build_push_callback(access, path) if is_call and is_push else None,
+        when_pack_begins=_build_download_callback(access) if is_call and not is_push else None,
     )
 
 
-def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
+def _build_push_callback(access: GitAccess, path: Path) -> Callable[[], None]:
     """Return the callback that records a push after Git has accepted the push."""
-    settle = partial(mark_repository_pushed, git(), path)
+    settle = partial(mark_repository_pushed, get_git(), path)
     write = defer_transaction(
-        lambda session: store_push_time(wanted.project.id, session=session, now=now())
+        lambda session: store_push_time(access.project.id, session=session, now=get_current_time())
     )
 
     def note() -> None:
@@ -495,13 +495,13 @@ def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
     return note
 
 
-def _build_download_callback(wanted: GitAccess) -> Callable[[], None]:
+def _build_download_callback(access: GitAccess) -> Callable[[], None]:
     """Return the callback that stores a download's audit event in its own short transaction.
 
     The callback runs before the first byte of the pack is sent, so downloads that cannot be
     recorded are not sent.
     """
-    event = build_download_event(wanted.project, release=parse_release(settings().release))
+    event = build_download_event(access.project, release=parse_release(get_settings().release))
     store = prepare_event_storage(event)
 
     def record() -> None:

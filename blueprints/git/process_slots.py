@@ -41,7 +41,7 @@ class _SlotOwner(NamedTuple):
     address: bytes
 
     @classmethod
-    def of(cls, caller: SlotCaller) -> "_SlotOwner":
+    def from_caller(cls, caller: SlotCaller) -> "_SlotOwner":
         user = (
             _ANONYMOUS_DIGEST
             if caller.user_id is None
@@ -53,11 +53,11 @@ class _SlotOwner(NamedTuple):
     def is_anonymous(self) -> bool:
         return self.user == _ANONYMOUS_DIGEST
 
-    def is_same_caller(self, other: "_SlotOwner") -> bool:
+    def is_same_caller(self, slot_owner: "_SlotOwner") -> bool:
         """Return whether both have the same user, or the same address if one is anonymous."""
-        if self.is_anonymous or other.is_anonymous:
-            return self.address == other.address
-        return self.user == other.user
+        if self.is_anonymous or slot_owner.is_anonymous:
+            return self.address == slot_owner.address
+        return self.user == slot_owner.user
 
 
 def _compute_digest(text: str) -> bytes:
@@ -71,7 +71,7 @@ class ProcessSlot:
         """Initialize the slot with its locked file."""
         self._file = file
 
-    def release(self) -> None:
+    def release_slot(self) -> None:
         """Release the slot. Further calls have no effect."""
         self._file.close()
 
@@ -85,14 +85,14 @@ class ProcessSlots:
         self._count = count
         self._wait_seconds = wait_seconds
 
-    def take(self, caller: SlotCaller) -> ProcessSlot:
+    def take_slot(self, caller: SlotCaller) -> ProcessSlot:
         """Take a slot, and wait for a free slot if necessary.
 
         A user can take at most half of the slots, including anonymous transfers from the same
         address. An address can take at most a quarter without a token, and all anonymous callers
         at most half. Raise RepositoryBusyError if no slot becomes free in time.
         """
-        mark = _SlotOwner.of(caller)
+        mark = _SlotOwner.from_caller(caller)
         deadline = monotonic() + self._wait_seconds
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
@@ -104,7 +104,7 @@ class ProcessSlots:
                 raise RepositoryBusyError(message, retry_after=_RETRY_AFTER_SECONDS)
             sleep(_POLL_SECONDS)
 
-    def _try_take_slot(self, mark: _SlotOwner) -> ProcessSlot | None:
+    def _try_take_slot(self, slot_owner: _SlotOwner) -> ProcessSlot | None:
         """Take a free slot unless the caller already has its maximum number of slots."""
         with ExitStack() as opened:
             files = [
@@ -113,20 +113,20 @@ class ProcessSlots:
             held = [file for file in files if not _try_lock_slot(file)]
             free = next((file for file in files if file not in held), None)
             if free is None or self._has_reached_share(
-                mark, [_read_slot_owner(file) for file in held]
+                slot_owner, [_read_slot_owner(file) for file in held]
             ):
                 return None
-            os.pwrite(free.fileno(), b"".join(mark), 0)
+            os.pwrite(free.fileno(), b"".join(slot_owner), 0)
             # A duplicated descriptor of the same open file keeps the lock.
             return ProcessSlot(FileIO(os.dup(free.fileno()), "r+b"))
 
-    def _has_reached_share(self, mark: _SlotOwner, held: Sequence[_SlotOwner]) -> bool:
+    def _has_reached_share(self, slot_owner: _SlotOwner, held: Sequence[_SlotOwner]) -> bool:
         half, quarter = (max(1, self._count // part) for part in (2, 4))
-        if sum(map(mark.is_same_caller, held)) >= half:
+        if sum(map(slot_owner.is_same_caller, held)) >= half:
             return True
         anonymous = [each for each in held if each.is_anonymous]
-        of_address = sum(each.address == mark.address for each in anonymous)
-        return mark.is_anonymous and (of_address >= quarter or len(anonymous) >= half)
+        of_address = sum(each.address == slot_owner.address for each in anonymous)
+        return slot_owner.is_anonymous and (of_address >= quarter or len(anonymous) >= half)
 
     def _open_slot_file(self, number: int) -> FileIO:
         descriptor = os.open(self._directory / str(number), os.O_RDWR | os.O_CREAT, 0o600)

@@ -29,14 +29,14 @@ def refs(access: GitAccess) -> ResponseReturnValue:
 
 @git.post("/<repository:path>/<any('git-upload-pack', 'git-receive-pack'):service>")
 # The session's transactions are read-only. A transfer writes in separate transactions.
-@git_access_required.but(writes=False)
+@git_access_required.with_changes(writes=False)
 def pack(access: GitAccess) -> ResponseReturnValue:
     """Transfer objects to or from the client."""
     return serve_git(access, access.service)
 
 
 @git.route("/<repository:path>/info/lfs/<path:endpoint>", methods=_ALL_METHODS)
-@git_access_required.but(writes=False, errors=ErrorFormat.MESSAGE)
+@git_access_required.with_changes(writes=False, errors=ErrorFormat.MESSAGE)
 def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
     """Reject Git LFS requests with an error in the format of the LFS batch API."""
     del access, endpoint
@@ -45,7 +45,7 @@ def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
 
 
 @git.route("/<repository:path>/<path:file>", methods=_ALL_METHODS)
-@open_to_anyone.but(writes=False)
+@open_to_anyone.with_changes(writes=False)
 def files(path: str, file: str) -> ResponseReturnValue:
     """Reject requests that use the dumb protocol, with the same error for every repository."""
     del path, file

@@ -17,7 +17,7 @@ from domain.paging.notifications.queue_state import (
 from domain.paging.notifications.states import ENDED_STATES
 from web.database.errors import SQLAlchemyError
 from web.extensions import db
-from web.services import now
+from web.services import get_current_time
 
 _log = logging.getLogger("gatebell.pages")
 _TYPE_LABEL = "channel"
@@ -26,7 +26,7 @@ _TYPE_LABEL = "channel"
 def collect_page_metrics() -> Sequence[Collector]:
     """Return the collector of queue metrics, or an empty list if the database cannot be read."""
     try:
-        session, moment = db.session(), now()
+        session, moment = db.session(), get_current_time()
         return [
             _MessageMetricsCollector(
                 find_contact_type_states(session=session, now=moment),

@@ -38,7 +38,7 @@ from web.readiness import find_clock_warning, find_readiness_problem
 from web.sealing.sealer import describe_seen_client
 from web.server.shutdown import is_shutting_down
 from web.server.tls import get_served_certificate
-from web.services import git, settings
+from web.services import get_git, get_settings
 from web.settings.reader import Settings
 
 _CombineFunction = Callable[[Iterable[float]], float]
@@ -143,7 +143,7 @@ def readyz() -> Response:
             "clock": find_clock_warning(),
             "certificate": _describe_certificate(),
             # The service is ready even if Git is unavailable.
-            "git": git().problem(),
+            "git": get_git().find_problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)
@@ -152,7 +152,7 @@ def readyz() -> Response:
 
 def _describe_certificate() -> str | None:
     certificate = get_served_certificate()
-    return (certificate.problem or certificate.expiry_warning()) if certificate else None
+    return (certificate.problem or certificate.build_expiry_warning()) if certificate else None
 
 
 def _build_unavailable_response(*, status: str, database: str) -> Response:
@@ -166,11 +166,11 @@ def _build_unavailable_response(*, status: str, database: str) -> Response:
 @open_to_anyone
 def metrics() -> Response:
     """Return the Prometheus metrics; requires METRICS_TOKEN or a trusted network."""
-    expected = settings().metrics_token
+    expected = get_settings().metrics_token
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if expected and not compare_digest(given.encode(), expected.encode()):
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-    if not expected and not _is_from_trusted_network(request.environ, settings()):
+    if not expected and not _is_from_trusted_network(request.environ, get_settings()):
         return Response(_ACCESS_DENIED_TEXT, HTTPStatus.FORBIDDEN, content_type="text/plain")
     problem = find_readiness_problem()
     counted = render_metrics(
@@ -183,7 +183,7 @@ def metrics() -> Response:
             *list_integration_metrics(),
             *list_mail_metrics(),
             *list_job_metrics(),
-            *list_host_metrics(settings()),
+            *list_host_metrics(get_settings()),
         ),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)

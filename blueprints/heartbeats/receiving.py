@@ -12,7 +12,7 @@ from domain.heartbeats.states import PingKind
 from web.access.rate_limits import limit_pings_by_address, limit_pings_by_heartbeat
 from web.database.errors import SQLAlchemyError
 from web.http.request_bodies import BodyBeginning, read_body_beginning
-from web.services import now, services, settings
+from web.services import get_current_time, get_services, get_settings
 
 _log = logging.getLogger("gatebell.heartbeats")
 #: Maximum number of bytes read from a body. A ping with a larger body is still recorded.
@@ -25,12 +25,12 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
 
     Raise NotFoundError for an unknown key, and QueryError for a malformed run ID or exit status.
     """
-    moment = now()
+    moment = get_current_time()
     _count_ping_in_rate_limits(key)
     if exit_status is not None and exit_status > _MAX_EXIT_STATUS:
         raise QueryError("invalid url format: an exit status must be from 0 to 255")
-    rid, own = _parse_run_id(), services()
-    kept = settings().heartbeat_body_limit_bytes
+    rid, own = _parse_run_id(), get_services()
+    kept = get_settings().heartbeat_body_limit_bytes
     # Check the key first, so that clients with an unknown key cannot send large bodies.
     is_large = "Transfer-Encoding" in request.headers or (request.content_length or 0) > kept
     if is_large and not is_known_key(key, connection=own.connections, keyring=own.keyring):
@@ -64,7 +64,7 @@ def _count_ping_in_rate_limits(key: str) -> None:
     if not _is_well_formed_key(key):
         raise _build_not_found_error()
     # The key may be unknown because requests are counted before the database is queried.
-    g.heartbeat = services().keyring.digest(key).hex()
+    g.heartbeat = get_services().keyring.compute_digest(key).hex()
     _count_ping_of_heartbeat()
 
 
@@ -94,12 +94,14 @@ def _parse_run_id() -> str | None:
         raise QueryError("invalid uuid format: rid must be the UUID of a run") from error
 
 
-def _evaluate_immediately(stored: StoredPing) -> None:
+def _evaluate_immediately(stored_ping: StoredPing) -> None:
     """Open or resolve the alert immediately; if the evaluation fails, the worker retries later."""
     try:
-        evaluate_heartbeat(stored.heartbeat_id, connection=services().connections, now=now())
+        evaluate_heartbeat(
+            stored_ping.heartbeat_id, connection=get_services().connections, now=get_current_time()
+        )
     except SQLAlchemyError as error:
-        said = {"heartbeat_id": stored.heartbeat_id, "reason": type(error).__name__}
+        said = {"heartbeat_id": stored_ping.heartbeat_id, "reason": type(error).__name__}
         _log.warning(
             "Heartbeat was not evaluated after its ping; the worker retries.",
             extra={"event": "heartbeat.evaluation_postponed", **said},

@@ -17,7 +17,7 @@ from forms.heartbeats import HeartbeatForm, ResetUrlForm
 from web.access.decorators import authenticates_heartbeat_url, get_current_user, permission_required
 from web.api.description.described import HEARTBEATS, TEXT, Caller, ViewDescription
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
@@ -25,7 +25,7 @@ from web.pages.list_query import (
     get_list_query,
     get_requested_slice,
 )
-from web.services import settings
+from web.services import get_settings
 
 heartbeats = PageBlueprint("heartbeats", __name__, url_prefix="/<names:project_path>/-/heartbeats")
 _HEARTBEAT_PATH = "/<int:heartbeat_id>"
@@ -36,7 +36,7 @@ _HEARTBEAT_PATH = "/<int:heartbeat_id>"
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the heartbeats; heartbeats that need attention come first."""
     get_list_query()
-    found = actions.list_heartbeats_by_urgency(unit_of_work(), project)
+    found = actions.list_heartbeats_by_urgency(get_unit_of_work(), project)
     return render_template("heartbeats/index.html", project=project, found=found)
 
 
@@ -46,7 +46,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     """Create a heartbeat."""
     form = HeartbeatForm(time_zone=get_current_user().time_zone)
     made = form.run_if_valid(
-        lambda: actions.create_heartbeat(unit_of_work(), project, form.heartbeat())
+        lambda: actions.create_heartbeat(get_unit_of_work(), project, form.build_heartbeat())
     )
     if made is None:
         return render_form_page("heartbeats/new.html", form, project=project)
@@ -65,11 +65,15 @@ def _render_heartbeat_page(
     project: ProjectView, heartbeat_id: int, reset: ResetUrlForm
 ) -> ResponseReturnValue:
     get_list_query(*CURSOR_PARAMETERS)
-    heartbeat = actions.show_heartbeat(unit_of_work(), project, heartbeat_id)
-    pings = actions.list_pings_page(unit_of_work(), project, heartbeat_id, get_requested_slice())
+    heartbeat = actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
+    pings = actions.list_pings_page(
+        get_unit_of_work(), project, heartbeat_id, get_requested_slice()
+    )
     is_shown = project.can_integrate
     address = (
-        actions.get_heartbeat_address(unit_of_work(), project, heartbeat_id) if is_shown else None
+        actions.get_heartbeat_address(get_unit_of_work(), project, heartbeat_id)
+        if is_shown
+        else None
     )
     page = render_template(
         "heartbeats/show.html",
@@ -87,10 +91,12 @@ def _render_heartbeat_page(
 @permission_required("heartbeats.change")
 def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Change a heartbeat."""
-    heartbeat = actions.show_heartbeat(unit_of_work(), project, heartbeat_id)
-    form = HeartbeatForm.of(heartbeat)
+    heartbeat = actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
+    form = HeartbeatForm.from_heartbeat(heartbeat)
     if form.run_if_valid(
-        lambda: actions.change_heartbeat(unit_of_work(), project, heartbeat_id, form.change())
+        lambda: actions.change_heartbeat(
+            get_unit_of_work(), project, heartbeat_id, form.build_change()
+        )
     ):
         flash("Heartbeat saved.")
         return _redirect_to_heartbeat(project, heartbeat_id)
@@ -101,7 +107,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @permission_required("heartbeats.pause")
 def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Pause a heartbeat."""
-    actions.pause_heartbeat(unit_of_work(), project, heartbeat_id)
+    actions.pause_heartbeat(get_unit_of_work(), project, heartbeat_id)
     flash("Heartbeat paused. Pings are logged, but no alert opens until you resume it.")
     return _redirect_to_heartbeat(project, heartbeat_id)
 
@@ -110,7 +116,7 @@ def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @permission_required("heartbeats.resume")
 def resume(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Resume a heartbeat."""
-    actions.resume_heartbeat(unit_of_work(), project, heartbeat_id)
+    actions.resume_heartbeat(get_unit_of_work(), project, heartbeat_id)
     flash("Heartbeat resumed.")
     return _redirect_to_heartbeat(project, heartbeat_id)
 
@@ -121,7 +127,7 @@ def reset_url(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Replace the URL; the previous URL is accepted for the chosen time."""
     form = ResetUrlForm()
     made = form.run_if_valid(
-        lambda: actions.reset_url(unit_of_work(), project, heartbeat_id, form.reset())
+        lambda: actions.reset_url(get_unit_of_work(), project, heartbeat_id, form.build_reset())
     )
     if made is None:
         return _render_heartbeat_page(project, heartbeat_id, form)
@@ -135,7 +141,7 @@ def reset_url(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @permission_required("heartbeats.delete")
 def delete(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Delete a heartbeat and its log."""
-    removed = actions.delete_heartbeat(unit_of_work(), project, heartbeat_id)
+    removed = actions.delete_heartbeat(get_unit_of_work(), project, heartbeat_id)
     flash(f"Heartbeat {removed.name} was deleted. Its alerts are kept.")
     return redirect(url_for("heartbeats.index", project_path=project.path))
 
@@ -165,7 +171,7 @@ def _describe_ping_url(name: str) -> ViewDescription:
 
 @pings.route("", methods=_PING_METHODS)
 @_describe_ping_url("success")
-@authenticates_heartbeat_url.but(writes=False)
+@authenticates_heartbeat_url.with_changes(writes=False)
 def success(key: str) -> Response:
     """Report that the job has succeeded."""
     return _receive_and_respond(key, PingKind.SUCCESS)
@@ -173,7 +179,7 @@ def success(key: str) -> Response:
 
 @pings.route("/start", methods=_PING_METHODS)
 @_describe_ping_url("start")
-@authenticates_heartbeat_url.but(writes=False)
+@authenticates_heartbeat_url.with_changes(writes=False)
 def start(key: str) -> Response:
     """Report that the job has started.
 
@@ -185,7 +191,7 @@ def start(key: str) -> Response:
 
 @pings.route("/fail", methods=_PING_METHODS)
 @_describe_ping_url("fail")
-@authenticates_heartbeat_url.but(writes=False)
+@authenticates_heartbeat_url.with_changes(writes=False)
 def fail(key: str) -> Response:
     """Report that the job has failed, and open an alert.
 
@@ -196,7 +202,7 @@ def fail(key: str) -> Response:
 
 @pings.route("/log", methods=_PING_METHODS)
 @_describe_ping_url("log")
-@authenticates_heartbeat_url.but(writes=False)
+@authenticates_heartbeat_url.with_changes(writes=False)
 def log(key: str) -> Response:
     """Add an entry to the log without changing the status of the heartbeat."""
     return _receive_and_respond(key, PingKind.LOG)
@@ -204,7 +210,7 @@ def log(key: str) -> Response:
 
 @pings.route("/<int:exit_status>", methods=_PING_METHODS)
 @_describe_ping_url("exit_status")
-@authenticates_heartbeat_url.but(writes=False)
+@authenticates_heartbeat_url.with_changes(writes=False)
 def exit_status(key: str, exit_status: int) -> Response:
     """Report the exit status of the job, where 0 means success."""
     kind = PingKind.FAIL if exit_status else PingKind.SUCCESS
@@ -214,7 +220,7 @@ def exit_status(key: str, exit_status: int) -> Response:
 def _receive_and_respond(key: str, kind: PingKind, status: int | None = None) -> Response:
     body = receive_ping(key, kind, status)
     response = Response("OK", mimetype="text/plain")
-    response.headers["Ping-Body-Limit"] = str(settings().heartbeat_body_limit_bytes)
+    response.headers["Ping-Body-Limit"] = str(get_settings().heartbeat_body_limit_bytes)
     response.headers["Access-Control-Allow-Origin"] = "*"
     response.headers["Cache-Control"] = "no-store"
     if body.has_more:

@@ -122,7 +122,7 @@ class GuideValues:
     integration_url: str | None = None
     project_path: str | None = None
 
-    def fill(self, text: str) -> str:
+    def replace_placeholders(self, text: str) -> str:
         """Replace the placeholders in a text."""
         known = self._map_values_by_placeholder()
         names = "|".join(
@@ -230,9 +230,9 @@ def render_document(document: Document, values: GuideValues) -> RenderedDocument
     headings = tuple(_set_heading_anchors(tokens))
     for token in tokens:
         if token.type == "inline":
-            token.children = list(links.followed(token.children or []))
+            token.children = list(links.resolve_links(token.children or []))
         elif token.type == "fence":
-            token.content = values.fill(token.content)
+            token.content = values.replace_placeholders(token.content)
     html = parser.renderer.render(tokens, parser.options, {"labels": Counter(), "is_table": False})
     return RenderedDocument(html=Markup(html), headings=headings)  # noqa: S704 - of escaped parts
 
@@ -322,7 +322,7 @@ class _LinkResolver:
     root: str
     values: GuideValues
 
-    def followed(self, tokens: Sequence[Token]) -> Iterator[Token]:
+    def resolve_links(self, tokens: Sequence[Token]) -> Iterator[Token]:
         """Yield the tokens of a line; a link to a file outside `docs/` becomes plain text."""
         is_dropped = False
         for token in tokens:
@@ -333,7 +333,7 @@ class _LinkResolver:
             elif token.type == "image":
                 token.attrSet("src", self._resolve_link(str(token.attrGet("src"))) or "")
             elif token.type in {"text", "code_inline"}:
-                token.content = self.values.fill(token.content)
+                token.content = self.values.replace_placeholders(token.content)
             if not (is_dropped and token.type in {"link_open", "link_close"}):
                 yield token
 
@@ -341,7 +341,7 @@ class _LinkResolver:
         """Return the URL of a link target, or None if the service has no such page."""
         parts = urlsplit(written)
         if parts.scheme or parts.netloc:
-            return self.values.fill(written)
+            return self.values.replace_placeholders(written)
         if not parts.path:
             return written
         path = posixpath.normpath(posixpath.join(self.folder, parts.path))

@@ -20,7 +20,7 @@ from domain.oauth.error_help import OAUTH_ERRORS
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import get_list_query
-from web.services import settings
+from web.services import get_settings
 
 help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 
@@ -68,7 +68,7 @@ def document(name: str) -> ResponseReturnValue:
     return render_template(
         "help/document.html",
         document=document,
-        rendered=render_document(document, GuideValues(base_url=settings().base_url)),
+        rendered=render_document(document, GuideValues(base_url=get_settings().base_url)),
         sections=load_sections(),
         reader=None,
         offered=(),

@@ -19,9 +19,9 @@ from domain.oauth.clients.types import ApplicationView
 from domain.projects.access import get_project
 from web.access.decorators import get_request_viewer
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import get_list_query
-from web.services import settings
+from web.services import get_settings
 
 #: Maximum number of applications that a guide offers.
 _MAX_OFFERED_APPLICATIONS = 5
@@ -46,7 +46,7 @@ class GuideReader:
 def find_guide_reader(document: Document) -> GuideReader:
     """Return the reader of a guide, with the values that the query selects and the user may see."""
     query = get_list_query("application", "project", "integration")
-    values = GuideValues(base_url=settings().base_url)
+    values = GuideValues(base_url=get_settings().base_url)
     try:
         return _find_reader_in_query(query, values, document)
     except (ForbiddenError, NotFoundError):
@@ -123,7 +123,7 @@ def _build_integration_reader(
     project = get_project(project_path, get_request_viewer(), session=db.session())
     if not project.can_integrate:
         raise ForbiddenError
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     return GuideReader(
         values=replace(values, integration_url=integration.url, project_path=project.path),
         name=integration.name,

@@ -129,8 +129,10 @@ def _split_document(document: Document) -> list[DocumentPart]:
 
 
 @cache
-def _fold_document_part(part: DocumentPart) -> str:
-    return f"{part.document.title}\n{part.heading}\n{part.text}".casefold()
+def _fold_document_part(document_part: DocumentPart) -> str:
+    return (
+        f"{document_part.document.title}\n{document_part.heading}\n{document_part.text}".casefold()
+    )
 
 
 @cache
@@ -139,25 +141,27 @@ def _list_codes(part: DocumentPart) -> Sequence[str]:
     return [code.casefold() for code in _CODE_ROW_PATTERN.findall(part.text)]
 
 
-def _rank_document_part(part: DocumentPart, terms: Sequence[TermPattern]) -> tuple[bool, int, int]:
+def _rank_document_part(
+    document_part: DocumentPart, terms: Sequence[TermPattern]
+) -> tuple[bool, int, int]:
     """Return the sort key of a part: evidence last, then by the number of terms in headings.
 
     Among parts that describe a code in a table, the part with the longest tables comes first.
     """
-    title, heading = part.document.title.casefold(), part.heading.casefold()
+    title, heading = document_part.document.title.casefold(), document_part.heading.casefold()
     in_heading = sum(term.search(heading) is not None for term in terms)
     in_title = sum(term.search(title) is not None for term in terms)
-    codes = _list_codes(part)
+    codes = _list_codes(document_part)
     described = sum(any(map(term.fullmatch, codes)) for term in terms)
-    headings = 4 * in_heading + 5 * in_title + 2 * described + (not part.heading)
-    name = part.document.name
+    headings = 4 * in_heading + 5 * in_title + 2 * described + (not document_part.heading)
+    name = document_part.document.name
     is_evidence = name.startswith(_ENGINEERING_FOLDERS)
     return not is_evidence, headings - (name == _GLOSSARY_NAME), len(codes) if described else 0
 
 
-def _build_excerpt(part: DocumentPart, terms: Sequence[TermPattern]) -> str:
+def _build_excerpt(document_part: DocumentPart, terms: Sequence[TermPattern]) -> str:
     """Return the text around the first matching term, on one line."""
-    text = " ".join(_MARKDOWN_PATTERN.sub("", part.text).split())
+    text = " ".join(_MARKDOWN_PATTERN.sub("", document_part.text).split())
     folded = text.casefold()
     at = min((found.start() for term in terms if (found := term.search(folded))), default=0)
     start = text.rfind(" ", 0, max(0, at - _EXCERPT_LENGTH // 3)) + 1

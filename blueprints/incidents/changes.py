@@ -18,7 +18,7 @@ from domain.incidents.types import (
 from domain.projects.views import ProjectView
 from web.access.decorators import permission_required
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 
 incident_changes = PageBlueprint(
@@ -33,7 +33,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an incident and of its alerts."""
     with show_errors_on_next_page(InvalidError, NotFoundError):
         change = validate_body(IncidentChange, {"status": request.form.get("status", "")})
-        changed = actions.change_incident(unit_of_work(), project, iid, change)
+        changed = actions.change_incident(get_unit_of_work(), project, iid, change)
         flash(f"The incident is now {changed.status}.")
     return _redirect_to_incident(project, iid)
 
@@ -49,7 +49,7 @@ def change_severity(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permission_required("incidents.change")
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add an assignee to an incident, or remove an assignee."""
-    present = actions.show_incident(unit_of_work(), project, iid).assignees
+    present = actions.show_incident(get_unit_of_work(), project, iid).assignees
     names = [person.username for person in present if person.username != request.form.get("remove")]
     added = request.form.get("add")
     names += [added] if added and added not in names else []
@@ -65,7 +65,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
     with show_errors_on_next_page(InvalidError):
         name = request.form.get("user", "")
         body = validate_body(IncidentPageBody, {"users": name})
-        actions.page_responders(unit_of_work(), project, iid, body)
+        actions.page_responders(get_unit_of_work(), project, iid, body)
         flash(f"@{name} is being paged.")
     return _redirect_to_incident(project, iid)
 
@@ -85,7 +85,7 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 def _change_incident(project: ProjectView, iid: int, **given: object) -> ResponseReturnValue:
-    unit = unit_of_work()
+    unit = get_unit_of_work()
     with show_errors_on_next_page(InvalidError, NotFoundError):
         changed = actions.change_incident(unit, project, iid, validate_body(IncidentChange, given))
         if changed.updated_at == unit.now:
@@ -102,7 +102,7 @@ def link(project: ProjectView, iid: int) -> ResponseReturnValue:
         if not number:
             raise InvalidError("Enter the number of an alert, such as 12.", field="alert")
         alerts = IncidentAlertsBody(alerts=(min(number, MAX_IID),))
-        actions.link_alerts(unit_of_work(), project, iid, alerts)
+        actions.link_alerts(get_unit_of_work(), project, iid, alerts)
         flash(f"Alert #{number} linked.")
     return _redirect_to_incident(project, iid, part="alerts")
 
@@ -112,7 +112,7 @@ def link(project: ProjectView, iid: int) -> ResponseReturnValue:
 def unlink(project: ProjectView, iid: int, alert_iid: int) -> ResponseReturnValue:
     """Unlink an alert from an incident."""
     with show_errors_on_next_page(InvalidError, NotFoundError):
-        actions.unlink_alert(unit_of_work(), project, iid, alert_iid)
+        actions.unlink_alert(get_unit_of_work(), project, iid, alert_iid)
         flash(f"Alert #{alert_iid} unlinked.")
     return _redirect_to_incident(project, iid, part="alerts")
 
@@ -121,7 +121,7 @@ def unlink(project: ProjectView, iid: int, alert_iid: int) -> ResponseReturnValu
 @permission_required("incidents.delete")
 def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Delete an incident; its alerts are kept."""
-    actions.delete_incident(unit_of_work(), project, iid)
+    actions.delete_incident(get_unit_of_work(), project, iid)
     flash(f"Incident #{iid} deleted. Its alerts are kept.")
     return redirect(url_for("incidents.index", project_path=project.path))
 
@@ -147,7 +147,7 @@ def write(project: ProjectView, iid: int) -> ResponseReturnValue:
     given = {"body": request.form.get("text", ""), "internal": "internal" in request.form}
     with show_errors_on_next_page(InvalidError):
         note_actions.create_note(
-            unit_of_work(), project, iid, validate_body(NewIncidentNote, given)
+            get_unit_of_work(), project, iid, validate_body(NewIncidentNote, given)
         )
     return _redirect_to_timeline(project, iid)
 
@@ -159,7 +159,7 @@ def edit_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturn
     given = {"body": request.form.get("text", "")}
     with show_errors_on_next_page(InvalidError):
         note_actions.change_note(
-            unit_of_work(), project, iid, note_id, validate_body(IncidentNoteChange, given)
+            get_unit_of_work(), project, iid, note_id, validate_body(IncidentNoteChange, given)
         )
     return _redirect_to_timeline(project, iid)
 
@@ -168,7 +168,7 @@ def edit_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturn
 @permission_required("incident_notes.delete")
 def delete_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturnValue:
     """Delete a comment."""
-    note_actions.delete_note(unit_of_work(), project, iid, note_id)
+    note_actions.delete_note(get_unit_of_work(), project, iid, note_id)
     flash("Comment deleted.")
     return _redirect_to_timeline(project, iid)
 

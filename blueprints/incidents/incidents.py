@@ -31,7 +31,7 @@ from forms.incidents import (
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     Tab,
@@ -41,7 +41,7 @@ from web.pages.list_query import (
 )
 from web.pages.markdown import render_markdown_document
 from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
-from web.services import now
+from web.services import get_current_time
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
 #: URL path of an incident. The converter rejects numbers that are too large for the database.
@@ -65,7 +65,8 @@ def index(project: ProjectView) -> ResponseReturnValue:
         following=parse_sort_cursor(request.args.get("before"), query.order),
         preceding=parse_sort_cursor(request.args.get("after"), query.order),
     )
-    page, counts = actions.list_incidents_with_counts(unit_of_work(), project, query.wanted, part)
+    work = get_unit_of_work()
+    page, counts = actions.list_incidents_with_counts(work, project, query.wanted, part)
     return render_template(
         "incidents/index.html",
         waits_since=find_oldest_change_time(Follower.INCIDENTS, [project.id], session=db.session()),
@@ -80,7 +81,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 def _list_assignee_choices(project: ProjectView) -> tuple[str, ...]:
-    me, today = get_current_user().username, now().date()
+    me, today = get_current_user().username, get_current_time().date()
     return list_assignable_users(
         project, me=me, most=_MAX_CHOICES, session=db.session(), today=today
     )
@@ -94,7 +95,9 @@ def _build_tabs(
             key=key,
             count=sum(counts[status] for status in statuses) if counts else None,
             href=url_for(
-                "incidents.index", project_path=project.path, **{**query.arguments, "status": key}
+                "incidents.index",
+                project_path=project.path,
+                **{**query.query_parameters, "status": key},
             ),
             current=key == query.tab,
         )
@@ -116,7 +119,9 @@ def create(project: ProjectView) -> ResponseReturnValue:
     """Open an incident without an alert."""
     form = IncidentForm()
     made = form.run_if_valid(
-        lambda: actions.create_incident(unit_of_work(), project, form.read(NewIncident))
+        lambda: actions.create_incident(
+            get_unit_of_work(), project, form.build_entered_body(NewIncident)
+        )
     )
     return (
         (_render_new_incident_page(project, form), 422)
@@ -137,16 +142,16 @@ def create_from_alert(project: ProjectView) -> ResponseReturnValue:
     new = validate_body(NewIncident, {"alerts": [min(iid, MAX_IID)]})
     try:
         return _redirect_to_new_incident(
-            project, actions.create_incident(unit_of_work(), project, new)
+            project, actions.create_incident(get_unit_of_work(), project, new)
         )
     except ConflictError as error:
         flash(str(error), "error")
         return redirect(url_for("alerts.show", project_path=project.path, iid=iid))
 
 
-def _redirect_to_new_incident(project: ProjectView, made: Incident) -> ResponseReturnValue:
-    flash(f"Incident #{made.iid} created.")
-    return redirect(url_for("incidents.show", project_path=project.path, iid=made.iid))
+def _redirect_to_new_incident(project: ProjectView, incident: Incident) -> ResponseReturnValue:
+    flash(f"Incident #{incident.iid} created.")
+    return redirect(url_for("incidents.show", project_path=project.path, iid=incident.iid))
 
 
 @incidents.get(_INCIDENT_PATH)
@@ -154,20 +159,20 @@ def _redirect_to_new_incident(project: ProjectView, made: Incident) -> ResponseR
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an incident with its alerts and timeline."""
     given, query = get_list_query("alerts", *TIMELINE_PARAMETERS), get_requested_timeline()
-    incident = actions.show_incident(unit_of_work(), project, iid)
+    incident = actions.show_incident(get_unit_of_work(), project, iid)
     alerts = KeysetRange(size=_ALERTS_PER_PAGE, before=read_id(given.get("alerts")))
     rule_id = incident.rule_id
     return render_template(
         "incidents/show.html",
         project=project,
         incident=incident,
-        rule=find_rule_name(unit_of_work(), project, rule_id) if rule_id else None,
-        linked=actions.list_incident_alerts_page(unit_of_work(), project, iid, alerts),
+        rule=find_rule_name(get_unit_of_work(), project, rule_id) if rule_id else None,
+        linked=actions.list_incident_alerts_page(get_unit_of_work(), project, iid, alerts),
         timeline=build_timeline_page(
-            list_incident_timeline(unit_of_work(), project, iid, query), query
+            list_incident_timeline(get_unit_of_work(), project, iid, query), query
         ),
         most_alerts=MAX_TIMELINE_ALERTS,
-        around=show_incident_surroundings(unit_of_work(), project, iid),
+        around=show_incident_surroundings(get_unit_of_work(), project, iid),
         people=_list_assignee_choices(project),
         severities=SEVERITIES,
         status_choices=STATUSES,

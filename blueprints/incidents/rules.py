@@ -15,9 +15,9 @@ from forms.incidents import IncidentRuleForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import get_list_query
-from web.services import now
+from web.services import get_current_time
 
 incident_rules = PageBlueprint(
     "incident_rules", __name__, url_prefix="/<names:project_path>/-/incidents/rules"
@@ -38,7 +38,7 @@ def _render_list_page(project: ProjectView, form: IncidentRuleForm) -> str:
     return render_template(
         "incidents/rules/index.html",
         project=project,
-        rules=actions.list_all_rules(unit_of_work(), project),
+        rules=actions.list_all_rules(get_unit_of_work(), project),
         form=form,
         offered=_list_responder_choices(project),
         storm_size=STORM_SIZE,
@@ -49,7 +49,10 @@ def _render_list_page(project: ProjectView, form: IncidentRuleForm) -> str:
 def _list_responder_choices(project: ProjectView) -> TargetChoices:
     """Return the targets that a rule can page; only escalation policies page channels."""
     found = find_target_choices(
-        project, most=_MAX_RESPONDER_CHOICES, session=db.session(), today=now().date()
+        project,
+        maximum=_MAX_RESPONDER_CHOICES,
+        session=db.session(),
+        today=get_current_time().date(),
     )
     return replace(found, channels=())
 
@@ -60,7 +63,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
     """Create a rule."""
     form = IncidentRuleForm()
     made = form.run_if_valid(
-        lambda: actions.create_rule(unit_of_work(), project, form.build_body(NewIncidentRule))
+        lambda: actions.create_rule(get_unit_of_work(), project, form.build_body(NewIncidentRule))
     )
     if made is None:
         return _render_list_page(project, form), 422
@@ -72,8 +75,8 @@ def create(project: ProjectView) -> ResponseReturnValue:
 @permission_required("incident_rules.change")
 def edit(project: ProjectView, rule_id: int) -> ResponseReturnValue:
     """Show the form to change a rule."""
-    rule = actions.show_rule(unit_of_work(), project, rule_id)
-    return _render_edit_page(project, rule_id, IncidentRuleForm.of(rule))
+    rule = actions.show_rule(get_unit_of_work(), project, rule_id)
+    return _render_edit_page(project, rule_id, IncidentRuleForm.from_rule(rule))
 
 
 def _render_edit_page(project: ProjectView, rule_id: int, form: IncidentRuleForm) -> str:
@@ -93,7 +96,7 @@ def change(project: ProjectView, rule_id: int) -> ResponseReturnValue:
     form = IncidentRuleForm()
     changed = form.run_if_valid(
         lambda: actions.change_rule(
-            unit_of_work(), project, rule_id, form.build_body(IncidentRuleChange)
+            get_unit_of_work(), project, rule_id, form.build_body(IncidentRuleChange)
         )
     )
     if changed is None:
@@ -107,7 +110,7 @@ def change(project: ProjectView, rule_id: int) -> ResponseReturnValue:
 def switch(project: ProjectView, rule_id: int, action: str) -> ResponseReturnValue:
     """Turn a rule on or off."""
     change = IncidentRuleChange.model_validate({"active": action == "turn_on"})
-    rule = actions.change_rule(unit_of_work(), project, rule_id, change)
+    rule = actions.change_rule(get_unit_of_work(), project, rule_id, change)
     flash(
         f"The rule “{rule.name}” was turned on. It applies to new alerts."
         if rule.active
@@ -120,7 +123,7 @@ def switch(project: ProjectView, rule_id: int, action: str) -> ResponseReturnVal
 @permission_required("incident_rules.delete")
 def delete(project: ProjectView, rule_id: int) -> ResponseReturnValue:
     """Delete an incident rule and keep its incidents."""
-    gone = actions.delete_rule(unit_of_work(), project, rule_id)
+    gone = actions.delete_rule(get_unit_of_work(), project, rule_id)
     flash(f"The rule “{gone.name}” was deleted. Incidents that it opened are kept.")
     return _redirect_to_list(project)
 

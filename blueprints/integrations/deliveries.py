@@ -21,7 +21,7 @@ from forms.integrations import ReplayForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import build_page_links, get_list_query, get_requested_slice
 from web.pages.templating import pluralize
 
@@ -36,7 +36,7 @@ deliveries = PageBlueprint(
 @permission_required("alert_deliveries.index")
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     wanted = _parse_delivery_filter(integration_id)
     page = domain.list_deliveries(wanted, get_requested_slice(), session=db.session())
     with_one = [each.id for each in page.items if each.changed == 1]
@@ -47,7 +47,7 @@ def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         wanted=wanted,
         shows=tuple(domain.DeliverySelection),
         refusals=domain.count_rejections(integration_id, session=db.session()),
-        warnings=find_warnings(unit_of_work(), integration),
+        warnings=find_warnings(get_unit_of_work(), integration),
         recent=domain.MAX_RECENT_DELIVERIES,
         page=build_page_links(page),
         only_alerts=find_single_affected_alerts(with_one, session=db.session()),
@@ -68,7 +68,7 @@ def _parse_delivery_filter(integration_id: int) -> domain.DeliveryFilter:
 @permission_required("alert_deliveries.show")
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show a delivery with its payload."""
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     delivery = domain.get_delivery(integration_id, delivery_id, session=db.session())
     return render_template(
         "integrations/delivery.html",
@@ -77,7 +77,7 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
         alerts=list_affected_alerts(delivery_id, session=db.session()),
         most_alerts=MAX_AFFECTED_ALERTS,
         delivery=delivery,
-        earlier=find_earlier_message(unit_of_work(), project, integration_id, delivery_id)
+        earlier=find_earlier_message(get_unit_of_work(), project, integration_id, delivery_id)
         if integration.type.has_mapping
         else None,
         unknown_words=[
@@ -89,10 +89,10 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 
 
 @deliveries.post("/replay")
-@permission_required("alert_deliveries.replay").but(writes=False)
+@permission_required("alert_deliveries.replay").with_changes(writes=False)
 def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Reprocess the rejected deliveries from the chosen period."""
-    form, unit = ReplayForm(), unit_of_work()
+    form, unit = ReplayForm(), get_unit_of_work()
     if form.validate_on_submit():
         period = ReplayBody(since=unit.now - form.length, after=form.after.data or 0)
         result = actions.replay_deliveries(unit, project, integration_id, period)
@@ -121,10 +121,12 @@ def _flash_replay_result(result: ReplayResult) -> None:
 
 
 @deliveries.post("/<int:delivery_id>/send_again")
-@permission_required("alert_deliveries.resend").but(writes=False)
+@permission_required("alert_deliveries.resend").with_changes(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Reprocess the body of a delivery as a new delivery, with the current mapping."""
-    resent = actions.resend_inbound_delivery(unit_of_work(), project, integration_id, delivery_id)
+    resent = actions.resend_inbound_delivery(
+        get_unit_of_work(), project, integration_id, delivery_id
+    )
     if resent.outcome == "accepted":
         flash(f"Delivery {delivery_id} was sent again. This is the new delivery.")
     else:

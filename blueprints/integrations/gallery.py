@@ -14,10 +14,10 @@ from domain.projects.views import ProjectView
 from forms.integrations import ToolIntegrationForm
 from web.access.decorators import permission_required
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
-from web.services import settings
+from web.services import get_settings
 
 gallery = PageBlueprint(
     "gallery", __name__, url_prefix="/<names:project_path>/-/settings/integrations/new/tools"
@@ -45,7 +45,9 @@ def add(project: ProjectView, slug: str) -> ResponseReturnValue:
     known = get_known_tool(slug)
     form = ToolIntegrationForm(name=known.tool.name)
     created = form.run_if_valid(
-        lambda: create_integration_for_tool(unit_of_work(), project, known, form.name.data or "")
+        lambda: create_integration_for_tool(
+            get_unit_of_work(), project, known, form.name.data or ""
+        )
     )
     if created is None:
         return render_form_page(
@@ -53,7 +55,7 @@ def add(project: ProjectView, slug: str) -> ResponseReturnValue:
             form,
             project=project,
             tool=known.tool,
-            may_map=can_customize_integrations(unit_of_work()),
+            may_map=can_customize_integrations(get_unit_of_work()),
             guide=render_tool_guide(known.tool, project),
         )
     flash("Integration added.")
@@ -66,8 +68,8 @@ def render_tool_guide(
     tool: MonitoringTool, project: ProjectView, *, url: str | None = None
 ) -> Markup | None:
     """Render the guide of a tool for the integration with a URL, if the tool has a guide."""
-    has_mapping = not tool.mapping.reads_fields or can_customize_integrations(unit_of_work())
+    has_mapping = not tool.mapping.reads_fields or can_customize_integrations(get_unit_of_work())
     values = GuideValues(
-        base_url=settings().base_url, integration_url=url, project_path=project.path
+        base_url=get_settings().base_url, integration_url=url, project_path=project.path
     )
     return render_guide_steps(tool.guide, values, has_mapping=has_mapping)

@@ -22,9 +22,9 @@ from forms.integrations import EndKeyForm, ResetKeyForm, TestAlertForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
-from web.services import now, parser_settings, settings
+from web.services import get_current_time, get_parser_settings, get_settings
 
 integration_keys = PageBlueprint(
     "integration_keys",
@@ -46,7 +46,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
 @permission_required("alert_integration_keys.credentials")
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show only the setup progress of the integration, for a page that polls the progress."""
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/_setup.html",
         project=project,
@@ -60,14 +60,15 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @permission_required("alert_integration_keys.rotate")
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key; the previous key is accepted for the chosen grace period."""
-    form, unit = ResetKeyForm(), unit_of_work()
+    form, unit = ResetKeyForm(), get_unit_of_work()
     made = form.run_if_valid(
         lambda: actions.rotate_key(
             unit,
             project,
             integration_id,
             KeyRotation(
-                key_id=form.seen.data or "", previous_key_expires_at=form.chosen.until(unit.now)
+                key_id=form.seen.data or "",
+                previous_key_expires_at=form.chosen.compute_end(unit.now),
             ),
         )
     )
@@ -85,7 +86,9 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     """Revoke the previous key before its grace period ends."""
     form = EndKeyForm()
     if form.validate_on_submit():
-        actions.revoke_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
+        actions.revoke_previous_key(
+            get_unit_of_work(), project, integration_id, form.seen.data or ""
+        )
         flash("The previous key no longer works.")
     return _redirect_to_credentials(project, integration_id)
 
@@ -108,9 +111,9 @@ def _redirect_to_credentials(project: ProjectView, integration_id: int) -> Respo
 def _render_credentials_page(
     project: ProjectView, integration_id: int, form: ResetKeyForm
 ) -> ResponseReturnValue:
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
-    shown = actions.show_credentials(unit_of_work(), project, integration_id)
-    tool = integration.find_tool(reading=parser_settings())
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
+    shown = actions.show_credentials(get_unit_of_work(), project, integration_id)
+    tool = integration.find_tool(reading=get_parser_settings())
     page = render_template(
         "integrations/credentials.html",
         project=project,
@@ -129,10 +132,10 @@ def _build_snippets(
     integration: IntegrationView, keys: IntegrationCredentials
 ) -> tuple[Snippet, ...]:
     """Return the snippets whose bodies the integration can read."""
-    body = integration.build_example_body(now=now(), reading=parser_settings())
+    body = integration.build_example_body(now=get_current_time(), reading=get_parser_settings())
     if integration.has_mapping:
         return build_general_snippets(keys.url, keys.key, body)
-    base_url = settings().base_url
+    base_url = get_settings().base_url
     return integration.format.build_snippets(keys.url, keys.key, base_url=base_url, body=body)
 
 
@@ -144,18 +147,18 @@ test_alerts = PageBlueprint(
 
 
 @test_alerts.route("/test", methods=["GET", "POST"])
-@permission_required("alert_integrations.test").but(writes=False)
+@permission_required("alert_integrations.test").with_changes(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert, or preview it in a dry run, and explain the result."""
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
-    payload = integration.build_example_body(now=now(), reading=parser_settings())
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
+    payload = integration.build_example_body(now=get_current_time(), reading=get_parser_settings())
     form = TestAlertForm(payload=payload)
     if not form.validate_on_submit():
         return _render_test_page(project, integration, form)
     is_dry = request.form.get("do") == "dry_run"
     test = TestAlertBody.model_construct(payload=form.payload.data or "", dry_run=is_dry)
     try:
-        result = send_test_alert_or_preview(unit_of_work(), project, integration_id, test)
+        result = send_test_alert_or_preview(get_unit_of_work(), project, integration_id, test)
     except DomainError as error:
         form.add_error(
             "payload", " ".join([str(error), *collect_error_warnings(error)[:_MAX_SHOWN_WARNINGS]])
@@ -177,7 +180,7 @@ def _render_test_page(
         integration=integration,
         result=result,
         recovery=integration.build_recovery_body(
-            form.payload.data or "", now=now(), reading=parser_settings()
+            form.payload.data or "", now=get_current_time(), reading=get_parser_settings()
         )
         if result and result.delivery_id
         else None,

@@ -20,8 +20,8 @@ from forms.integrations import NewIntegrationForm, SampleForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
-from web.services import now, parser_settings
+from web.http.work import get_unit_of_work
+from web.services import get_current_time, get_parser_settings
 
 integrations = PageBlueprint(
     "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
@@ -32,8 +32,8 @@ integrations = PageBlueprint(
 @permission_required("alert_integrations.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the name, type and status of each integration; developers may send test alerts."""
-    found = domain.list_integrations(unit_of_work(), project)
-    hours = find_delivery_hours(project.id, session=db.session(), now=now())
+    found = domain.list_integrations(get_unit_of_work(), project)
+    hours = find_delivery_hours(project.id, session=db.session(), now=get_current_time())
     return render_template(
         "integrations/index.html", project=project, integrations=found, hours=hours
     )
@@ -46,7 +46,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     form = NewIntegrationForm(type=request.args.get("type", FORMATS[0].name), active=True)
     created = form.run_if_valid(
         lambda: create_recognized_integration(
-            unit_of_work(), project, form.read(NewIntegration), form.messages
+            get_unit_of_work(), project, form.build_entered_body(NewIntegration), form.messages
         )
     )
     if created is None:
@@ -56,7 +56,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
 
 
 @integrations.post("/new/recognize")
-@permission_required("alert_recognition.recognize").but(writes=False)
+@permission_required("alert_recognition.recognize").with_changes(writes=False)
 def recognize(project: ProjectView) -> ResponseReturnValue:
     """Recognize the tool that sent messages, and propose a type, mapping and severities."""
     pasted = SampleForm()
@@ -65,7 +65,7 @@ def recognize(project: ProjectView) -> ResponseReturnValue:
         return _render_new_page(form, project, pasted)
     try:
         found = recognized_samples.recognize_messages(
-            pasted.messages, now=now(), reading=parser_settings()
+            pasted.messages, now=get_current_time(), reading=get_parser_settings()
         )
     except InvalidError as error:
         pasted.add_error(error.field, str(error))
@@ -86,7 +86,7 @@ def _build_first_page_url(created: IntegrationWithKey, project: ProjectView) -> 
 @permission_required("alert_integrations.delete")
 def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show the confirmation page for deleting an integration."""
-    integration = domain.get_integration(unit_of_work(), project, integration_id)
+    integration = domain.get_integration(get_unit_of_work(), project, integration_id)
     return render_template("integrations/delete.html", project=project, integration=integration)
 
 
@@ -94,7 +94,7 @@ def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @permission_required("alert_integrations.delete")
 def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the integration and keep its alerts."""
-    gone = actions.delete_integration(unit_of_work(), project, integration_id)
+    gone = actions.delete_integration(get_unit_of_work(), project, integration_id)
     flash(f"{gone.name} was deleted. Its alerts are kept.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
@@ -113,7 +113,7 @@ def _render_new_page(
         form=form,
         pasted=pasted,
         recognition=recognition,
-        may_map=domain.can_customize_integrations(unit_of_work()),
+        may_map=domain.can_customize_integrations(get_unit_of_work()),
         types=domain.list_integration_types_in_use(project.id, session=db.session()),
     )
     return page, 422 if form.errors or pasted.errors else 200

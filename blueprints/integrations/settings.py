@@ -33,9 +33,9 @@ from forms.integrations import (
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
-from web.services import now, parser_settings
+from web.services import get_current_time, get_parser_settings
 
 integration_settings = PageBlueprint(
     "integration_settings",
@@ -60,12 +60,12 @@ class _MappingEditor:
 @permission_required("alert_integrations.change")
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show all settings, and change the name, the API URL and the activation."""
-    integration = domain.get_integration(unit_of_work(), project, integration_id)
+    integration = domain.get_integration(get_unit_of_work(), project, integration_id)
     form = _build_settings_form(integration, is_posted=True)
     form.use(request.form.get("use", ""))
     if form.run_if_valid(
         lambda: actions.change_integration(
-            unit_of_work(), project, integration_id, form.read(IntegrationChange)
+            get_unit_of_work(), project, integration_id, form.build_entered_body(IntegrationChange)
         )
     ):
         flash("Integration saved.")
@@ -78,7 +78,7 @@ def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Parse a sample, or preview or save a mapping. A new sample has to be mapped first."""
     integration, form = (
-        get_mappable_integration(unit_of_work(), project, integration_id),
+        get_mappable_integration(get_unit_of_work(), project, integration_id),
         MappingForm(),
     )
     for role in ("repeat", "recovery"):
@@ -93,17 +93,17 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
         return _render_settings_page(
             project, integration, _build_settings_form(integration, is_posted=False), editor
         )
-    mapping_actions.save_mapping_draft(unit_of_work(), project, integration_id, draft)
+    mapping_actions.save_mapping_draft(get_unit_of_work(), project, integration_id, draft)
     flash("Mapping saved. It applies to new deliveries.")
     return _redirect_to_settings(project, integration_id)
 
 
 @integration_settings.post("/mapping/preview")
-@permission_required("alert_mappings.preview").but(writes=False)
+@permission_required("alert_mappings.preview").with_changes(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the page section with the alert that the sample would create."""
     integration, form = (
-        get_mappable_integration(unit_of_work(), project, integration_id),
+        get_mappable_integration(get_unit_of_work(), project, integration_id),
         MappingForm(),
     )
     editor = _build_editor(form, integration, _parse_posted_draft(form, integration))
@@ -115,7 +115,7 @@ def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturn
 @permission_required("alert_mappings.delete")
 def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the sample and the mapping."""
-    mapping_actions.delete_mapping(unit_of_work(), project, integration_id)
+    mapping_actions.delete_mapping(get_unit_of_work(), project, integration_id)
     flash("Mapping removed. New deliveries are read with the default field names.")
     return _redirect_to_settings(project, integration_id)
 
@@ -142,7 +142,7 @@ def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> Mapp
             integration,
             mapped_for=form.mapped_for.data or "",
             proposed=form.proposed.data or "",
-            nesting_limit=parser_settings().nesting_limit,
+            nesting_limit=get_parser_settings().nesting_limit,
         )
     except InvalidError as error:
         form.add_error(error.field, str(error))
@@ -159,7 +159,7 @@ def _load_editor(integration: IntegrationView) -> _MappingEditor:
     form = MappingForm(formdata=None, **{"sample": integration.sample, **texts})
     try:
         draft = samples.load_draft(
-            form.messages, integration, nesting_limit=parser_settings().nesting_limit
+            form.messages, integration, nesting_limit=get_parser_settings().nesting_limit
         )
     except InvalidError as error:
         form.add_error(error.field, str(error))
@@ -186,7 +186,10 @@ def _build_editor(
     if draft is None:
         return _MappingEditor(form=form)
     parser = MessageParser(
-        format=integration.format, mapping=draft.mapping, now=now(), reading=parser_settings()
+        format=integration.format,
+        mapping=draft.mapping,
+        now=get_current_time(),
+        reading=get_parser_settings(),
     )
     preview = None
     try:
@@ -199,7 +202,7 @@ def _build_editor(
 def _build_mapping_preview(integration: IntegrationView, draft: MappingDraft) -> MappingPreview:
     mappings = (integration.mapping, draft.mapping)
     return preview_deliveries(
-        integration.id, mappings, session=db.session(), reading=parser_settings()
+        integration.id, mappings, session=db.session(), reading=get_parser_settings()
     )
 
 
@@ -217,7 +220,7 @@ def _render_settings_page(
     form: IntegrationForm,
     editor: _MappingEditor,
 ) -> ResponseReturnValue:
-    unit, payload = unit_of_work(), editor.draft.sample.payload if editor.draft else None
+    unit, payload = get_unit_of_work(), editor.draft.sample.payload if editor.draft else None
     is_mapped = integration.type.has_mapping and not editor.form.errors
     page = render_template(
         "integrations/configure.html",
@@ -250,7 +253,7 @@ def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the table of severity words."""
     with show_errors_on_next_page(InvalidError, ValueError):
         table = SeverityWordsForm().table
-        mapping_actions.save_severity_words(unit_of_work(), project, integration_id, table)
+        mapping_actions.save_severity_words(get_unit_of_work(), project, integration_id, table)
         flash("Severity words saved. They apply to new deliveries.")
     return _redirect_to_severity_words(project, integration_id)
 

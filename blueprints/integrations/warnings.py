@@ -15,7 +15,7 @@ from domain.projects.views import ProjectView
 from forms.integrations import WarningFixForm
 from web.access.decorators import permission_required
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 integration_warnings = PageBlueprint(
     "integration_warnings",
@@ -28,8 +28,8 @@ integration_warnings = PageBlueprint(
 @permission_required("alert_mappings.preview")
 def show(project: ProjectView, integration_id: int, kind: str) -> ResponseReturnValue:
     """Show the fix of a warning, and its effect on the stored deliveries."""
-    integration = get_receiving_integration(unit_of_work(), project, integration_id)
-    found = find_warnings(unit_of_work(), integration)
+    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
+    found = find_warnings(get_unit_of_work(), integration)
     warning = next((w for w in found if w.kind == kind and (w.fix or w.severity_words)), None)
     if warning is None:
         flash("The latest deliveries do not cause this warning.")
@@ -51,7 +51,7 @@ def show(project: ProjectView, integration_id: int, kind: str) -> ResponseReturn
 @permission_required("alert_mappings.change")
 def save(project: ProjectView, integration_id: int, kind: str) -> ResponseReturnValue:
     """Save the fix of a warning: a mapping, or the severities of words."""
-    form, unit = WarningFixForm(), unit_of_work()
+    form, unit = WarningFixForm(), get_unit_of_work()
     try:
         if kind == WarningKind.UNKNOWN_SEVERITY:
             mapping_actions.add_severity_words(unit, project, integration_id, form.words)

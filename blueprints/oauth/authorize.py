@@ -29,7 +29,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.public_urls import current_path
+from web.http.public_urls import get_current_path
 from web.oauth import (
     build_approval,
     build_authorization_url,
@@ -39,11 +39,11 @@ from web.oauth import (
     build_submitted_approval,
     build_url_after_sign_in,
     check_parameters_utf8,
-    needs_recent_sign_in,
     read_query_request,
+    requires_recent_sign_in,
 )
-from web.sealing.forms import consume_consent_form, open_consent_form, seal_consent_form
-from web.services import now
+from web.sealing.forms import consume_consent_form, seal_consent_form, unseal_consent_form
+from web.services import get_current_time
 
 authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_applications=True)
 
@@ -67,7 +67,7 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
 # An application that was already approved receives its code immediately. With prompt=none, it
 # receives a response even if the user has a setup step to complete, because the request may be in a
 # hidden frame.
-@open_to_anyone.but(writes=True, open_before_password_change=True)
+@open_to_anyone.with_changes(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
     """Redirect to the sign-in page, show the consent page, or redirect back with a code."""
     if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
@@ -76,7 +76,7 @@ def consent() -> ResponseReturnValue:
     try:
         asked = read_query_request()
         asked = open_pushed_request(asked, server.context)
-        checked = authorization.check_request(asked, server)
+        checked = authorization.check_authorization_request(asked, server)
         return _perform_authorization_step(
             authorization.find_next_step(checked, _find_approval(), server=server), checked, server
         )
@@ -111,7 +111,7 @@ def consent_by_post() -> ResponseReturnValue:
 
 def _redirect_to_consent() -> ResponseReturnValue:
     """Redirect to the consent page for the current user, without storing a decision."""
-    form = open_consent_form(request.form.get("request", ""))
+    form = unseal_consent_form(request.form.get("request", ""))
     flash(OUTDATED_FORM_MESSAGE, "warning")
     return redirect(build_authorization_url(form.parameters), code=303)
 
@@ -121,10 +121,10 @@ def _redirect_to_consent() -> ResponseReturnValue:
 @redirect_outdated_form(_redirect_to_consent)
 def decide() -> ResponseReturnValue:
     """Apply the decision that was submitted on the consent page. Each form is accepted once."""
-    form = open_consent_form(request.form.get("request", ""))
+    form = unseal_consent_form(request.form.get("request", ""))
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=build_authorization_url(form.parameters)))
-    if needs_recent_sign_in():
+    if requires_recent_sign_in():
         begin = build_authorization_url(form.parameters)
         return redirect(url_for("sessions.sign_in", again="yes", next=begin))
     if form.is_expired or form.sign_in_id != get_current_user().sign_in_id:
@@ -136,27 +136,29 @@ def decide() -> ResponseReturnValue:
     )
 
 
-def _handle_repeated_decision(asked: ProtocolRequest) -> ResponseReturnValue:
+def _handle_repeated_decision(oauth_request: ProtocolRequest) -> ResponseReturnValue:
     """Respond to a form that was already submitted by repeating the first decision."""
     server = AuthorizationServer(build_oauth_context())
     is_yes = request.form.get("decision") == "authorize"
     user_id = get_current_user().id
-    first = authorization.repeat_recorded_decision(asked, user_id, is_yes=is_yes, server=server)
+    first = authorization.repeat_recorded_decision(
+        oauth_request, user_id, is_yes=is_yes, server=server
+    )
     if first is not None:
         return build_flask_response(first)
     return render_template("authorize/answered.html")
 
 
-def _apply_decision(asked: ProtocolRequest) -> ResponseReturnValue:
+def _apply_decision(oauth_request: ProtocolRequest) -> ResponseReturnValue:
     server = AuthorizationServer(build_oauth_context())
     is_yes = request.form.get("decision") == "authorize"
     answer = authorization.accept_request if is_yes else authorization.deny_request
     try:
-        asked = open_pushed_request(asked, server.context)
-        checked = authorization.check_request(asked, server)
+        oauth_request = open_pushed_request(oauth_request, server.context)
+        checked = authorization.check_authorization_request(oauth_request, server)
         return build_flask_response(answer(checked, build_submitted_approval(), server=server))
     except ProtocolError as error:
-        return _handle_error(error, asked, server)
+        return _handle_error(error, oauth_request, server)
 
 
 def _find_approval() -> Approval | None:
@@ -167,20 +169,24 @@ def _find_approval() -> Approval | None:
 
 
 def _perform_authorization_step(
-    step: AuthorizationStep, checked: CheckedRequest, server: AuthorizationServer
+    step: AuthorizationStep, checked_request: CheckedRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     match step:
         case AuthorizationStep.SIGN_IN | AuthorizationStep.SIGN_IN_AGAIN:
-            return _redirect_to_sign_in(checked, is_known=step is AuthorizationStep.SIGN_IN_AGAIN)
+            return _redirect_to_sign_in(
+                checked_request, is_known=step is AuthorizationStep.SIGN_IN_AGAIN
+            )
         case AuthorizationStep.CONSENT:
-            return _render_consent_page(checked, server)
+            return _render_consent_page(checked_request, server)
         case AuthorizationStep.ISSUE_CODE:
             return build_flask_response(
-                authorization.finish_without_consent(checked, _find_approval(), server=server)
+                authorization.finish_without_consent(
+                    checked_request, _find_approval(), server=server
+                )
             )
 
 
-def _redirect_to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
+def _redirect_to_sign_in(checked_request: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
     """Redirect to the sign-in page, which redirects back to the authorization request.
 
     Users are not signed out. Signed-in users with a setup step to complete are redirected to the
@@ -188,39 +194,43 @@ def _redirect_to_sign_in(checked: CheckedRequest, *, is_known: bool) -> Response
     """
     if current_user.is_authenticated and not is_known:
         return redirect_to_security_settings()
-    return_url = shorten_address(current_path())
-    if checked.may_require_new_sign_in:
-        return_url = build_url_after_sign_in(checked.request)
+    return_url = shorten_address(get_current_path())
+    if checked_request.may_require_new_sign_in:
+        return_url = build_url_after_sign_in(checked_request.request)
     again = "yes" if is_known else None
     return redirect(url_for("sessions.sign_in", again=again, next=return_url))
 
 
 def _render_consent_page(
-    checked: CheckedRequest, server: AuthorizationServer
+    checked_request: CheckedRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
-    prompt = authorization.get_consent_prompt(checked, user_id=get_current_user().id, server=server)
-    destination = describe_redirect_destination(checked.redirect_uri)
+    prompt = authorization.get_consent_prompt(
+        checked_request, user_id=get_current_user().id, server=server
+    )
+    destination = describe_redirect_destination(checked_request.redirect_uri)
     return render_template(
         "authorize/consent.html",
-        application=get_application_page(checked.application_id, session=db.session(), now=now()),
+        application=get_application_page(
+            checked_request.application_id, session=db.session(), now=get_current_time()
+        ),
         new_scopes=scope_views(prompt.new, new=prompt.new),
         granted_scopes=scope_views(prompt.granted),
         redirect_host=destination.words,
         is_insecure_redirect=destination.is_insecure,
         request_token=seal_consent_form(
-            checked.request.payload.datalist, sign_in_id=get_current_user().sign_in_id
+            checked_request.request.payload.datalist, sign_in_id=get_current_user().sign_in_id
         ),
     )
 
 
 def _handle_error(
-    error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
+    error: ProtocolError, request: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
     """Redirect to the application with the error if safe, or show the error (section 4.1.2.1)."""
-    authorization.record_rejected_request(asked, error, server)
-    answer = server.handle_error_response(asked, error) if error.redirect_uri else None
+    authorization.record_rejected_request(request, error, server)
+    answer = server.handle_error_response(request, error) if error.redirect_uri else None
     if answer and authorization.can_redirect_error(
-        asked, is_signed_in=current_user.is_authenticated
+        request, is_signed_in=current_user.is_authenticated
     ):
         return build_flask_response(answer)
     page = render_template(

@@ -23,10 +23,10 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
 from web.http.public_urls import build_public_url
-from web.oauth import build_oauth_context, build_submitted_approval, needs_recent_sign_in
+from web.oauth import build_oauth_context, build_submitted_approval, requires_recent_sign_in
 from web.pages.qr_codes import build_qr_code
-from web.sealing.forms import open_device_form, seal_device_form
-from web.services import now, settings
+from web.sealing.forms import seal_device_form, unseal_device_form
+from web.services import get_current_time, get_settings
 
 device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_applications=True)
 
@@ -34,7 +34,7 @@ device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_
 @device.before_request
 def check_device_grant_enabled() -> None:
     """Raise NotFoundError if the instance does not offer the device grant."""
-    if not settings().oauth2_device_grant_flow:
+    if not get_settings().oauth2_device_grant_flow:
         raise NotFoundError("The device flow is turned off on this instance.")
 
 
@@ -126,10 +126,10 @@ def decide() -> ResponseReturnValue:
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=_build_code_url()))
     decision = _read_device_decision()
-    if needs_recent_sign_in():
+    if requires_recent_sign_in():
         return redirect(url_for("sessions.sign_in", again="yes", next=_build_code_url()))
     try:
-        asked = open_device_form(
+        asked = unseal_device_form(
             request.form.get("request", ""), sign_in_id=get_current_user().sign_in_id
         )
         if asked is None:
@@ -168,18 +168,24 @@ def _render_error(
     return _render_code_form(form), 409 if isinstance(error, devices.AlreadyDecidedError) else 422
 
 
-def _render_device_request(asked: DeviceRequest) -> str:
+def _render_device_request(device_request: DeviceRequest) -> str:
     return render_template(
         "device/request.html",
-        asked=asked,
-        application=get_application_page(asked.application_id, session=db.session(), now=now()),
+        asked=device_request,
+        application=get_application_page(
+            device_request.application_id, session=db.session(), now=get_current_time()
+        ),
         scopes=scope_views(
             filter_grantable_scopes(
-                " ".join(asked.scopes), may_administer=get_current_user().is_admin
+                " ".join(device_request.scopes), may_administer=get_current_user().is_admin
             ).split()
         ),
         request_token=seal_device_form(
-            DisplayedDeviceRequest(id=asked.id, user_code=asked.user_code, scopes=asked.scopes),
+            DisplayedDeviceRequest(
+                id=device_request.id,
+                user_code=device_request.user_code,
+                scopes=device_request.scopes,
+            ),
             sign_in_id=get_current_user().sign_in_id,
         ),
     )

@@ -15,18 +15,18 @@ from web.http.extensions import csrf
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE
 from web.oauth import build_flask_response, read_form_request, read_query_request, sign_out_browser
 from web.sealing.forms import (
-    open_logout_form,
-    open_logout_request,
     seal_logout_form,
     seal_logout_request,
+    unseal_logout_form,
+    unseal_logout_request,
 )
-from web.services import services, settings
+from web.services import get_services, get_settings
 
 logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applications=True)
 
 
 @logout.get("/logout")
-@open_to_anyone.but(writes=True, open_before_password_change=True)  # ID tokens sign out
+@open_to_anyone.with_changes(writes=True, open_before_password_change=True)  # ID tokens sign out
 def ask() -> ResponseReturnValue:
     """Sign the user out, ask for confirmation, or show that no user is signed in."""
     if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
@@ -34,7 +34,9 @@ def ask() -> ResponseReturnValue:
     carried = request.args.get("request")
     try:
         asked = (
-            open_logout_request(carried) if carried else _check_logout_request(read_query_request())
+            unseal_logout_request(carried)
+            if carried
+            else _check_logout_request(read_query_request())
         )
     except ProtocolError as error:
         return _render_error(error)
@@ -42,7 +44,7 @@ def ask() -> ResponseReturnValue:
 
 
 @logout.post("/logout")
-@open_to_anyone.but(open_before_password_change=True)
+@open_to_anyone.with_changes(open_before_password_change=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def decide() -> ResponseReturnValue:
     """Apply the user's decision, or redirect an application's POST request to the logout page.
@@ -53,7 +55,7 @@ def decide() -> ResponseReturnValue:
     if "decision" not in request.form:
         return _redirect_post_to_question()
     sign_in_id = get_current_user().sign_in_id if current_user.is_authenticated else None
-    form = open_logout_form(request.form.get("request", ""), sign_in_id=sign_in_id)
+    form = unseal_logout_form(request.form.get("request", ""), sign_in_id=sign_in_id)
     if not form.is_valid:
         flash(OUTDATED_FORM_MESSAGE, "warning")
         return _redirect_to_question(form.asked)
@@ -62,8 +64,10 @@ def decide() -> ResponseReturnValue:
     return _sign_out(form.asked)
 
 
-def _check_logout_request(asked: ProtocolRequest) -> LogoutRequest:
-    return domain.parse_logout_request(asked, issuer=settings().base_url, session=db.session())
+def _check_logout_request(request: ProtocolRequest) -> LogoutRequest:
+    return domain.parse_logout_request(
+        request, issuer=get_settings().base_url, session=db.session()
+    )
 
 
 def _redirect_post_to_question() -> ResponseReturnValue:
@@ -74,23 +78,26 @@ def _redirect_post_to_question() -> ResponseReturnValue:
     return _redirect_to_question(asked)
 
 
-def _redirect_to_question(asked: LogoutRequest) -> ResponseReturnValue:
-    return redirect(url_for("logout.ask", request=seal_logout_request(asked)), code=303)
+def _redirect_to_question(logout_request: LogoutRequest) -> ResponseReturnValue:
+    return redirect(url_for("logout.ask", request=seal_logout_request(logout_request)), code=303)
 
 
-def _perform_logout_step(asked: LogoutRequest) -> ResponseReturnValue:
+def _perform_logout_step(logout_request: LogoutRequest) -> ResponseReturnValue:
     step = domain.find_next_logout_step(
-        asked, _find_browser_session(), session=db.session(), keyring=services().keyring
+        logout_request,
+        _find_browser_session(),
+        session=db.session(),
+        keyring=get_services().keyring,
     )
     match step:
         case LogoutStep.SIGN_OUT:
-            return _sign_out(asked)
+            return _sign_out(logout_request)
         case LogoutStep.ASK:
-            return _render_confirmation(asked)
+            return _render_confirmation(logout_request)
         case LogoutStep.REDIRECT:
-            return _redirect_to_application(asked)
+            return _redirect_to_application(logout_request)
         case LogoutStep.SHOW_DONE:
-            return _render_page("done", asked)
+            return _render_page("done", logout_request)
 
 
 def _find_browser_session() -> BrowserSession | None:
@@ -100,39 +107,41 @@ def _find_browser_session() -> BrowserSession | None:
     return BrowserSession(user_id=user.id, sign_in_id=user.sign_in_id)
 
 
-def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
-    sign_out_browser(asked.application_name or "")
-    return _redirect_to_application(asked)
+def _sign_out(logout_request: LogoutRequest) -> ResponseReturnValue:
+    sign_out_browser(logout_request.application_name or "")
+    return _redirect_to_application(logout_request)
 
 
-def _redirect_to_application(asked: LogoutRequest) -> ResponseReturnValue:
-    location = domain.build_return_url(asked)
+def _redirect_to_application(logout_request: LogoutRequest) -> ResponseReturnValue:
+    location = domain.build_return_url(logout_request)
     return (
         build_flask_response(domain.build_redirect(location))
         if location
-        else _render_page("done", asked)
+        else _render_page("done", logout_request)
     )
 
 
-def _render_confirmation(asked: LogoutRequest) -> ResponseReturnValue:
+def _render_confirmation(logout_request: LogoutRequest) -> ResponseReturnValue:
     return _render_page(
-        "ask", asked, seal_logout_form(asked, sign_in_id=get_current_user().sign_in_id)
+        "ask",
+        logout_request,
+        seal_logout_form(logout_request, sign_in_id=get_current_user().sign_in_id),
     )
 
 
-def _is_of_another_user(asked: LogoutRequest) -> bool:
-    return current_user.is_authenticated and asked.user_id not in {None, current_user.id}
+def _is_of_another_user(logout_request: LogoutRequest) -> bool:
+    return current_user.is_authenticated and logout_request.user_id not in {None, current_user.id}
 
 
-def _render_page(state: str, asked: LogoutRequest, ticket: str = "") -> str:
+def _render_page(state: str, logout_request: LogoutRequest, ticket: str = "") -> str:
     return render_template(
         "authorize/logout.html",
         state=state,
-        application_name=asked.application_name,
-        is_another_user=_is_of_another_user(asked),
-        return_url=domain.build_return_url(asked),
-        destination=describe_redirect_destination(asked.redirect_uri)
-        if asked.redirect_uri
+        application_name=logout_request.application_name,
+        is_another_user=_is_of_another_user(logout_request),
+        return_url=domain.build_return_url(logout_request),
+        destination=describe_redirect_destination(logout_request.redirect_uri)
+        if logout_request.redirect_uri
         else None,
         request_token=ticket,
     )

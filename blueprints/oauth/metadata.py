@@ -17,7 +17,7 @@ from web.api.schemas.oauth import (
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.public_urls import get_base_path
-from web.services import oauth_policy, settings
+from web.services import get_oauth_policy, get_settings
 
 metadata = MachineBlueprint(
     "metadata",
@@ -43,7 +43,7 @@ def _check_issuer_path(path: str) -> None:
     Clients put the name of the document between the host and the issuer's path, or after both. See
     RFC 8414 section 3 and RFC 9728 section 3.1. Proxies may forward requests in either form.
     """
-    if path and f"/{path}" != get_base_path(settings().base_url):
+    if path and f"/{path}" != get_base_path(get_settings().base_url):
         raise NotFoundError("Unknown issuer.")
 
 
@@ -54,7 +54,7 @@ def _check_issuer_path(path: str) -> None:
 def authorization_server(issuer_path: str = "") -> Response:
     """Return the metadata of the authorization server (RFC 8414 section 3)."""
     _check_issuer_path(issuer_path)
-    return _build_public_response(documents.build_authorization_server_metadata(oauth_policy()))
+    return _build_public_response(documents.build_authorization_server_metadata(get_oauth_policy()))
 
 
 @metadata.get("/openid-configuration")
@@ -64,7 +64,7 @@ def authorization_server(issuer_path: str = "") -> Response:
 def openid_provider(issuer_path: str = "") -> Response:
     """Return the metadata of the OpenID provider (OpenID Connect Discovery section 4)."""
     _check_issuer_path(issuer_path)
-    return _build_public_response(documents.build_openid_provider_metadata(oauth_policy()))
+    return _build_public_response(documents.build_openid_provider_metadata(get_oauth_policy()))
 
 
 @metadata.get("/oauth-protected-resource")
@@ -74,7 +74,7 @@ def openid_provider(issuer_path: str = "") -> Response:
 def protected_resource(issuer_path: str = "") -> Response:
     """Return the metadata of the service as a protected resource (RFC 9728 section 3)."""
     _check_issuer_path(issuer_path)
-    issuer = settings().base_url
+    issuer = get_settings().base_url
     return _build_public_response(
         documents.build_protected_resource_metadata(issuer, issuer=issuer)
     )
@@ -87,7 +87,7 @@ def protected_resource(issuer_path: str = "") -> Response:
 def rest_api(issuer_path: str = "") -> Response:
     """Return the metadata of the REST API (section 3.1)."""
     _check_issuer_path(issuer_path)
-    issuer = settings().base_url
+    issuer = get_settings().base_url
     return _build_public_response(
         documents.build_protected_resource_metadata(f"{issuer}/api/v4", issuer=issuer)
     )

@@ -25,7 +25,7 @@ from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.transactions import allow_writes
 from web.oauth import build_flask_response, build_oauth_context, read_form_request
 from web.releases.gate import apply_change
-from web.services import now, services, settings
+from web.services import get_current_time, get_services, get_settings
 
 
 def build_key_set_response() -> Response:
@@ -36,14 +36,14 @@ def build_key_set_response() -> Response:
 
 
 def _find_or_create_published_keys() -> tuple[PublishedKey, ...]:
-    moment = now()
-    found = find_published_keys(connection=services().connections, now=moment)
+    moment = get_current_time()
+    found = find_published_keys(connection=get_services().connections, now=moment)
     if found:
         return found
     # Clients must not cache an empty key set, so the first GET creates a key.
     allow_writes()
     session = db.session()
-    get_or_create_signing_key(session=session, keyring=services().keyring, now=moment)
+    get_or_create_signing_key(session=session, keyring=get_services().keyring, now=moment)
     return list_published_keys(session=session, now=moment)
 
 
@@ -52,7 +52,7 @@ openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
 _AVATAR_CACHE_SECONDS = 86_400
 #: Access decorator for the key sets. The keys are public, and scripts from any origin can verify
 #: ID tokens.
-_key_set_access = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolicy())
+_key_set_access = open_to_anyone.with_changes(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolicy())
 
 
 @openid.route("/oauth/userinfo", methods=["GET", "POST"])
@@ -63,16 +63,16 @@ _key_set_access = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=Co
     returns=UserClaims,
     errors=(400, 401, 403),
 )
-@oauth_token_required("openid").but(
+@oauth_token_required("openid").with_changes(
     cross_origin=CorsPolicy(methods=("GET", "POST"), exposed=RATE_LIMIT_HEADERS)
 )
 def userinfo(bearer: Bearer) -> Response:
     """Return the user claims that the token's scopes allow (OpenID Connect Core 5.3)."""
     claims = claims_for(
         bearer,
-        issuer=settings().base_url,
-        connection=services().connections,
-        today=now().date(),
+        issuer=get_settings().base_url,
+        connection=get_services().connections,
+        today=get_current_time().date(),
     )
     response = jsonify(claims)
     response.headers["Cache-Control"] = "no-store"
@@ -115,7 +115,7 @@ def jwks() -> Response:
 
 
 @openid.get("/-/pictures/<string(length=1):letter>-<int(max=359):hue>.svg")
-@open_to_anyone.but(errors=ErrorFormat.PAGE)
+@open_to_anyone.with_changes(errors=ErrorFormat.PAGE)
 def picture(letter: str, hue: int) -> Response:
     """Return the avatar that the URL describes."""
     response = Response(build_avatar_svg(letter, hue), mimetype="image/svg+xml")

@@ -18,7 +18,7 @@ from web.api.schemas.oauth import ClientChange, ClientRegistration, RegisteredCl
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.http.request_bodies import check_media_type, read_limited_body
 from web.oauth import build_flask_response, build_oauth_context
-from web.services import settings
+from web.services import get_settings
 
 registration = MachineBlueprint(
     "registration", __name__, url_prefix="/oauth/register", errors=ErrorFormat.OAUTH
@@ -39,7 +39,7 @@ _describe_client_operation = partial(
 @registration.before_request
 def check_registration_enabled() -> None:
     """Raise NotFoundError if the instance does not offer registration."""
-    if not settings().dynamic_client_registration:
+    if not get_settings().dynamic_client_registration:
         raise NotFoundError("Clients cannot register themselves on this instance.")
 
 
@@ -112,7 +112,7 @@ def _find_registrar_id() -> int | None:
     bearer = find_bearer("api")
     if bearer is not None and bearer.is_bot:
         raise ForbiddenError("Bots cannot own applications. Use a personal access token.")
-    if bearer is None and not settings().open_client_registration:
+    if bearer is None and not get_settings().open_client_registration:
         raise InvalidTokenError(TokenRejection.MISSING)
     return bearer.user_id if bearer else None
 
@@ -129,5 +129,5 @@ def _read_body() -> dict[str, Any]:
     """
     body = read_limited_body(_MAX_BODY_BYTES)
     check_media_type()
-    body.check()
+    body.raise_for_error()
     return parse_body_object(body.content, nesting_limit=_MAX_NESTING_DEPTH)

@@ -39,7 +39,7 @@ from web.oauth import (
     check_parameters_utf8,
     read_form_request,
 )
-from web.services import services, settings
+from web.services import get_services, get_settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
 #: CORS policy for single-page applications, which redeem codes and refresh and revoke tokens (RFC
@@ -56,14 +56,14 @@ _describe_client_operation = partial(
 
 @token.post("/token")
 @_describe_client_operation(name="oauth.token", body=TokenRequest, returns=TokenResponse)
-@authenticates_client.but(cross_origin=_SCRIPT_CORS_POLICY)
+@authenticates_client.with_changes(cross_origin=_SCRIPT_CORS_POLICY)
 @limit_oauth_by_address
 def issue() -> ResponseReturnValue:
     """Issue tokens for a grant (RFC 6749 section 3.2)."""
     asked = read_form_request()
     oauth_response = AuthorizationServer(build_oauth_context()).create_token_response(asked)
     body = oauth_response.body if isinstance(oauth_response.body, dict) else {}
-    count_token(asked.value("grant_type") or "", body.get("error", "issued"))
+    count_token(asked.get_parameter("grant_type") or "", body.get("error", "issued"))
     return build_flask_response(oauth_response)
 
 
@@ -95,7 +95,7 @@ def push() -> ResponseReturnValue:
 @limit_oauth_by_address
 def authorize_device() -> ResponseReturnValue:
     """Issue a device code and a user code (RFC 8628 section 3.1)."""
-    if not settings().oauth2_device_grant_flow:
+    if not get_settings().oauth2_device_grant_flow:
         raise NotFoundError("The device flow is turned off on this instance.")
     server = AuthorizationServer(build_oauth_context())
     return build_flask_response(
@@ -110,7 +110,7 @@ def authorize_device() -> ResponseReturnValue:
     returns=RevocationResponse,
     errors=(*_CLIENT_ERROR_STATUSES, HTTPStatus.FORBIDDEN),
 )
-@authenticates_client.but(cross_origin=_SCRIPT_CORS_POLICY)
+@authenticates_client.with_changes(cross_origin=_SCRIPT_CORS_POLICY)
 @limit_oauth_by_address
 def revoke() -> ResponseReturnValue:
     """Revoke an access token and its refresh token (RFC 7009)."""
@@ -133,7 +133,7 @@ def info() -> ResponseReturnValue:
     presented = find_presented_token(*OAUTH_TOKEN_LOCATIONS)
     if presented is None:
         raise InvalidTokenError(TokenRejection.MISSING)
-    own = services()
+    own = get_services()
     moment = own.clock()
     found = get_bearer(presented, connection=own.connections, keyring=own.keyring, now=moment)
     check_key_proof(found, presented, now=moment)

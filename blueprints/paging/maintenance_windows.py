@@ -9,7 +9,7 @@ from domain.projects.views import ProjectOrGroup
 from forms.maintenance_windows import MaintenanceWindowForm, build_window_form
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
@@ -32,9 +32,9 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
         "maintenance_windows/index.html",
         holder=holder,
         page=build_page_links(
-            actions.get_window_page(unit_of_work(), holder, get_requested_slice())
+            actions.get_window_page(get_unit_of_work(), holder, get_requested_slice())
         ),
-        above=actions.list_inherited_windows(unit_of_work(), holder),
+        above=actions.list_inherited_windows(get_unit_of_work(), holder),
     )
 
 
@@ -43,7 +43,9 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create a maintenance window."""
     form = MaintenanceWindowForm(time_zone=get_current_user().time_zone)
-    made = form.run_if_valid(lambda: actions.create_window(unit_of_work(), holder, form.window()))
+    made = form.run_if_valid(
+        lambda: actions.create_window(get_unit_of_work(), holder, form.build_window())
+    )
     if made is None:
         return _render_form(holder, form, None)
     flash(f"Maintenance window “{made.name}” created.")
@@ -54,11 +56,11 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
 @permission_required("maintenance_windows.edit")
 def edit(holder: ProjectOrGroup, window_id: int) -> ResponseReturnValue:
     """Change a maintenance window."""
-    window = actions.show_window(unit_of_work(), holder, window_id)
+    window = actions.show_window(get_unit_of_work(), holder, window_id)
     form = build_window_form(window)
     changed = form.run_if_valid(
         lambda: actions.change_window(
-            unit_of_work(), holder, window_id, WindowChange(**form.window().given)
+            get_unit_of_work(), holder, window_id, WindowChange(**form.build_window().given_values)
         )
     )
     if changed is None:
@@ -77,7 +79,7 @@ def _render_form(
 @permission_required("maintenance_windows.delete")
 def delete(holder: ProjectOrGroup, window_id: int) -> ResponseReturnValue:
     """Delete a maintenance window."""
-    window = actions.delete_window(unit_of_work(), holder, window_id)
+    window = actions.delete_window(get_unit_of_work(), holder, window_id)
     flash(f"Maintenance window “{window.name}” deleted.")
     return _redirect_to_list(holder)
 

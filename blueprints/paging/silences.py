@@ -23,7 +23,7 @@ from forms.silences import FlapSettingsForm, SilenceExtensionForm, SilenceForm
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
@@ -32,7 +32,7 @@ from web.pages.list_query import (
     get_list_query,
     get_requested_slice,
 )
-from web.services import parser_settings
+from web.services import get_parser_settings
 
 silences = NamespaceBlueprint("silences", __name__, below="silences")
 flap_settings = PageBlueprint(
@@ -51,12 +51,12 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
         holder=holder,
         state=state,
         states=tuple(SilenceState),
-        counts=actions.count_silences_by_state(unit_of_work(), holder),
+        counts=actions.count_silences_by_state(get_unit_of_work(), holder),
         page=build_page_links(
-            actions.get_silence_page(unit_of_work(), holder, state, get_requested_slice())
+            actions.get_silence_page(get_unit_of_work(), holder, state, get_requested_slice())
         ),
         settings=_find_flap_settings(holder),
-        above=actions.list_inherited_silences(unit_of_work(), holder)
+        above=actions.list_inherited_silences(get_unit_of_work(), holder)
         if state is SilenceState.ACTIVE
         else (),
     )
@@ -66,7 +66,7 @@ def _find_flap_settings(holder: ProjectOrGroup) -> FlapSettings | None:
     return (
         None
         if isinstance(holder, GroupView)
-        else actions.show_flap_settings(unit_of_work(), holder)
+        else actions.show_flap_settings(get_unit_of_work(), holder)
     )
 
 
@@ -85,13 +85,13 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     if request.method == "GET":
         of_alert = "\n".join(map(str, build_matchers(alert.labels))) if alert else ""
         form.matchers.data = of_alert or get_search_text(
-            request.args, "matchers", most=MAX_MATCHERS_TEXT_LENGTH
+            request.args, "matchers", maximum=MAX_MATCHERS_TEXT_LENGTH
         )
     if request.method == "POST" and "preview" in request.form:
         form.validate()
     elif request.method == "POST":
-        work = unit_of_work()
-        made = form.run_if_valid(lambda: actions.create_silence(work, holder, form.silence()))
+        work = get_unit_of_work()
+        made = form.run_if_valid(lambda: actions.create_silence(work, holder, form.build_silence()))
         if made is not None:
             flash("Silence created. Matching alerts are stored and shown, but do not page anyone.")
             return _redirect_to_silence(holder, made.id)
@@ -110,9 +110,11 @@ def _build_preview(holder: ProjectOrGroup, form: SilenceForm) -> SilencePreview 
     if not form.matchers.data or form.matchers.errors:
         return None
     try:
-        return actions.preview_silence(unit_of_work(), holder, form.read(PreviewQuery))
+        return actions.preview_silence(
+            get_unit_of_work(), holder, form.build_entered_body(PreviewQuery)
+        )
     except InvalidError as error:
-        form.object(error)
+        form.show_domain_error(error)
         return None
 
 
@@ -124,7 +126,9 @@ def _find_alert(holder: ProjectOrGroup) -> AlertLabels | None:
         return None
     session = db.session()
     alert_id = get_alert_id(holder.id, iid, session=session)
-    return find_alert_labels([alert_id], session=session, reading=parser_settings()).get(alert_id)
+    return find_alert_labels([alert_id], session=session, reading=get_parser_settings()).get(
+        alert_id
+    )
 
 
 @silences.get("/<int:silence_id>")
@@ -135,13 +139,13 @@ def show(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
 
 
 def _render_page(holder: ProjectOrGroup, silence_id: int, form: SilenceExtensionForm) -> str:
-    silence = actions.show_silence(unit_of_work(), holder, silence_id)
+    silence = actions.show_silence(get_unit_of_work(), holder, silence_id)
     query = PreviewQuery(matchers=silence.matchers)
     return render_template(
         "silences/show.html",
         holder=holder,
         silence=silence,
-        preview=actions.preview_silence(unit_of_work(), holder, query),
+        preview=actions.preview_silence(get_unit_of_work(), holder, query),
         days=PREVIEW_PERIOD.days,
         form=form,
     )
@@ -153,7 +157,7 @@ def extend(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
     """Change the end of a silence."""
     form = SilenceExtensionForm()
     changed = form.run_if_valid(
-        lambda: actions.change_silence(unit_of_work(), holder, silence_id, form.change())
+        lambda: actions.change_silence(get_unit_of_work(), holder, silence_id, form.build_change())
     )
     if changed is None:
         return _render_page(holder, silence_id, form), 422
@@ -166,7 +170,7 @@ def extend(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
 def expire(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
     """End a silence now."""
     with show_errors_on_next_page(InvalidError):
-        actions.expire_silence(unit_of_work(), holder, silence_id)
+        actions.expire_silence(get_unit_of_work(), holder, silence_id)
         flash("The silence has ended. Open alerts can page again.")
     return _redirect_to_silence(holder, silence_id)
 
@@ -179,7 +183,7 @@ def _redirect_to_silence(holder: ProjectOrGroup, silence_id: int) -> ResponseRet
 @permission_required("flap_settings.show")
 def show_flapping(project: ProjectView) -> ResponseReturnValue:
     """Show the settings of flap detection."""
-    settings = actions.show_flap_settings(unit_of_work(), project)
+    settings = actions.show_flap_settings(get_unit_of_work(), project)
     return _render_flapping_page(project, FlapSettingsForm(obj=settings))
 
 
@@ -189,7 +193,9 @@ def change_flapping(project: ProjectView) -> ResponseReturnValue:
     """Change the settings of flap detection."""
     form = FlapSettingsForm()
     stored = form.run_if_valid(
-        lambda: actions.change_flap_settings(unit_of_work(), project, form.read(FlapSettingsChange))
+        lambda: actions.change_flap_settings(
+            get_unit_of_work(), project, form.build_entered_body(FlapSettingsChange)
+        )
     )
     if stored is None:
         return _render_flapping_page(project, form)

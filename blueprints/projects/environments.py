@@ -21,9 +21,9 @@ from forms.projects import EnvironmentForm
 from web.access.decorators import permission_required, project_role_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import CURSOR_PARAMETERS, build_page_links, get_list_query, get_page_size
-from web.services import now
+from web.services import get_current_time
 
 #: Maximum number of deployments on an environment's page. The API lists all deployments.
 _MAX_DEPLOYMENTS = 10
@@ -56,7 +56,7 @@ def _render_list(project: ProjectView, form: EnvironmentForm) -> ResponseReturnV
         "environments/index.html",
         project=project,
         page=build_page_links(found),
-        deployments=find_newest_deployment_by_environment(unit_of_work(), found.items),
+        deployments=find_newest_deployment_by_environment(get_unit_of_work(), found.items),
         search=search,
         objection=objection,
         form=form,
@@ -72,7 +72,9 @@ def create(project: ProjectView) -> ResponseReturnValue:
     """Create an environment."""
     form = EnvironmentForm()
     made = form.run_if_valid(
-        lambda: actions.create_environment(unit_of_work(), project, form.read(NewEnvironment))
+        lambda: actions.create_environment(
+            get_unit_of_work(), project, form.build_entered_body(NewEnvironment)
+        )
     )
     if made is None:
         return _render_list(project, form)
@@ -101,10 +103,10 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         environment=environment,
         page=build_page_links(list_alerts(wanted, part, session=session)),
         days=charts.count_alerts_by_day(
-            project.id, now().date(), environment=environment.name, session=session
+            project.id, get_current_time().date(), environment=environment.name, session=session
         ),
         history=find_deployment_history(
-            unit_of_work(), project, environment, most=_MAX_DEPLOYMENTS
+            get_unit_of_work(), project, environment, maximum=_MAX_DEPLOYMENTS
         ),
     )
 
@@ -113,7 +115,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
 @permission_required("environments.stop")
 def stop(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     """Stop an environment until its next deployment."""
-    stopped = actions.stop_environment(unit_of_work(), project, environment_id)
+    stopped = actions.stop_environment(get_unit_of_work(), project, environment_id)
     flash(f"Environment {stopped.name} was stopped.")
     return redirect(_build_environment_url(project, stopped.reference))
 
@@ -123,7 +125,7 @@ def stop(project: ProjectView, environment_id: int) -> ResponseReturnValue:
 def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     """Delete an environment; its alerts are kept."""
     try:
-        deleted = actions.delete_environment(unit_of_work(), project, environment_id)
+        deleted = actions.delete_environment(get_unit_of_work(), project, environment_id)
     except ConflictError as error:
         flash(str(error), "error")
         return redirect(_build_environment_url(project, f"~{environment_id}"))

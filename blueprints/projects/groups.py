@@ -13,7 +13,7 @@ from forms.projects import GroupForm
 from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 
 groups = PageBlueprint("groups", __name__, url_prefix="/groups")
@@ -26,7 +26,7 @@ def new() -> ResponseReturnValue:
     form = GroupForm()
     try:
         made = form.run_if_valid(
-            lambda: actions.create_group(unit_of_work(), _build_new_group(form))
+            lambda: actions.create_group(get_unit_of_work(), _build_new_group(form))
         )
     except (NotFoundError, ForbiddenError) as error:
         form.add_error("path", str(error))
@@ -36,7 +36,7 @@ def new() -> ResponseReturnValue:
     path = made.full_path
     if (
         made.parent_id is None
-        and not list_my_projects(get_request_viewer(), most=1, session=db.session()).projects
+        and not list_my_projects(get_request_viewer(), maximum=1, session=db.session()).projects
     ):
         flash(f"Group {path} created. Next, create its first project.")
         return redirect(url_for("projects.new", group=path))

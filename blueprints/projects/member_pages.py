@@ -28,9 +28,9 @@ from forms.members import MemberForm, RoleForm, ShareForm
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
-from web.services import now
+from web.services import get_current_time
 
 _MAX_INVITATIONS = 100
 #: Query parameters of the member list.
@@ -58,7 +58,7 @@ class MemberPages:
         form = self._build_form()
         try:
             added = form.run_if_valid(
-                lambda: actions.add_members(unit_of_work(), self.holder, form.new())
+                lambda: actions.add_members(get_unit_of_work(), self.holder, form.build_member())
             )
         except NotFoundError as error:
             form.add_error("user", str(error))
@@ -74,7 +74,7 @@ class MemberPages:
         form = self._build_share_form()
         try:
             shared = form.run_if_valid(
-                lambda: share_project(unit_of_work(), self._project, _build_share(form))
+                lambda: share_project(get_unit_of_work(), self._project, _build_share(form))
             )
         except (NotFoundError, ForbiddenError) as error:
             form.add_error("group", str(error))
@@ -86,7 +86,7 @@ class MemberPages:
 
     def unshare(self, group_id: int) -> ResponseReturnValue:
         """Stop sharing the project with a group."""
-        unshare_project(unit_of_work(), self._project, group_id)
+        unshare_project(get_unit_of_work(), self._project, group_id)
         flash("The project is no longer shared with the group.")
         return self._redirect_to_list(_anchor="groups")
 
@@ -97,7 +97,7 @@ class MemberPages:
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
         user_id = self._get_member(member_id).user_id
         try:
-            changed = actions.change_member(unit_of_work(), self.holder, user_id, wanted)
+            changed = actions.change_member(get_unit_of_work(), self.holder, user_id, wanted)
         except InvalidError as error:
             return self._render_rejection(error)
         flash(
@@ -109,7 +109,7 @@ class MemberPages:
         """Remove a member, or leave the group or project."""
         member = self._get_member(member_id)
         try:
-            actions.remove_member(unit_of_work(), self.holder, member.user_id)
+            actions.remove_member(get_unit_of_work(), self.holder, member.user_id)
         except InvalidError as error:
             return self._render_rejection(error)
         if member.is_you:
@@ -124,7 +124,7 @@ class MemberPages:
             member_id,
             viewer_id=get_current_user().id,
             session=db.session(),
-            today=now().date(),
+            today=get_current_time().date(),
         )
 
     def _find_custom_roles(self) -> tuple[MemberRole, ...]:
@@ -177,16 +177,18 @@ class MemberPages:
         if self.namespace.project_id is None:
             return ()
         ids = [self.namespace.project_id]
-        return find_shared_groups(ids, now().date(), session=db.session()).get(ids[0], ())
+        return find_shared_groups(ids, get_current_time().date(), session=db.session()).get(
+            ids[0], ()
+        )
 
-    def _fetch_members(self, search: str, part: PageRequest) -> PageResult[MemberView]:
+    def _fetch_members(self, search: str, page_request: PageRequest) -> PageResult[MemberView]:
         return list_members(
             self.namespace,
             MemberFilter(search=search),
-            part,
+            page_request,
             viewer_id=get_current_user().id,
             session=db.session(),
-            today=now().date(),
+            today=get_current_time().date(),
         )
 
     def _list_invitations(self) -> ListPage[Invitation]:
@@ -194,7 +196,7 @@ class MemberPages:
         if not self.holder.can_maintain:
             return ListPage(items=(), total=0)
         first = InvitationQuery(per_page=_MAX_INVITATIONS)
-        return list_invitations(unit_of_work(), self.holder, first)
+        return list_invitations(get_unit_of_work(), self.holder, first)
 
     def _redirect_to_list(self, **more: str) -> ResponseReturnValue:
         """Redirect to the same part of the list, and to a row in it."""
@@ -228,7 +230,7 @@ def remove_member(member_id: int, **holder: ProjectOrGroup) -> ResponseReturnVal
 
 
 def _build_share(form: ShareForm) -> NewShare:
-    return form.read(NewShare, group_id=form.group.data, group_access=form.most.data)
+    return form.build_entered_body(NewShare, group_id=form.group.data, group_access=form.most.data)
 
 
 @permission_required("projects.share")

@@ -18,7 +18,7 @@ from forms.projects import ConfirmationForm, GroupSettingsForm, PathForm, Transf
 from web.access.decorators import get_request_viewer, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 
 #: Maximum number of groups in the selection list. Users can enter any other group.
@@ -61,7 +61,7 @@ class NamespacePages:
     def release(self, former_id: int) -> ResponseReturnValue:
         """Release a previous path for use by other groups and projects."""
         try:
-            path = project_actions.release_path(unit_of_work(), self.holder, former_id)
+            path = project_actions.release_path(get_unit_of_work(), self.holder, former_id)
         except _SHOWN_ERRORS as error:
             form = PathForm(formdata=None, path=self.namespace.path.rpartition("/")[2])
             return self._render_rename_page(form, problem=str(error))
@@ -75,12 +75,12 @@ class NamespacePages:
         form = TransferForm() if request.method == "POST" else TransferForm(formdata=request.args)
         try:
             target = project_actions.find_transfer_destination(
-                unit_of_work(), self.holder, form.to.data or ""
+                get_unit_of_work(), self.holder, form.to.data or ""
             )
         except _SHOWN_ERRORS as error:
             form.add_error("to", str(error))
             return self._render_transfer_page(form)
-        if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
+        if not (form.validate_on_submit() and form.confirms_path(self.namespace.path)):
             return self._render_transfer_page(form, target=target, is_chosen=True)
         try:
             path = self._transfer_to_group(target)
@@ -92,13 +92,13 @@ class NamespacePages:
     def delete(self) -> ResponseReturnValue:
         """Show the contents that will be deleted, and delete the group or project."""
         form = ConfirmationForm()
-        if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
+        if not (form.validate_on_submit() and form.confirms_path(self.namespace.path)):
             contents = count_contents(self.namespace, session=db.session())
             return self._render_page("delete", form, contents=contents)
         if isinstance(self.holder, GroupView):
-            group_actions.delete_group(unit_of_work(), self.holder)
+            group_actions.delete_group(get_unit_of_work(), self.holder)
         else:
-            project_actions.delete_project(unit_of_work(), self.holder)
+            project_actions.delete_project(get_unit_of_work(), self.holder)
         flash(f"The {self.word} {self.namespace.path} was deleted.")
         return redirect(url_for("home.groups_and_projects"))
 
@@ -106,9 +106,9 @@ class NamespacePages:
         """Change the last segment of the path, and return the full path."""
         if isinstance(self.holder, GroupView):
             change = GroupChange(path=segment)
-            return group_actions.change_group(unit_of_work(), self.holder, change).full_path
+            return group_actions.change_group(get_unit_of_work(), self.holder, change).full_path
         made = project_actions.change_project(
-            unit_of_work(), self.holder, ProjectChange(path=segment)
+            get_unit_of_work(), self.holder, ProjectChange(path=segment)
         )
         return made.path_with_namespace
 
@@ -119,14 +119,16 @@ class NamespacePages:
                 get_group(target, get_request_viewer(), session=db.session()) if target else None
             )
             move = GroupTransfer(group_id=above.id if above else None)
-            return group_actions.transfer_group(unit_of_work(), self.holder, move).full_path
+            return group_actions.transfer_group(get_unit_of_work(), self.holder, move).full_path
         transfer = ProjectTransfer(namespace=target or "")
         return project_actions.transfer_project(
-            unit_of_work(), self.holder, transfer
+            get_unit_of_work(), self.holder, transfer
         ).path_with_namespace
 
     def _render_rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
-        former = project_actions.show_former_paths(unit_of_work(), self.holder)[:_MAX_FORMER_PATHS]
+        former = project_actions.show_former_paths(get_unit_of_work(), self.holder)[
+            :_MAX_FORMER_PATHS
+        ]
         return self._render_page("rename", form, former_paths=former, problem=problem)
 
     def _render_transfer_page(
@@ -134,7 +136,7 @@ class NamespacePages:
     ) -> ResponseReturnValue:
         session = db.session()
         groups = list_groups_to_create_in(
-            get_request_viewer(), chosen=None, most=_MAX_GROUPS, session=session
+            get_request_viewer(), chosen=None, maximum=_MAX_GROUPS, session=session
         )
         explained = None
         if is_chosen:
@@ -213,9 +215,11 @@ group_settings = PageBlueprint(
 @permission_required("groups.change")
 def general(group: GroupView) -> ResponseReturnValue:
     """Change the name, the description, and the two-factor requirement for members."""
-    form = GroupSettingsForm.of(group)
+    form = GroupSettingsForm.from_group(group)
     changed = form.run_if_valid(
-        lambda: group_actions.change_group(unit_of_work(), group, form.read(GroupChange))
+        lambda: group_actions.change_group(
+            get_unit_of_work(), group, form.build_entered_body(GroupChange)
+        )
     )
     if changed is None:
         return render_form_page("groups/general.html", form, group=group, namespace=group.namespace)

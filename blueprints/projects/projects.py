@@ -43,13 +43,13 @@ from web.access.decorators import (
 from web.access.return_urls import shorten_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.public_urls import add_base_path, current_path
+from web.http.public_urls import add_base_path, get_current_path
 from web.http.routes import is_read_of_receiver
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
 from web.releases.gate import apply_change
-from web.services import git, now, parser_settings
+from web.services import get_current_time, get_git, get_parser_settings
 
 _LEGACY_URL_CHANGE = CHANGES_BY_ID["legacy-page-urls"]
 #: Minimum number of path segments. A project is always in a group.
@@ -106,7 +106,7 @@ def new() -> ResponseReturnValue:
     form = _build_form()
     try:
         made = form.run_if_valid(
-            lambda: actions.create_project(unit_of_work(), _build_new_project(form))
+            lambda: actions.create_project(get_unit_of_work(), _build_new_project(form))
         )
     except (NotFoundError, ForbiddenError) as error:
         form.add_error("name", str(error))
@@ -123,16 +123,16 @@ def _build_new_project(form: ProjectForm) -> NewProject:
     group, path = None, form.group.data
     if path != get_current_user().username:
         group = get_group(path, get_request_viewer(), session=db.session()).id
-    return form.read(NewProject, path=form.name.data, name="", namespace_id=group)
+    return form.build_entered_body(NewProject, path=form.name.data, name="", namespace_id=group)
 
 
 def _build_form() -> ProjectForm:
     chosen = request.form.get("group") or request.args.get("group")
     mine = list_groups_to_create_in(
-        get_request_viewer(), chosen=chosen, most=_MAX_GROUPS, session=db.session()
+        get_request_viewer(), chosen=chosen, maximum=_MAX_GROUPS, session=db.session()
     )
     username = get_current_user().username
-    own = () if username.lower() in unit_of_work().policy(ReservedNames).names else (username,)
+    own = () if username.lower() in get_unit_of_work().policy(ReservedNames).names else (username,)
     return ProjectForm(groups=mine, own=own, group=request.args.get("group"))
 
 
@@ -157,7 +157,7 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
         is_page = is_valid_path(full_path) and not is_read_of_receiver()
         if current_user.is_authenticated or not is_page:
             raise
-        return redirect(url_for("sessions.sign_in", next=shorten_address(current_path())))
+        return redirect(url_for("sessions.sign_in", next=shorten_address(get_current_path())))
 
 
 def _can_see_project(project_path: str) -> bool:
@@ -179,18 +179,18 @@ def _render_namespace(full_path: str) -> ResponseReturnValue:
 
 
 def _render_project(project: ProjectView) -> ResponseReturnValue:
-    sees_integrations = project.has(Feature.MONITOR) and (
+    sees_integrations = project.has_feature(Feature.MONITOR) and (
         project.can_develop or project.can_integrate
     )
     return render_template(
         "projects/show.html",
         project=project,
-        integrations=list_integrations(unit_of_work(), project) if sees_integrations else (),
+        integrations=list_integrations(get_unit_of_work(), project) if sees_integrations else (),
         sees_integrations=sees_integrations,
         **_build_alerts_context(project),
         clone_url=build_clone_url(project),
         may_push=can_push(project),
-        git_problem=git().problem(),
+        git_problem=get_git().find_problem(),
     )
 
 
@@ -204,11 +204,16 @@ def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
     )
     return {
         "open_alerts": alerts,
-        "mutes": find_row_mutes(alerts, at=now(), session=session, reading=parser_settings()),
+        "mutes": find_row_mutes(
+            alerts,
+            moment=get_current_time(),
+            session=session,
+            parser_settings=get_parser_settings(),
+        ),
         "unanswered": find_unanswered_alerts([alert.id for alert in alerts], session=session),
-        "in_force": find_active_mutes([project], at=now(), session=session),
+        "in_force": find_active_mutes([project], moment=get_current_time(), session=session),
         "counts": _count_alerts(project),
-        "on_call": list_schedules_on_call(unit_of_work(), project),
+        "on_call": list_schedules_on_call(get_unit_of_work(), project),
         "pages_nobody": project.can_maintain
         and has_no_applicable_policy(project.id, session=session),
     }
@@ -223,7 +228,7 @@ def _render_group(group: GroupView) -> ResponseReturnValue:
         "groups/show.html",
         group=add_subgroups(group, session=session),
         projects=projects.items,
-        in_force=find_active_mutes(projects.items, at=now(), session=session),
+        in_force=find_active_mutes(projects.items, moment=get_current_time(), session=session),
         total=projects.total,
         page=build_numbered_links(projects, part),
     )
@@ -237,13 +242,15 @@ def _count_alerts(project: ProjectView) -> dict[str, int]:
 @permission_required("projects.change")
 def general(project: ProjectView) -> ResponseReturnValue:
     """Change the project's name, description, visibility and enabled features."""
-    form = ProjectSettingsForm.of(project)
+    form = ProjectSettingsForm.from_project(project)
     changed = form.run_if_valid(
-        lambda: actions.change_project(unit_of_work(), project, form.read(ProjectChange))
+        lambda: actions.change_project(
+            get_unit_of_work(), project, form.build_entered_body(ProjectChange)
+        )
     )
     if changed is None:
         return render_form_page("projects/general.html", form, project=project)
-    is_same = changed == actions.show_project(unit_of_work(), project)
+    is_same = changed == actions.show_project(get_unit_of_work(), project)
     flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("projects.general", project_path=project.path))
 
@@ -252,7 +259,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @permission_required("projects.archive")
 def archive(project: ProjectView) -> ResponseReturnValue:
     """Archive the project."""
-    actions.archive(unit_of_work(), project)
+    actions.archive_project(get_unit_of_work(), project)
     flash("Project archived. It no longer accepts changes, pushes or alerts.")
     return redirect(url_for("projects.general", project_path=project.path))
 
@@ -261,7 +268,7 @@ def archive(project: ProjectView) -> ResponseReturnValue:
 @permission_required("projects.unarchive")
 def unarchive(project: ProjectView) -> ResponseReturnValue:
     """Unarchive the project, so that it accepts changes and alerts again."""
-    actions.unarchive_project(unit_of_work(), project)
+    actions.unarchive_project(get_unit_of_work(), project)
     flash("Project unarchived. It accepts changes, pushes and alerts again.")
     return redirect(url_for("projects.general", project_path=project.path))
 

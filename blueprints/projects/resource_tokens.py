@@ -22,7 +22,7 @@ from forms.access_token import ResourceTokenForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 resource_tokens = PageBlueprint("resource_tokens", __name__)
 _PROJECT_PATH = "/<names:project_path>/-/settings/access_tokens"
@@ -41,26 +41,26 @@ class _ResourceTokenPages(TokenPages[ResourceTokenForm]):
         self.namespace: Namespace = holder.namespace
         self.role = holder.role or Role.GUEST
 
-    def url(self, page: str, **values: Any) -> str:
+    def build_url(self, page: str, **values: Any) -> str:
         resource_type = self.namespace.resource_type
         where: dict[str, Any] = {f"{resource_type}_path": self.namespace.path, **values}
         return url_for(f"resource_tokens.{resource_type}_{page}", **where)
 
-    def wanted(self, *, is_active: bool) -> TokenFilter:
+    def build_filter(self, *, is_active: bool) -> TokenFilter:
         return TokenFilter(owner_id=None, namespace=self.namespace, is_active=is_active)
 
-    def form(self) -> ResourceTokenForm:
+    def build_form(self) -> ResourceTokenForm:
         return ResourceTokenForm(granted_by=self.role)
 
-    def create(self, form: ResourceTokenForm) -> NewResourceAccessToken:
-        new = form.read(ResourceTokenBody, access_level=form.role.data)
-        return actions.create_resource_token(unit_of_work(), self.holder, new)
+    def create_token(self, form: ResourceTokenForm) -> NewResourceAccessToken:
+        new = form.build_entered_body(ResourceTokenBody, access_level=form.role.data)
+        return actions.create_resource_token(get_unit_of_work(), self.holder, new)
 
-    def renew(self, token_id: int) -> NewResourceAccessToken:
-        return actions.renew_resource_token(unit_of_work(), self.holder, token_id)
+    def rotate_token(self, token_id: int) -> NewResourceAccessToken:
+        return actions.renew_resource_token(get_unit_of_work(), self.holder, token_id)
 
-    def end(self, token_id: int) -> AccessToken:
-        return actions.revoke_resource_token(unit_of_work(), self.holder, token_id)
+    def revoke_token(self, token_id: int) -> AccessToken:
+        return actions.revoke_resource_token(get_unit_of_work(), self.holder, token_id)
 
     def find_roles(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
         seen = domain.add_bot_roles(items, self.namespace, session=db.session())

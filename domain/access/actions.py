@@ -115,7 +115,7 @@ class Action(Generic[Parameters, Result]):
         return next(iter(self._input_models), None)
 
     @cached_property
-    def variables(self) -> Mapping[str, type]:
+    def url_variables(self) -> Mapping[str, type]:
         """The variables of the URL, by name."""
         skipped = 1 if self.permission.target is Target.INSTANCE else 2
         names = list(signature(self._perform).parameters)[skipped:]
@@ -135,7 +135,7 @@ class Action(Generic[Parameters, Result]):
         return get_origin(self._perform_type_hints["return"]) is ListPage
 
     @cached_property
-    def returns(self) -> Any:
+    def result_type(self) -> Any:
         """The result type, or the item type of a list; None if the action returns nothing."""
         hint = self._perform_type_hints["return"]
         if self.is_list:
@@ -145,8 +145,8 @@ class Action(Generic[Parameters, Result]):
     @property
     def is_available_to_api(self) -> bool:
         """True if the API and commands can run the action: it returns a resource or nothing."""
-        is_union = isinstance(self.returns, UnionType)
-        kinds = get_args(self.returns) if is_union else (self.returns,)
+        is_union = isinstance(self.result_type, UnionType)
+        kinds = get_args(self.result_type) if is_union else (self.result_type,)
         return all(each is None or _is_subclass_of(each, Resource) for each in kinds)
 
     @cached_property

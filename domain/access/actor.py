@@ -129,14 +129,14 @@ class UnitOfWork:
         source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
         return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
 
-    def record(
+    def record_audit_event(
         self,
         kind: EventKind,
         *,
         subject: str = "",
         details: Mapping[str, object] | None = None,
         user_id: int | None = None,
-        place: EventNamespace | None = None,
+        event_namespace: EventNamespace | None = None,
     ) -> None:
         """Add an audit event to the transaction; none of its texts may contain a secret.
 
@@ -148,7 +148,7 @@ class UnitOfWork:
             subject=subject,
             details={**(details or {}), **by},
             user_id=user_id,
-            place=place,
+            place=event_namespace,
         )
         keep = queue_streamed_event if kind in STREAMED_ONLY else store_event
         keep(event, self.actor.source, session=self.session, now=self.now)

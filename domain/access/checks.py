@@ -36,7 +36,7 @@ class TargetView(Protocol):
     def is_archived(self) -> bool:
         """True if the project cannot be changed; never true for a group."""
 
-    def level_of(self, feature: Feature) -> AccessLevel:
+    def get_access_level(self, feature: Feature) -> AccessLevel:
         """Return the access level of a feature."""
 
 
@@ -61,15 +61,17 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
         )
 
 
-def check_role(target: TargetView, least: Role | None, ability: Ability | None = None) -> None:
+def check_role(
+    target: TargetView, minimum_role: Role | None, ability: Ability | None = None
+) -> None:
     """Check that the actor has at least this role, or a custom role with this ability.
 
     Raise ForbiddenError if not.
     """
-    has_role = least is None or (target.role is not None and target.role >= least)
+    has_role = minimum_role is None or (target.role is not None and target.role >= minimum_role)
     if not has_role and ability not in target.abilities:
         check_not_personal(target)
-        label = "" if least is None else least.label
+        label = "" if minimum_role is None else minimum_role.label
         raise ForbiddenError(f"You need the {label} role in {target.path}.")
 
 
@@ -95,7 +97,7 @@ def check_feature(target: TargetView, feature: Feature) -> None:
     Raise ForbiddenError if the feature is turned off. Raise NotFoundError if only members can use
     it, and the actor is not a member.
     """
-    level = target.level_of(feature)
+    level = target.get_access_level(feature)
     if level is AccessLevel.DISABLED:
         raise ForbiddenError(f"{feature.label} is turned off in {target.path}.")
     if level is AccessLevel.PRIVATE and target.role is None:

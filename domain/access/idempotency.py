@@ -53,7 +53,7 @@ class ReusedKeyError(InvalidError):
 
 
 def claim_request(
-    wanted: KeyedRequest, *, session: Session, keyring: Keyring, now: datetime
+    keyed_request: KeyedRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> StoredResponse | None:
     """Claim a request and return None, or return the stored response of an earlier execution.
 
@@ -61,9 +61,9 @@ def claim_request(
     with the same key. The caller commits.
     """
     insert = insert_into(IdempotentRequest, session=session).values(
-        user_id=wanted.user_id,
-        digest=wanted.digest,
-        request_digest=keyring.digest(wanted.content),
+        user_id=keyed_request.user_id,
+        digest=keyed_request.digest,
+        request_digest=keyring.compute_digest(keyed_request.content),
         claimed_at=now,
     )
     is_over = (IdempotentRequest.claimed_at < now - RESPONSE_LIFETIME) | (
@@ -81,22 +81,22 @@ def claim_request(
             where=is_over,
         ).returning(IdempotentRequest.id)
     )
-    return _get_stored_response(wanted, session, keyring) if claimed is None else None
+    return _get_stored_response(keyed_request, session, keyring) if claimed is None else None
 
 
 def _get_stored_response(
-    wanted: KeyedRequest, session: Session, keyring: Keyring
+    keyed_request: KeyedRequest, session: Session, keyring: Keyring
 ) -> StoredResponse:
     found = session.execute(
         select(
             IdempotentRequest.request_digest,
             IdempotentRequest.status,
             IdempotentRequest.response_ciphertext,
-        ).where(IdempotentRequest.digest == wanted.digest)
+        ).where(IdempotentRequest.digest == keyed_request.digest)
     ).one_or_none()
     if found is None or found.status is None:
         raise ConflictError("A request with this Idempotency-Key is still in progress.")
-    if not keyring.matches(wanted.content, [found.request_digest]):
+    if not keyring.matches_digests(keyed_request.content, [found.request_digest]):
         message = "This Idempotency-Key was used for another request. Use a new key."
         raise ReusedKeyError(message, field="Idempotency-Key")
     try:
@@ -110,16 +110,18 @@ def _get_stored_response(
 
 
 def store_response(
-    wanted: KeyedRequest, response: StoredResponse, *, session: Session, keyring: Keyring
+    keyed_request: KeyedRequest, response: StoredResponse, *, session: Session, keyring: Keyring
 ) -> None:
     """Store the response to a claimed request; the caller commits it with the changes."""
     session.execute(
         update(IdempotentRequest)
-        .where(IdempotentRequest.digest == wanted.digest)
+        .where(IdempotentRequest.digest == keyed_request.digest)
         .values(status=response.status, response_ciphertext=keyring.encrypt(response.body))
     )
 
 
-def release_request(wanted: KeyedRequest, *, session: Session) -> None:
+def release_request(keyed_request: KeyedRequest, *, session: Session) -> None:
     """Release a failed request, so that it can be repeated; the caller commits."""
-    session.execute(delete(IdempotentRequest).where(IdempotentRequest.digest == wanted.digest))
+    session.execute(
+        delete(IdempotentRequest).where(IdempotentRequest.digest == keyed_request.digest)
+    )

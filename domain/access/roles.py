@@ -60,9 +60,9 @@ _INCLUDED_ABILITIES = {
 }
 
 
-def add_included_abilities(chosen: Iterable[Ability]) -> frozenset[Ability]:
+def add_included_abilities(abilities: Iterable[Ability]) -> frozenset[Ability]:
     """Return these abilities and the abilities that they include."""
-    given = frozenset(chosen)
+    given = frozenset(abilities)
     return given | {_INCLUDED_ABILITIES[each] for each in given if each in _INCLUDED_ABILITIES}
 
 

@@ -41,10 +41,10 @@ from domain.core.database.locks import release_locks
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.core.time_zones import normalize_zone_name
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 LOCKED = "locked"
 #: Owners of machine accounts by kind of account, and how to delete such an account.
@@ -71,24 +71,28 @@ def _get_account_row(user_id: int, *, session: Session) -> User:
 
 def generate_password(username: str) -> str:
     """Return a random password that does not contain the user name."""
-    while username.lower() in (password := random_password()):
+    while username.lower() in (password := generate_random_password()):
         pass
     return password
 
 
-def add_account(work: UnitOfWork, new: NewUser, rules: PasswordRules) -> UserView:
+def add_account(work: UnitOfWork, new_user: NewUser, rules: PasswordRules) -> UserView:
     """Create an account and record it in the audit log.
 
     Raise InvalidError or ConflictError, with the name of the field, if a value is not accepted.
     """
-    user = create_user(new, session=work.session, now=work.now, rules=rules)
+    user = create_user(new_user, session=work.session, now=work.now, rules=rules)
     details: dict[str, object] = {"administrator": user.is_admin}
     details |= {"state": user.state} if user.state != ACTIVE else {}
-    work.record(EventKind.USER_CREATED, subject=user.username, details=details, user_id=user.id)
+    work.record_audit_event(
+        EventKind.USER_CREATED, subject=user.username, details=details, user_id=user.id
+    )
     return user
 
 
-def change_account(work: UnitOfWork, user_id: int, wanted: AccountChangeBody) -> tuple[str, ...]:
+def change_account(
+    work: UnitOfWork, user_id: int, account_change_body: AccountChangeBody
+) -> tuple[str, ...]:
     """Change an account, and return the names of the changed fields.
 
     A new email address takes effect immediately. It must be confirmed unless the administrator
@@ -103,31 +107,43 @@ def change_account(work: UnitOfWork, user_id: int, wanted: AccountChangeBody) ->
     _check_is_human_account(user)
     fields = ("username", "name", "email", "time_zone", "is_admin", "email_confirmed_at")
     before = {field: getattr(user, field) for field in fields}
-    _change_names(work, user, wanted)
+    _change_names(work, user, account_change_body)
     if user.email != before["email"]:
         user.email_confirmed_at = None
         delete_unconfirmed_address(user_id, session=work.session)
         notify_former_address(work, user_id, str(before["email"]))
-    if wanted.is_email_confirmed:
+    if account_change_body.is_email_confirmed:
         confirm_current_address(work, user_id)
     elif user.email != before["email"]:
         send_confirmation_link(work, user_id)
-    if wanted.admin and not user.is_admin:
+    if account_change_body.admin and not user.is_admin:
         user.is_admin = True
-    if wanted.admin is False and user.is_admin:
+    if account_change_body.admin is False and user.is_admin:
         _revoke_administrator(work, user)
     return tuple(field for field, value in before.items() if getattr(user, field) != value)
 
 
-def _change_names(work: UnitOfWork, user: User, wanted: AccountChangeBody) -> None:
+def _change_names(work: UnitOfWork, user: User, account_change_body: AccountChangeBody) -> None:
     """Change the user name, the display name, the email address and the time zone."""
-    username = user.username if wanted.username is None else _validate_username(wanted.username)
+    username = (
+        user.username
+        if account_change_body.username is None
+        else _validate_username(account_change_body.username)
+    )
     if username != user.username:
         check_not_group_name(username, session=work.session, user_id=user.id)
-    place = user.time_zone if wanted.time_zone is None else normalize_zone_name(wanted.time_zone)
-    name = user.name if wanted.name is None else wanted.name
+    place = (
+        user.time_zone
+        if account_change_body.time_zone is None
+        else normalize_zone_name(account_change_body.time_zone)
+    )
+    name = user.name if account_change_body.name is None else account_change_body.name
     validate_display_name(name)
-    email = user.email if wanted.email is None else normalize_email(wanted.email)
+    email = (
+        user.email
+        if account_change_body.email is None
+        else normalize_email(account_change_body.email)
+    )
     if email != user.email:
         _check_not_own_account(work, user.id, "Change your own email address in your settings.")
     try:
@@ -147,7 +163,7 @@ def _validate_username(username: str) -> str:
 
 def _build_name_taken_error(user_id: int, username: str, *, session: Session) -> ConflictError:
     """Return the error for a user name or an email address that another user has."""
-    others = select(User.id).where(User.username_key == fold(username), User.id != user_id)
+    others = select(User.id).where(User.username_key == fold_text(username), User.id != user_id)
     if session.scalar(others) is not None:
         return ConflictError("This user name is taken.", field="username")
     return ConflictError("Another user has this email address.", field="email")

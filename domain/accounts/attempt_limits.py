@@ -30,7 +30,7 @@ def claim_attempt(
     if the limit is exceeded.
     """
     insert = insert_into(AttemptCount, session=session).values(
-        subject=keyring.digest(limit.subject), count=1, window_ends_at=now + limit.window
+        subject=keyring.compute_digest(limit.subject), count=1, window_ends_at=now + limit.window
     )
     is_over = AttemptCount.window_ends_at <= now
     statement = insert.on_conflict_do_update(
@@ -57,7 +57,7 @@ def claim_attempt(
 def reset_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
     """Reset the counter of a subject after a successful attempt."""
     session.execute(
-        delete(AttemptCount).where(AttemptCount.subject == keyring.digest(limit.subject))
+        delete(AttemptCount).where(AttemptCount.subject == keyring.compute_digest(limit.subject))
     )
 
 
@@ -69,7 +69,9 @@ def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -
     """
     session.execute(
         update(AttemptCount)
-        .where(AttemptCount.subject == keyring.digest(limit.subject), AttemptCount.count > 0)
+        .where(
+            AttemptCount.subject == keyring.compute_digest(limit.subject), AttemptCount.count > 0
+        )
         .values(count=AttemptCount.count - 1)
     )
 

@@ -44,7 +44,7 @@ from domain.core.database.paging import (
 )
 from domain.core.types.base import ListPage
 from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 #: Maximum number of search words; additional words are ignored.
 _MAX_SEARCH_WORDS = 10
@@ -104,14 +104,14 @@ _ACCOUNTS_QUERY = select(User, _has_second_factor().label("has_second_factor"))
 
 
 def fetch_account_page(
-    wanted: AccountFilter, part: KeysetRange, *, session: Session, base_url: str
+    account_filter: AccountFilter, keyset_range: KeysetRange, *, session: Session, base_url: str
 ) -> KeysetPage[ListedAccount]:
     """Return a page of accounts, newest first."""
     statement = _ACCOUNTS_QUERY.where(
-        ACCOUNT_GROUPS[wanted.group], *_build_word_conditions(wanted.search)
+        ACCOUNT_GROUPS[account_filter.group], *_build_word_conditions(account_filter.search)
     )
     view = partial(_build_listed_account, base_url=base_url)
-    return fetch_page(statement, User.id, part, session=session, view=view)
+    return fetch_page(statement, User.id, keyset_range, session=session, view=view)
 
 
 _PUBLIC_NAMES = (
@@ -134,7 +134,7 @@ def _build_word_conditions(
 ) -> list[ColumnElement[bool]]:
     return [
         or_(*(column.contains(word, autoescape=True) for column in columns))
-        for word in fold(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
+        for word in fold_text(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
     ]
 
 
@@ -171,7 +171,7 @@ def _build_account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str
 
 
 def list_accounts(
-    query: UserQuery, part: PageRequest, *, session: Session, base_url: str
+    query: UserQuery, page_request: PageRequest, *, session: Session, base_url: str
 ) -> ListPage[Account]:
     """Return a page of all accounts except erased ones, for administrators."""
     statement = _ACCOUNTS_QUERY.where(
@@ -179,9 +179,9 @@ def list_accounts(
         *_build_conditions(query),
         *_build_word_conditions(query.search, _ALL_NAMES),
     )
-    found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
+    found = fetch_list_page(statement, _ORDER_COLUMNS, page_request, session=session)
     known = _find_identities([row[0].id for row in found.items], session=session)
-    return ListPage.of(
+    return ListPage.from_listed_page(
         found,
         lambda row: Account(**_build_account_fields(row, base_url), identities=known[row[0].id]),
     )
@@ -204,7 +204,7 @@ def _find_identities(
 
 
 def list_public_users(
-    query: UserQuery, part: PageRequest, *, session: Session, base_url: str
+    query: UserQuery, page_request: PageRequest, *, session: Session, base_url: str
 ) -> ListPage[PublicUser]:
     """Return a page of people with active accounts, for users who are not administrators."""
     statement = select(User).where(
@@ -212,8 +212,10 @@ def list_public_users(
     )
     if query.identity:
         statement = statement.where(false())
-    found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
-    return ListPage.of(found, lambda row: PublicUser(**_build_public_fields(row[0], base_url)))
+    found = fetch_list_page(statement, _ORDER_COLUMNS, page_request, session=session)
+    return ListPage.from_listed_page(
+        found, lambda row: PublicUser(**_build_public_fields(row[0], base_url))
+    )
 
 
 def find_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser | None:
@@ -240,7 +242,7 @@ _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 #: Query conditions by field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
-    "username": lambda wanted: User.username_key == fold(wanted),
+    "username": lambda wanted: User.username_key == fold_text(wanted),
     "is_active": lambda wanted: _apply_flag(User.state == ACTIVE, wanted),
     "is_blocked": lambda wanted: _apply_flag(_IS_BLOCKED, wanted),
     "is_human": lambda wanted: _apply_flag(_IS_HUMAN, wanted),
@@ -268,8 +270,8 @@ def _select_users_with_identity(subject: str, slug: str) -> Select[int]:
     return found
 
 
-def _apply_flag(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
-    return condition if wanted else not_(condition)
+def _apply_flag(condition: ColumnElement[bool], flag_value: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
+    return condition if flag_value else not_(condition)
 
 
 def get_account_page(

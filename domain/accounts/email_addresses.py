@@ -24,7 +24,7 @@ from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from models import EmailConfirmation, Mail, User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Lifetime of a confirmation link.
 CONFIRMATION_LINK_LIFETIME = timedelta(days=3)
@@ -45,15 +45,17 @@ class AccountMessageBuilder(MessageSettings):
     #: confirm addresses.
     has_mail_server: bool
 
-    def message(
+    def build_account_message(
         self, user_id: int, recipient: str, subject: str, text: str, *, secret: str
     ) -> NewEmail:
         """Return a message about an account; `secret` distinguishes it from similar messages."""
         # The key does not reveal the secret.
-        digest = self.keyring.digest(f"{subject}\n{recipient}\n{secret}").hex()
-        return self.letter(f"{_format_message_key(user_id)}{digest}", recipient, subject, text)
+        digest = self.keyring.compute_digest(f"{subject}\n{recipient}\n{secret}").hex()
+        return self.build_address_message(
+            f"{_format_message_key(user_id)}{digest}", recipient, subject, text
+        )
 
-    def letter(self, key: str, recipient: str, subject: str, text: str) -> NewEmail:
+    def build_address_message(self, key: str, recipient: str, subject: str, text: str) -> NewEmail:
         """Return a message to a recipient who may have no account."""
         text = f"Hello,\n\n{text}\n\n-- \n{self.instance_name}, {self.base_url}\n"
         return NewEmail(key=key, recipient=recipient, subject=subject, text=text)
@@ -91,7 +93,9 @@ def request_address_change(work: UnitOfWork, user_id: int, email: str) -> None:
     )
     is_free = work.session.scalar(select_other_account(normal, user.id)) is None
     to_new = writer.build_link_message(normal) if is_free else writer.build_taken_message(normal)
-    writer.queue(to_new, writer.build_request_message(normal), session=work.session, now=work.now)
+    writer.queue_messages(
+        to_new, writer.build_request_message(normal), session=work.session, now=work.now
+    )
 
 
 @action("own_account.change")
@@ -134,7 +138,7 @@ def send_confirmation_link(work: UnitOfWork, user_id: int) -> None:
     if user.email_confirmed_at is not None or not letterhead.has_mail_server:
         return
     writer = _MessageWriter(user, letterhead, _store_unconfirmed_address(work, user, user.email))
-    writer.queue(writer.build_link_message(user.email), session=work.session, now=work.now)
+    writer.queue_messages(writer.build_link_message(user.email), session=work.session, now=work.now)
 
 
 def find_unconfirmed_address(user_id: int, *, session: Session) -> UnconfirmedAddress | None:
@@ -223,7 +227,7 @@ def confirm_all_addresses(work: UnitOfWork) -> int:
     )
     done = len(confirmed.all())
     if done:
-        work.record(EventKind.EMAIL_CONFIRMED, details={"accounts": done})
+        work.record_audit_event(EventKind.EMAIL_CONFIRMED, details={"accounts": done})
     return done
 
 
@@ -254,11 +258,13 @@ def delete_unconfirmed_new_address(user_id: int, *, session: Session) -> None:
         delete_unconfirmed_address(user_id, session=session)
 
 
-def notify_former_address(work: UnitOfWork, user_id: int, former: str) -> None:
+def notify_former_address(work: UnitOfWork, user_id: int, former_address: str) -> None:
     """Notify the previous address of an account that it was replaced."""
     user = work.session.get_one(User, user_id)
     writer = _MessageWriter(user, work.policy(AccountMessageBuilder), work.now.isoformat())
-    writer.queue(writer.build_change_message(former), session=work.session, now=work.now)
+    writer.queue_messages(
+        writer.build_change_message(former_address), session=work.session, now=work.now
+    )
 
 
 def delete_address_messages(user_id: int, *, session: Session) -> None:
@@ -268,25 +274,27 @@ def delete_address_messages(user_id: int, *, session: Session) -> None:
 
 
 def _confirm_address(
-    work: UnitOfWork, waiting: UnconfirmedAddress, mine: ColumnElement[bool]
+    work: UnitOfWork, unconfirmed_address: UnconfirmedAddress, mine: ColumnElement[bool]
 ) -> UnconfirmedAddress:
     session = work.session
     gone = delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     # Of two concurrent requests, only one finds the row.
     if session.scalar(gone) is None:
         raise NotFoundError(_INVALID_LINK_MESSAGE)
-    user = session.get_one(User, waiting.user_id, populate_existing=True)
+    user = session.get_one(User, unconfirmed_address.user_id, populate_existing=True)
     former = user.email
     try:
         with session.begin_nested():
-            user.email, user.email_confirmed_at = waiting.email, work.now
+            user.email, user.email_confirmed_at = unconfirmed_address.email, work.now
     except IntegrityError as error:
         raise ConflictError(_TAKEN_MESSAGE, field="email") from error
     if user.email != former:
         notify_former_address(work, user.id, former)
-    details = {"changed": "e-mail address"} if waiting.is_new else {}
-    work.record(EventKind.EMAIL_CONFIRMED, subject=user.username, user_id=user.id, details=details)
-    return waiting
+    details = {"changed": "e-mail address"} if unconfirmed_address.is_new else {}
+    work.record_audit_event(
+        EventKind.EMAIL_CONFIRMED, subject=user.username, user_id=user.id, details=details
+    )
+    return unconfirmed_address
 
 
 def _find_address(condition: ColumnElement[bool], *, session: Session) -> UnconfirmedAddress | None:
@@ -316,7 +324,7 @@ def _find_address(condition: ColumnElement[bool], *, session: Session) -> Unconf
 def _matches_link(
     token: str, user_id: int, *, keyring: Keyring, now: datetime
 ) -> ColumnElement[bool]:
-    digests = keyring.digests(token, CredentialType.EMAIL_CONFIRMATION)
+    digests = keyring.compute_digests(token, CredentialType.EMAIL_CONFIRMATION)
     return (
         EmailConfirmation.token_digest.in_(digests)
         & (EmailConfirmation.user_id == user_id)
@@ -326,13 +334,13 @@ def _matches_link(
 
 def select_other_account(email: str, user_id: int) -> Select[int]:
     """Return a query for an account other than `user_id` that has this address."""
-    same = or_(User.email_key == fold(email), func.lower(User.email) == email.lower())
+    same = or_(User.email_key == fold_text(email), func.lower(User.email) == email.lower())
     return select(User.id).where(same, User.id != user_id).limit(1)
 
 
 def _store_unconfirmed_address(work: UnitOfWork, user: User, email: str) -> str:
     """Store an unconfirmed address, replacing an earlier one, and return the secret of its link."""
-    token = work.policy(Keyring).issue(CredentialType.EMAIL_CONFIRMATION)
+    token = work.policy(Keyring).issue_credential(CredentialType.EMAIL_CONFIRMATION)
     values = {"email": email, "token_digest": token.digest, "created_at": work.now}
     insert = insert_into(EmailConfirmation, session=work.session).values(user_id=user.id, **values)
     work.session.execute(
@@ -359,7 +367,7 @@ class _MessageWriter:
 
     def build_link_message(self, email: str) -> NewEmail:
         """Return the message that asks the recipient to confirm an address."""
-        return self._message(
+        return self._build_message(
             email,
             f"Confirm your email address at {self.letterhead.instance_name}",
             f"To confirm that this is the email address of @{self.user.username}, sign in to that "
@@ -370,7 +378,7 @@ class _MessageWriter:
 
     def build_taken_message(self, email: str) -> NewEmail:
         """Return the message to an address that another account already has."""
-        return self._message(
+        return self._build_message(
             email,
             f"Your email address at {self.letterhead.instance_name}",
             f"The user @{self.user.username} wants to use this email address. It already belongs "
@@ -381,7 +389,7 @@ class _MessageWriter:
 
     def build_request_message(self, email: str) -> NewEmail:
         """Return the message that informs the current address about the requested new address."""
-        return self._message(
+        return self._build_message(
             self.user.email,
             f"New email address for your account at {self.letterhead.instance_name}",
             f"Someone who is signed in as @{self.user.username} asked to change the email "
@@ -390,19 +398,21 @@ class _MessageWriter:
             f"{self.letterhead.base_url}/-/user_settings/security",
         )
 
-    def build_change_message(self, former: str) -> NewEmail:
+    def build_change_message(self, former_address: str) -> NewEmail:
         """Return the message that informs the previous address about the change."""
-        return self._message(
-            former,
+        return self._build_message(
+            former_address,
             f"Your email address at {self.letterhead.instance_name} was changed",
             f"The email address of @{self.user.username} was changed from this address to "
             f"{self.user.email}.\n\nIf this was not you, contact an administrator immediately.",
         )
 
-    def queue(self, *messages: NewEmail, session: Session, now: datetime) -> None:
+    def queue_messages(self, *messages: NewEmail, session: Session, now: datetime) -> None:
         """Queue messages if a mail server is configured."""
         if self.letterhead.has_mail_server:
             queue_emails(messages, session=session, keyring=self.letterhead.keyring, now=now)
 
-    def _message(self, recipient: str, subject: str, text: str) -> NewEmail:
-        return self.letterhead.message(self.user.id, recipient, subject, text, secret=self.token)
+    def _build_message(self, recipient: str, subject: str, text: str) -> NewEmail:
+        return self.letterhead.build_account_message(
+            self.user.id, recipient, subject, text, secret=self.token
+        )

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from models import User
 
 #: Password hash that no password matches.
@@ -20,7 +20,7 @@ def create_machine_account(
     prefix: str, name: str, kind: str, *, session: Session, now: datetime
 ) -> User:
     """Create a machine account whose user name starts with the prefix."""
-    username = f"{prefix}_{random_hex(16)}"
+    username = f"{prefix}_{generate_random_hex(16)}"
     user = User(
         username=username,
         # RFC 2606 section 2: no email can be delivered to this domain.

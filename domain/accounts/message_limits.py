@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
-from models.folding import fold
+from models.folding import fold_text
 
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
@@ -104,7 +104,7 @@ def count_message(
         )
         raise TooManyAttemptsError(message, retry_after=error.retry_after) from None
     try:
-        subject, window = f"{limit.name} to {fold(sending.recipient)}", limit.recipient_window
+        subject, window = f"{limit.name} to {fold_text(sending.recipient)}", limit.recipient_window
         if sending.sender_id is not None and limit.per_pair is not None:
             claim(f"{subject} of user {sending.sender_id}", limit.per_pair, window)
         claim(subject, limit.per_recipient, window)

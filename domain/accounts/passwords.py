@@ -12,7 +12,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.low_level import ARGON2_VERSION
 
 from domain.core import threads
-from models.folding import fold
+from models.folding import fold_text
 
 #: Maximum length of a password in characters, which limits the cost of hashing.
 MAX_PASSWORD_LENGTH = 1000
@@ -49,7 +49,7 @@ class PasswordRules:
 
 def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash of a password in PHC string format."""
-    return threads.hashing_pool.run(
+    return threads.hashing_pool.run_task(
         _get_hasher(cost).hash, _encode_password(normalize_password(password))
     )
 
@@ -89,7 +89,7 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     known = password_hash if password_hash is not None and is_real else _build_dummy_hash(cost)
     for form in dict.fromkeys((normalize_password(password), password)):
         try:
-            threads.hashing_pool.run(_get_hasher(cost).verify, known, _encode_password(form))
+            threads.hashing_pool.run_task(_get_hasher(cost).verify, known, _encode_password(form))
         except VerificationError:
             continue
         is_prepared = form == normalize_password(password)
@@ -138,7 +138,7 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
     password = normalize_password(password)
     if len(password) < minimum:
         raise ValueError(f"A password must have at least {minimum} characters.")
-    if username and fold(username) in fold(password):
+    if username and fold_text(username) in fold_text(password):
         raise ValueError("A password must not contain the user name.")
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
         raise ValueError("A password must have more than three different characters.")
@@ -154,7 +154,7 @@ def _check_guessability(password: str, own_words: tuple[str, ...]) -> None:
 
     with _zxcvbn_lock:
         words = [word for word in own_words if word]
-        found = threads.parsing_pool.run(
+        found = threads.parsing_pool.run_task(
             zxcvbn, password[:_MAX_SCORED_CHARACTERS], user_inputs=words
         )
     if found["score"] < _MIN_SCORE:

@@ -166,7 +166,7 @@ class UserReference(Resource):
     web_url: str
 
     @classmethod
-    def of(cls, person: _ReferencedUser, base_url: str) -> "UserReference":
+    def from_user(cls, person: _ReferencedUser, base_url: str) -> "UserReference":
         """Return a reference to a user; `base_url` has no trailing slash."""
         return cls(
             id=person.id,
@@ -188,4 +188,4 @@ def find_user_references(
     rows = session.execute(
         select(User.id, User.username, User.name, User.state).where(User.id.in_(wanted))
     )
-    return {row.id: UserReference.of(row, base_url) for row in rows}
+    return {row.id: UserReference.from_user(row, base_url) for row in rows}

@@ -87,7 +87,7 @@ def check_no_account(email: str, *, session: Session) -> None:
 
 
 def create_own_account(
-    work: UnitOfWork, email: str, new: OwnAccountBody, *, state: str = ACTIVE
+    work: UnitOfWork, email: str, own_account_body: OwnAccountBody, *, state: str = ACTIVE
 ) -> UserView:
     """Create an account for the verified owner of an address, which confirms the address.
 
@@ -96,14 +96,14 @@ def create_own_account(
     response reveals which user names are taken.
     """
     session, keyring = work.session, work.policy(Keyring)
-    tries = work.policy(SignInLimits).address_limit(work.actor.source.address)
+    tries = work.policy(SignInLimits).build_address_limit(work.actor.source.address)
     claim_attempt(tries, session=session, keyring=keyring, now=work.now)
     release_locks(session)  # Hashing a password takes time.
     wanted = NewUser(
-        username=new.username,
+        username=own_account_body.username,
         email=email,
-        name=new.name,
-        password=new.new_password,
+        name=own_account_body.name,
+        password=own_account_body.new_password,
         is_email_confirmed=True,
         state=state,
     )

@@ -101,9 +101,9 @@ class UserQuery(PagedQuery, GitLabQuery):
         return None if self.two_factor is None else self.two_factor == "enabled"
 
 
-def _combine_flags(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
+def _combine_flags(flag_value: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
     """Return the value of a condition that two parameters select, or None for both values."""
-    return wanted if wanted or unwanted else None
+    return flag_value if flag_value or unwanted else None
 
 
 AccountState = Literal["active", "blocked", "blocked_pending_approval", "deactivated"]

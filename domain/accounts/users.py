@@ -35,7 +35,7 @@ from domain.core.keyring import Keyring
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import get_column_values
 from models import Group, User
-from models.folding import fold
+from models.folding import fold_text
 
 ACTIVE = "active"
 #: State of an account that its owner created and that no administrator has approved yet.
@@ -112,44 +112,49 @@ class NewUser:
     state: str = ACTIVE
 
 
-def create_user(new: NewUser, *, session: Session, now: datetime, rules: PasswordRules) -> UserView:
+def create_user(
+    new_user: NewUser, *, session: Session, now: datetime, rules: PasswordRules
+) -> UserView:
     """Create an account.
 
     The password is checked and hashed first, so no transaction should be open yet. Raise
     InvalidError or ConflictError with the name of the field.
     """
     try:
-        check_username(new.username)
+        check_username(new_user.username)
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
-    validate_display_name(new.name)
+    validate_display_name(new_user.name)
     password_hash = ""
-    if new.password is not None:
-        check_new_password(new.password, new.username, new.email, rules, field="password")
-        password_hash = hash_password(new.password, rules.cost)
-    email = normalize_email(new.email)
-    time_zone = normalize_zone_name(new.time_zone)
-    check_not_group_name(new.username, session=session)
+    if new_user.password is not None:
+        check_new_password(
+            new_user.password, new_user.username, new_user.email, rules, field="password"
+        )
+        password_hash = hash_password(new_user.password, rules.cost)
+    email = normalize_email(new_user.email)
+    time_zone = normalize_zone_name(new_user.time_zone)
+    check_not_group_name(new_user.username, session=session)
     user = User(
-        username=new.username,
+        username=new_user.username,
         email=email,
-        name=new.name or new.username,
+        name=new_user.name or new_user.username,
         password_hash=password_hash,
-        is_admin=new.is_admin,
+        is_admin=new_user.is_admin,
         time_zone=time_zone,
-        must_change_password=new.must_change_password,
-        state=new.state,
+        must_change_password=new_user.must_change_password,
+        state=new_user.state,
         created_at=now,
         password_changed_at=None,
         last_sign_in_at=None,
-        email_confirmed_at=now if new.is_email_confirmed else None,
+        email_confirmed_at=now if new_user.is_email_confirmed else None,
     )
     try:
         with session.begin_nested():  # This assigns the id and detects an existing account.
             session.add(user)
     except IntegrityError as error:
         message = (
-            f'A user with the name "{new.username}" or the email address {email} already exists.'
+            f'A user with the name "{new_user.username}" or the email address {email} '
+            "already exists."
         )
         raise ConflictError(message, field="username") from error
     return build_user_view(user)
@@ -173,7 +178,7 @@ def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -
 
     Raise ConflictError for such a name.
     """
-    holder = select(Group.owner_id).where(Group.path_key == fold(username))
+    holder = select(Group.owner_id).where(Group.path_key == fold_text(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
         raise ConflictError(f'A group with the name "{username}" exists.', field="username")
 
@@ -212,7 +217,7 @@ def find_user(login: str, *, session: Session) -> UserView | None:
 
 
 def _find_user_row(login: str, *, session: Session) -> User | None:
-    wanted = fold(login.strip())
+    wanted = fold_text(login.strip())
     if "\x00" in wanted:
         return None  # No user name contains NUL, and PostgreSQL rejects it.
     # An email address contains an @ and a user name does not, so at most one row matches.
@@ -268,7 +273,7 @@ class AttemptCounters:
     #: Counter that a successful attempt reduces by one.
     shared: AttemptLimit | None
 
-    def claim(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
+    def count_attempt(self, *, session: Session, keyring: Keyring, now: datetime) -> None:
         """Count the attempt.
 
         Raise TooManyAttemptsError above a limit.
@@ -277,14 +282,14 @@ class AttemptCounters:
             if limit is not None:
                 claim_attempt(limit, session=session, keyring=keyring, now=now)
 
-    def clear(self, *, session: Session, keyring: Keyring) -> None:
+    def reset_counters(self, *, session: Session, keyring: Keyring) -> None:
         """Reset or reduce the counters after a successful attempt."""
         reset_attempts(self.own, session=session, keyring=keyring)
         if self.shared is not None:
             refund_attempt(self.shared, session=session, keyring=keyring)
 
 
-def authenticate(
+def authenticate_user(
     attempt: SignInAttempt, *, session: Session, keyring: Keyring, now: datetime
 ) -> UserView | None:
     """Return the user with this login and password, or None.
@@ -341,7 +346,7 @@ def _check_password_with_limits(
 ) -> UserView | None:
     user = _find_user_row(attempt.login, session=session)
     limits = attempt.build_counters(user)
-    limits.claim(session=session, keyring=keyring, now=now)
+    limits.count_attempt(session=session, keyring=keyring, now=now)
     # This runs before the password check, so that the response time does not depend on the result.
     is_welcome = is_enough(user)
     known_hash = user.password_hash if user else None
@@ -356,7 +361,7 @@ def _check_password_with_limits(
     if not is_password_unchanged(*seen, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
-    limits.clear(session=session, keyring=keyring)
+    limits.reset_counters(session=session, keyring=keyring)
     return build_user_view(user)
 
 
@@ -415,7 +420,7 @@ def reset_failed_sign_ins(username: str, *, session: Session, keyring: Keyring) 
 
 
 def _format_limit_subject(login: str) -> str:
-    return f"sign-in account {fold(login.strip())}"
+    return f"sign-in account {fold_text(login.strip())}"
 
 
 def change_password(
@@ -485,8 +490,8 @@ def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
     is_found = (
         _PROFILE_BY_ID_QUERY if is_number and int(named) <= MAX_ID else _PROFILE_BY_NAME_QUERY
     )
-    row = connection.first(
-        is_found, {"named": int(named) if is_found is _PROFILE_BY_ID_QUERY else fold(named)}
+    row = connection.fetch_first_row(
+        is_found, {"named": int(named) if is_found is _PROFILE_BY_ID_QUERY else fold_text(named)}
     )
     kind = row[len(PROFILE_COLUMNS)] if row else ERASED
     if row is None or kind == ERASED:

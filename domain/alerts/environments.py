@@ -22,7 +22,7 @@ from domain.core.errors import InvalidError, NotFoundError, TakenError
 from domain.core.types.base import get_column_values
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, Environment
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 #: Minimum length of a search text, in characters. Shorter texts match too many names and are slow.
 MIN_ENVIRONMENT_SEARCH_LENGTH = 3
@@ -136,7 +136,7 @@ def _build_conditions(wanted: EnvironmentFilter) -> list[ColumnElement[bool]]:
     if wanted.search:
         name = build_search_text(Environment.name, Environment.name_key)
         found.append(
-            name.contains(fold(replace_unstorable_characters(wanted.search)), autoescape=True)
+            name.contains(fold_text(replace_unstorable_characters(wanted.search)), autoescape=True)
         )
     return found
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import AuditEvent, Group, Project
-from models.folding import fold
+from models.folding import fold_text
 
 
 class EventKind(StrEnum):
@@ -282,7 +282,7 @@ def assign_event_namespace(row: AuditEvent, event: Event, *, session: Session) -
             raise ValueError(f"{event.kind} events must name a project or a group.")
         return
     with session.no_autoflush:
-        key = fold(path)
+        key = fold_text(path)
         row.project_id = session.scalar(select(Project.id).where(Project.path_key == key))
         if row.project_id is None:
             row.group_id = session.scalar(select(Group.id).where(Group.path_key == key))

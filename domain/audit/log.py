@@ -24,7 +24,7 @@ from domain.core.database.paging import (
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from models import AuditEvent, User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Sign-in methods by `amr` value (RFC 8176), except values that indicate several methods.
 _METHOD_LABELS = {
@@ -208,7 +208,7 @@ def _format_value(value: object) -> str:
 
 
 def _select_user_id(username: str) -> ColumnElement[int]:
-    wanted = fold(username.replace("\x00", "\ufffd"))
+    wanted = fold_text(username.replace("\x00", "\ufffd"))
     return select(User.id).where(User.username_key == wanted).scalar_subquery()
 
 
@@ -235,48 +235,52 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
 }
 
 
-def _build_conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
-    given = {name: getattr(wanted, name) for name in _CONDITIONS}
+def _build_conditions(event_filter: EventFilter) -> list[ColumnElement[bool]]:
+    given = {name: getattr(event_filter, name) for name in _CONDITIONS}
     return [_CONDITIONS[name](value) for name, value in given.items() if value not in (None, "")]
 
 
-def _build_statement(wanted: EventFilter) -> Select[AuditEvent, str]:
+def _build_statement(event_filter: EventFilter) -> Select[AuditEvent, str]:
     return (
         select(AuditEvent, User.username)
         .outerjoin(User, User.id == AuditEvent.user_id)
-        .where(*_build_conditions(wanted))
+        .where(*_build_conditions(event_filter))
     )
 
 
 def fetch_event_page(
-    wanted: EventFilter, part: KeysetRange, *, session: Session
+    event_filter: EventFilter, keyset_range: KeysetRange, *, session: Session
 ) -> KeysetPage[EventView]:
     """Return a page of the audit log, newest events first."""
     return fetch_page(
-        _build_statement(wanted),
+        _build_statement(event_filter),
         AuditEvent.id,
-        part,
+        keyset_range,
         session=session,
         view=lambda row: build_event_view(*row),
     )
 
 
 def list_events(
-    wanted: EventFilter, part: PageRequest, *, session: Session
+    event_filter: EventFilter, page_request: PageRequest, *, session: Session
 ) -> PageResult[EventView]:
     """Return a page of the audit log for the API, with offset or keyset pagination."""
-    found = fetch_list_page(_build_statement(wanted), _ORDER_COLUMNS, part, session=session)
+    found = fetch_list_page(
+        _build_statement(event_filter), _ORDER_COLUMNS, page_request, session=session
+    )
     return PageResult(
         items=_build_views(found.items), total=found.total, next_cursor=found.next_cursor
     )
 
 
-def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Session) -> EventView:
+def get_event(
+    event_id: int, event_filter: EventFilter | None = None, *, session: Session
+) -> EventView:
     """Return an event if it matches a filter.
 
     Raise NotFoundError if the event does not exist or does not match.
     """
-    statement = _build_statement(wanted or EventFilter()).where(AuditEvent.id == event_id)
+    statement = _build_statement(event_filter or EventFilter()).where(AuditEvent.id == event_id)
     row = session.execute(statement).first() if event_id <= MAX_ID else None
     if row is None:
         raise NotFoundError("Audit event not found.")
@@ -293,16 +297,16 @@ def build_event_view(event: AuditEvent, username: str | None) -> EventView:
     return EventView(**get_column_values(event, EventView), username=username)
 
 
-def export_json_lines(wanted: EventFilter, *, session: Session) -> Iterator[str]:
+def export_json_lines(event_filter: EventFilter, *, session: Session) -> Iterator[str]:
     """Yield a line of JSON for each event, in the format of the API, newest first."""
-    for event in _iterate_events(wanted, session=session):
+    for event in _iterate_events(event_filter, session=session):
         yield json.dumps(event.convert_to_json_value(), ensure_ascii=False) + "\n"
 
 
-def export_csv(wanted: EventFilter, *, session: Session) -> Iterator[str]:
+def export_csv(event_filter: EventFilter, *, session: Session) -> Iterator[str]:
     """Yield the events as CSV (RFC 4180) without formulas in cells, newest first."""
     yield format_csv_line(_CSV_COLUMNS)
-    for event in _iterate_events(wanted, session=session):
+    for event in _iterate_events(event_filter, session=session):
         yield format_csv_line(_build_csv_cells(event))
 
 
@@ -324,12 +328,12 @@ def _build_csv_cells(event: EventView) -> tuple[object, ...]:
     )
 
 
-def _iterate_events(wanted: EventFilter, *, session: Session) -> Iterator[EventView]:
+def _iterate_events(event_filter: EventFilter, *, session: Session) -> Iterator[EventView]:
     before: int | None = None
     while True:
         try:
             page = fetch_event_page(
-                wanted, KeysetRange(size=_BATCH_SIZE, before=before), session=session
+                event_filter, KeysetRange(size=_BATCH_SIZE, before=before), session=session
             )
         finally:
             # Release the connection, so that a slow or disconnected client does not occupy it.

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import delete_rows, insert_into
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from models import AuditEvent, AuditKey, AuditSeal
 
 #: Maximum number of events in a seal. All of them are from the same day, since they are pruned
@@ -36,7 +36,7 @@ def get_or_create_audit_key(*, session: Session, keyring: Keyring, now: datetime
     ciphertext = select(AuditKey.ciphertext).where(AuditKey.id == _KEY_ID)
     kept = session.scalar(ciphertext)
     if kept is None:
-        made = keyring.encrypt(random_hex(32))
+        made = keyring.encrypt(generate_random_hex(32))
         values = {"id": _KEY_ID, "ciphertext": made, "created_at": now}
         insert = insert_into(AuditKey, session=session).values(values)
         session.execute(insert.on_conflict_do_nothing())
@@ -45,22 +45,22 @@ def get_or_create_audit_key(*, session: Session, keyring: Keyring, now: datetime
 
 
 def seal_events(
-    *, session: Session, key: bytes, now: datetime, between: Callable[[], None]
+    *, session: Session, key: bytes, now: datetime, commit_batch: Callable[[], None]
 ) -> list[AuditSeal]:
     """Seal all unsealed events, and return the new seals.
 
-    `between` is called after each seal, and must commit. If two calls run concurrently, only one of
-    them seals events.
+    `commit_batch` is called after each seal, and must commit. If two calls run concurrently, only
+    one of them seals events.
     """
     made: list[AuditSeal] = []
     while events := _list_unsealed_events(session):
         last = find_last_seal(session=session)
         try:
-            made.append(_create_seal(events, after=last, session=session, key=key, now=now))
+            made.append(_create_seal(events, audit_seal=last, session=session, key=key, now=now))
         except IntegrityError:  # Another worker was faster, and has sealed these events.
             session.rollback()
             break
-        between()
+        commit_batch()
     return made
 
 
@@ -78,20 +78,20 @@ def _list_unsealed_events(session: Session) -> list[AuditEvent]:
 def _create_seal(
     events: Sequence[AuditEvent],
     *,
-    after: AuditSeal | None,
+    audit_seal: AuditSeal | None,
     session: Session,
     key: bytes,
     now: datetime,
 ) -> AuditSeal:
     digests = [compute_event_digest(each, key=key) for each in events]
     seal = AuditSeal(
-        id=after.id + 1 if after else 1,
+        id=audit_seal.id + 1 if audit_seal else 1,
         sealed_at=now,
         newest_at=max(each.created_at for each in events),
         event_count=len(events),
         events_digest=combine_event_digests(digests, key=key),
     )
-    seal.mac = compute_seal_mac(seal, previous=after.mac if after else b"", key=key)
+    seal.mac = compute_seal_mac(seal, previous=audit_seal.mac if audit_seal else b"", key=key)
     session.add(seal)
     session.flush()  # Fails if another process has created a seal with this id.
     for event, digest in zip(events, digests, strict=True):
@@ -101,7 +101,7 @@ def _create_seal(
 
 
 def prune_events(
-    *, session: Session, key: bytes, before: datetime, between: Callable[[], None]
+    *, session: Session, key: bytes, before: datetime, commit_batch: Callable[[], None]
 ) -> int:
     """Delete the events in seals older than `before`, and return the number of events.
 
@@ -114,7 +114,7 @@ def prune_events(
         seal.pruned_mac = compute_pruned_mac(seal, key=key)
         total += seal.event_count
         _delete_pruned_seals(session)
-        between()
+        commit_batch()
     return total
 
 
@@ -192,7 +192,7 @@ class SealHead:
     mac: str
 
     @classmethod
-    def of(cls, text: str) -> "SealHead":
+    def from_text(cls, text: str) -> "SealHead":
         """Parse the text form of a head, such as `12:9f3a…`.
 
         Raise ValueError if the text is malformed.

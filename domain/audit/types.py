@@ -70,7 +70,7 @@ class AuditEventFilters(Query):
     )
 
     @property
-    def wanted(self) -> EventFilter:
+    def event_filter(self) -> EventFilter:
         """The filter for the audit log."""
         return EventFilter(
             kind=self.event_name,
@@ -113,6 +113,6 @@ class AuditEvent(Resource):
     created_at: Time
 
     @classmethod
-    def of(cls, view: EventView) -> "AuditEvent":
+    def from_view(cls, view: EventView) -> "AuditEvent":
         """Build the API resource from an event."""
         return cls.model_validate({**view.convert_to_json_value(), "created_at": view.created_at})

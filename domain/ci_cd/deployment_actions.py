@@ -63,7 +63,7 @@ def list_deployments(
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
         .where(DeploymentRow.project_id == project.id, *_build_conditions(project, query))
     )
-    found = fetch_list_page(statement, _SORT_COLUMNS, query.part, session=work.session)
+    found = fetch_list_page(statement, _SORT_COLUMNS, query.requested_part, session=work.session)
     # Keyset pagination adds a column to each row.
     items = _build_deployments(
         work, [(row[0], build_environment_view(row[1])) for row in found.items]
@@ -173,16 +173,16 @@ def find_deployments_between(
 
 
 def find_latest_deployments(
-    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, most: int
+    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, maximum: int
 ) -> Sequence[Deployment]:
-    """Return at most `most` deployments of an environment, newest first."""
+    """Return at most `maximum` deployments of an environment, newest first."""
     rows = work.session.scalars(
         select(DeploymentRow)
         .where(
             DeploymentRow.project_id == project.id, DeploymentRow.environment_id == environment.id
         )
         .order_by(DeploymentRow.id.desc())
-        .limit(most)
+        .limit(maximum)
     )
     return _build_deployments(work, [(row, environment) for row in rows])
 

@@ -42,7 +42,7 @@ def list_environments(
         project_id=project.id, name=query.name, search=query.search, state=query.states
     )
     found, total = environments.list_environments_by_id(
-        wanted, offset=query.offset, limit=query.size, session=work.session
+        wanted, offset=query.offset, limit=query.page_size, session=work.session
     )
     return ListPage(items=[Environment.model_validate(each) for each in found], total=total)
 
@@ -132,10 +132,10 @@ class DeploymentWithAlerts:
 
 
 def find_deployment_history(
-    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, most: int
+    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, maximum: int
 ) -> Sequence[DeploymentWithAlerts]:
-    """Return at most `most` deployments with their alerts, newest first."""
-    deployments = find_latest_deployments(work, project, environment, most=most)
+    """Return at most `maximum` deployments with their alerts, newest first."""
+    deployments = find_latest_deployments(work, project, environment, maximum=maximum)
     oldest_first = [DeploymentWithAlerts(deployment=each) for each in reversed(deployments)]
     if not oldest_first:
         return ()

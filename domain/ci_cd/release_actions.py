@@ -143,7 +143,7 @@ def list_releases(
 ) -> ListPage[ProjectRelease]:
     """List the releases of a project, latest first."""
     found = fetch_list_page(
-        _select_releases(project), _SORT_COLUMNS, query.part, session=work.session
+        _select_releases(project), _SORT_COLUMNS, query.requested_part, session=work.session
     )
     items = _build_releases(work, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -222,7 +222,7 @@ def list_links(
 ) -> ListPage[ReleaseLink]:
     """List the links of a release."""
     links = show_release(work, project, tag_name).assets.links
-    return ListPage(items=links[query.offset : query.offset + query.size], total=len(links))
+    return ListPage(items=links[query.offset : query.offset + query.page_size], total=len(links))
 
 
 @read_action("releases.show_link")
@@ -263,7 +263,7 @@ def delete_link(work: UnitOfWork, project: ProjectView, tag_name: str, link_id: 
 
 def _find_changed_fields(change: Body) -> Mapping[str, Any]:
     """Return the fields that a request changes, leaving out null values."""
-    return {name: value for name, value in change.given.items() if value is not None}
+    return {name: value for name, value in change.given_values.items() if value is not None}
 
 
 def _select_releases(project: ProjectView) -> Select[ReleaseRow]:

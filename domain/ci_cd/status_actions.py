@@ -35,7 +35,7 @@ def list_statuses(
     """List the statuses of a commit."""
     given = {name: value for name in _FILTER_FIELDS if (value := getattr(query, name))}
     of_commit = select(StatusRow).filter_by(project_id=project.id, sha=sha, **given)
-    found = fetch_list_page(of_commit, _SORT_COLUMNS, query.part, session=work.session)
+    found = fetch_list_page(of_commit, _SORT_COLUMNS, query.requested_part, session=work.session)
     items = _build_statuses(work, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -63,16 +63,18 @@ def report_status(
     return _build_statuses(work, [row])[0]
 
 
-def _update_status_row(work: UnitOfWork, row: StatusRow, new: NewCommitStatus) -> None:
+def _update_status_row(
+    work: UnitOfWork, row: StatusRow, new_commit_status: NewCommitStatus
+) -> None:
     for name in _REPORTED_FIELDS:
-        if (value := getattr(new, name)) is not None:
+        if (value := getattr(new_commit_status, name)) is not None:
             setattr(row, name, value)
-    row.status, row.user_id = new.state, work.actor.id
-    if new.state == "pending":  # The job restarts.
+    row.status, row.user_id = new_commit_status.state, work.actor.id
+    if new_commit_status.state == "pending":  # The job restarts.
         row.started_at = None
     elif row.started_at is None:
         row.started_at = work.now
-    row.finished_at = work.now if new.state in _FINAL_STATES else None
+    row.finished_at = work.now if new_commit_status.state in _FINAL_STATES else None
 
 
 def _build_statuses(work: UnitOfWork, rows: Sequence[StatusRow]) -> Sequence[CommitStatus]:

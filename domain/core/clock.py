@@ -15,7 +15,7 @@ CLOCK_TOLERANCE = MAX_HOST_CLOCK_DIFFERENCE + timedelta(seconds=3)
 DOUBLE_SUBMISSION_WINDOW = timedelta(seconds=10)
 
 
-def system_clock() -> datetime:
+def read_system_clock() -> datetime:
     """Return the current time in UTC."""
     return datetime.now(tz=UTC)
 

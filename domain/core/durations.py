@@ -62,6 +62,6 @@ def format_duration_words(length: timedelta) -> str:
     return " ".join(parts) or "0 s"
 
 
-def format_waiting_time(waiting: timedelta) -> str:
+def format_waiting_time(waiting_time: timedelta) -> str:
     """Describe how long an item has been in the worker's queue, as a part of a sentence."""
-    return f"not processed yet, waiting for {format_duration_words(max(waiting, timedelta()))}"
+    return f"not processed yet, waiting for {format_duration_words(max(waiting_time, timedelta()))}"

@@ -19,12 +19,12 @@ class GracePeriod(Enum):
         self.words = words
         self.length = length
 
-    def until(self, now: datetime) -> datetime | None:
+    def compute_end(self, now: datetime) -> datetime | None:
         """Return the end of the grace period, or None if there is no grace period."""
         return now + self.length if self.length else None
 
     @classmethod
-    def of(cls, key: str) -> "GracePeriod":
+    def from_key(cls, key: str) -> "GracePeriod":
         """Return the grace period for a form value.
 
         Raise ValueError for an unknown value.

@@ -18,7 +18,7 @@ from functools import cache
 from sqlalchemy import Executable, bindparam, delete, func, insert, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_for, insert_into
+from domain.core.database.rows import build_insert, insert_into
 from domain.core.database.statements import StatementConnection
 from domain.core.types.base import get_column_values
 from models import Host, JobTurn, UnreachableTime, WebServer
@@ -46,12 +46,12 @@ class HostReport:
     seen_at: datetime
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The machine and the port."""
         return self.name.rpartition(" ")[0]
 
     @property
-    def program(self) -> str:
+    def process_kind(self) -> str:
         """The kind of process on the host: `web` or `worker`."""
         return self.name.rpartition(" ")[2]
 
@@ -200,7 +200,7 @@ def record_server_heartbeat(
     since = max(now - SERVER_HEARTBEAT_INTERVAL, began_at or _EARLIEST_TIME)
     if own is not None and since < own <= now:
         return None
-    return connection.transact(lambda: _record_heartbeat(name, began_at, connection, now))
+    return connection.run_transaction(lambda: _record_heartbeat(name, began_at, connection, now))
 
 
 def _record_heartbeat(
@@ -210,8 +210,10 @@ def _record_heartbeat(
         _read_heartbeats(_LOCKED_SERVERS_QUERY, name, began_at, connection), now
     )
     if over is not None:
-        connection.all(_STORE_PERIOD, {"began_at": over.began_at, "ended_at": over.ended_at})
-    connection.all(
+        connection.execute_statement(
+            _STORE_PERIOD, {"began_at": over.began_at, "ended_at": over.ended_at}
+        )
+    connection.execute_statement(
         _build_heartbeat_statement(connection.dialect_name), {"name": name, "seen_at": now}
     )
     return over
@@ -220,7 +222,7 @@ def _record_heartbeat(
 def _read_heartbeats(
     servers: Executable, name: str, began_at: datetime | None, connection: StatementConnection
 ) -> ServerHeartbeats:
-    found = {row[0]: row[1] for row in connection.all(servers, {})}
+    found = {row[0]: row[1] for row in connection.execute_statement(servers, {})}
     own = found.pop(name, None)
     return ServerHeartbeats(own=own, others=tuple(found.values()), began_at=began_at)
 
@@ -233,7 +235,7 @@ _STORE_PERIOD = insert(UnreachableTime)
 
 @cache
 def _build_heartbeat_statement(dialect_name: str) -> Executable:
-    statement = insert_for(dialect_name, WebServer)
+    statement = build_insert(dialect_name, WebServer)
     return statement.on_conflict_do_update(
         index_elements=[WebServer.name], set_={"seen_at": statement.excluded.seen_at}
     )
@@ -256,8 +258,8 @@ def list_unreachable_periods(
     since: datetime, *, connection: StatementConnection, now: datetime
 ) -> tuple[UnreachablePeriod, ...]:
     """Return the unreachable periods that ended after `since` or still last, in order."""
-    row = connection.first(_LAST_HEARTBEAT_QUERY, {})
-    rows = connection.look_up(_PERIODS_QUERY, {"since": since, "now": now})
+    row = connection.fetch_first_row(_LAST_HEARTBEAT_QUERY, {})
+    rows = connection.fetch_rows(_PERIODS_QUERY, {"since": since, "now": now})
     times = tuple(UnreachablePeriod(began_at=began, ended_at=ended) for began, ended in rows)
     last: datetime | None = row[0] if row else None
     if last is None or now - last <= UNREACHABLE_AFTER:

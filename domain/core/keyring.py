@@ -81,10 +81,10 @@ class Keyring:
         ]
         self._newest_fernet, self._fernet = fernets[0], MultiFernet(fernets)
 
-    def issue(self, credential_type: CredentialType) -> Credential:
+    def issue_credential(self, credential_type: CredentialType) -> Credential:
         """Return a new random credential."""
         clear = generate_credential(credential_type)
-        return Credential(clear=clear, digest=self.digest(clear))
+        return Credential(clear=clear, digest=self.compute_digest(clear))
 
     def derive_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
         """Return the credentials derived from a text with each key, newest key first.
@@ -96,11 +96,11 @@ class Keyring:
         seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
         return tuple(generate_credential(credential_type, seed=seed) for seed in seeds)
 
-    def digest(self, text: str) -> bytes:
+    def compute_digest(self, text: str) -> bytes:
         """Return the keyed SHA-256 digest of a text (32 bytes), computed with the newest key."""
-        return self.digests(text)[0]
+        return self.compute_digests(text)[0]
 
-    def digests(
+    def compute_digests(
         self, text: str, credential_type: CredentialType | None = None
     ) -> tuple[bytes, ...]:
         """Return the digests of a text, computed with each key, newest key first.
@@ -118,13 +118,13 @@ class Keyring:
 
     def rehash_if_outdated(self, text: str, digest: bytes) -> bytes | None:
         """Return the digest with the newest key, or None if the given digest is up to date."""
-        newest = self.digest(text) if self.has_older else digest
+        newest = self.compute_digest(text) if self.has_older else digest
         return None if hmac.compare_digest(newest, digest) else newest
 
-    def matches(self, text: str, digests: Sequence[bytes | None]) -> bool:
+    def matches_digests(self, text: str, digests: Sequence[bytes | None]) -> bool:
         """Return whether the text has one of these digests, in constant time."""
         found = False
-        for candidate in self.digests(text):
+        for candidate in self.compute_digests(text):
             for digest in digests:
                 found |= digest is not None and hmac.compare_digest(candidate, digest)
         return found

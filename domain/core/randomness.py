@@ -43,25 +43,25 @@ def is_well_formed(credential: str, *, prefix: str) -> bool:
 
 
 #: Function that returns the given number of random bytes in hexadecimal digits.
-random_hex = secrets.token_hex
+generate_random_hex = secrets.token_hex
 
 
-def random_uuid() -> str:
+def generate_random_uuid() -> str:
     """Return a random UUID (RFC 9562 section 5.4), which has 122 random bits."""
     return str(UUID(bytes=secrets.token_bytes(16), version=4))
 
 
-def random_base64(byte_count: int) -> str:
+def generate_random_base64(byte_count: int) -> str:
     """Return random bytes in base64 (RFC 4648 section 4)."""
     return base64.b64encode(secrets.token_bytes(byte_count)).decode()
 
 
-def random_fraction() -> float:
+def generate_random_fraction() -> float:
     """Return a random number from 0 to 1."""
     return secrets.randbelow(1_001) / 1_000
 
 
-def random_letters(alphabet: str, length: int) -> str:
+def generate_random_letters(alphabet: str, length: int) -> str:
     """Return a string of random letters from an alphabet."""
     number, letters = secrets.randbelow(len(alphabet) ** length), []
     for _ in range(length):
@@ -70,7 +70,7 @@ def random_letters(alphabet: str, length: int) -> str:
     return "".join(letters)
 
 
-def random_password() -> str:
+def generate_random_password() -> str:
     """Return a random password that is easy to type: four groups of six characters, 124 bits."""
     letters = string.ascii_lowercase + string.digits
     groups = ("".join(secrets.choice(letters) for _ in range(6)) for _ in range(4))

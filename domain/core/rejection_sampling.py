@@ -73,7 +73,7 @@ class RejectionSampler(Generic[Kind]):
             tally.row_id = row_id
             return pending
 
-    def due(self, *, now: datetime) -> list[tuple[int, int]]:
+    def take_due_counts(self, *, now: datetime) -> list[tuple[int, int]]:
         """Return the ids of rows with their pending counts, at most once per second."""
         if not self._with_pending or abs(now.timestamp() - self._flushed_at) < 1:
             return []

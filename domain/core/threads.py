@@ -37,7 +37,7 @@ class ThreadExecutor:
         self._threads = threads
         self._niceness = niceness
 
-    def run(
+    def run_task(
         self, work: Callable[Given, Outcome], *args: Given.args, **kwargs: Given.kwargs
     ) -> Outcome:
         """Run a function in the pool, and return its result or raise its error."""
@@ -91,10 +91,10 @@ class HostExecutor(ThreadExecutor):
     _turns: int | None = None
     _most = 1
 
-    def limit_host_concurrency(self, most: int) -> None:
+    def limit_host_concurrency(self, maximum: int) -> None:
         """Limit the number of concurrent tasks in all processes that fork from this one."""
         if self._turns is None and hasattr(os, "memfd_create"):
-            self._turns, self._most = os.memfd_create("gatebell-turns"), most
+            self._turns, self._most = os.memfd_create("gatebell-turns"), maximum
 
     def _run_task(self, work: Callable[[], Outcome]) -> tuple[Outcome | None, Exception | None]:
         """Wait for a lock, then run a function.

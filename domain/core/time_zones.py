@@ -53,21 +53,21 @@ def format_local_time(moment: datetime, time_zone: str) -> str:
     return f"{local:%Y-%m-%d %H:%M} {format_utc_offset(local)}"
 
 
-def format_utc_offset(local: datetime) -> str:
+def format_utc_offset(local_time: datetime) -> str:
     """Return the offset of a local time from UTC, such as `+01:00`, or `UTC` for no offset."""
-    return "UTC" if not local.utcoffset() else local.isoformat(timespec="seconds")[19:]
+    return "UTC" if not local_time.utcoffset() else local_time.isoformat(timespec="seconds")[19:]
 
 
-def convert_to_utc(local: datetime, place: ZoneInfo) -> datetime:
+def convert_to_utc(local_time: datetime, time_zone: ZoneInfo) -> datetime:
     """Return the UTC time of a local time.
 
     For a local time that occurs twice, the first occurrence is used. A nonexistent local time is
     interpreted with the offset before the clock change, so that 02:30 becomes 03:30 (RFC 5545
     section 3.3.5).
     """
-    return local.replace(tzinfo=place, fold=0).astimezone(UTC)
+    return local_time.replace(tzinfo=time_zone, fold=0).astimezone(UTC)
 
 
-def convert_to_local(moment: datetime, place: ZoneInfo) -> datetime:
+def convert_to_local(moment: datetime, time_zone: ZoneInfo) -> datetime:
     """Return a time as local time, in a naive datetime."""
-    return moment.astimezone(place).replace(tzinfo=None, fold=0)
+    return moment.astimezone(time_zone).replace(tzinfo=None, fold=0)

@@ -64,7 +64,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
     kind: DestinationKind[Any, ViewT, DetailsT]
     events: DestinationEvents
 
-    def list(
+    def list_destinations(
         self, work: UnitOfWork, query: DestinationQuery, project: ProjectView | None = None
     ) -> ListPage[ViewT]:
         """Return a page of the destinations."""
@@ -74,15 +74,17 @@ class DestinationActions(Generic[ViewT, DetailsT]):
             keyring=work.policy(Keyring),
             now=work.now,
         )
-        shown = found[query.offset : query.offset + query.size]
+        shown = found[query.offset : query.offset + query.page_size]
         return ListPage(items=shown, total=len(found))
 
-    def get(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
+    def get_destination(
+        self, work: UnitOfWork, number: int, project: ProjectView | None = None
+    ) -> ViewT:
         """Return a destination.
 
         Raise NotFoundError if there is none with this id.
         """
-        return self.kind.get(
+        return self.kind.get_destination(
             number,
             owner=_get_owner_id(project),
             session=work.session,
@@ -90,7 +92,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
             now=work.now,
         )
 
-    def create(
+    def create_destination(
         self,
         work: UnitOfWork,
         details: DetailsT,
@@ -103,9 +105,9 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         if project is None:
             # Record the event before the destination exists. Otherwise, a new audit stream would
             # start with this event.
-            self._record(work, self.events.created, details.url, None, 0)
+            self._record_change(work, self.events.created, details.url, None, 0)
             work.session.flush()
-        made = self.kind.create(
+        made = self.kind.create_destination(
             details,
             owner=_get_owner_id(project),
             session=work.session,
@@ -114,40 +116,54 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         )
         number = made.destination.id
         if project is not None:
-            self._record(work, self.events.created, details.url, project, number)
+            self._record_change(work, self.events.created, details.url, project, number)
         if is_paused:
-            paused = self.pause(work, number, project)
+            paused = self.pause_destination(work, number, project)
             return DestinationWithSecret(destination=paused, secret=made.secret)
         return made
 
-    def change(
+    def change_destination(
         self, work: UnitOfWork, number: int, details: DetailsT, project: ProjectView | None = None
     ) -> ViewT:
         """Change a destination."""
-        before = self.get(work, number, project)
+        before = self.get_destination(work, number, project)
         if details.url != before.url:
             _check_url(work, details.url)
         owner, keyring = _get_owner_id(project), work.policy(Keyring)
-        if self.kind.change(number, details, owner=owner, session=work.session, keyring=keyring):
+        if self.kind.change_destination(
+            number, details, owner=owner, session=work.session, keyring=keyring
+        ):
             before_url = before.shown_url
-            self._record(work, self.events.changed, details.url, project, number, before=before_url)
-        return self.get(work, number, project)
+            self._record_change(
+                work, self.events.changed, details.url, project, number, before=before_url
+            )
+        return self.get_destination(work, number, project)
 
-    def pause(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
+    def pause_destination(
+        self, work: UnitOfWork, number: int, project: ProjectView | None = None
+    ) -> ViewT:
         """Pause the delivery to a destination."""
-        before = self.get(work, number, project)
+        before = self.get_destination(work, number, project)
         if before.paused_at is None:
-            self._record(work, self.events.changed, before.url, project, number, change="paused")
-        self.kind.pause(number, owner=_get_owner_id(project), session=work.session, now=work.now)
-        return self.get(work, number, project)
+            self._record_change(
+                work, self.events.changed, before.url, project, number, change="paused"
+            )
+        self.kind.pause_destination(
+            number, owner=_get_owner_id(project), session=work.session, now=work.now
+        )
+        return self.get_destination(work, number, project)
 
-    def resume(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
+    def resume_destination(
+        self, work: UnitOfWork, number: int, project: ProjectView | None = None
+    ) -> ViewT:
         """Resume the delivery to a destination; queued messages are sent immediately."""
-        before = self.get(work, number, project)
+        before = self.get_destination(work, number, project)
         if before.paused_at is not None:
-            self._record(work, self.events.changed, before.url, project, number, change="resumed")
-        self.kind.resume(number, owner=_get_owner_id(project), session=work.session)
-        return self.get(work, number, project)
+            self._record_change(
+                work, self.events.changed, before.url, project, number, change="resumed"
+            )
+        self.kind.resume_destination(number, owner=_get_owner_id(project), session=work.session)
+        return self.get_destination(work, number, project)
 
     def rotate_secret(
         self,
@@ -157,7 +173,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         project: ProjectView | None = None,
     ) -> DestinationWithSecret[ViewT]:
         """Create a new secret; the old secret also signs until the end of the overlap."""
-        until = rotation.until(work.now)
+        until = rotation.compute_expiry(work.now)
         made = self.kind.rotate_secret(
             number,
             owner=_get_owner_id(project),
@@ -167,19 +183,23 @@ class DestinationActions(Generic[ViewT, DetailsT]):
             now=work.now,
         )
         url, ends = made.destination.url, format_api_time(max(until, work.now))
-        self._record(work, self.events.secret_rotated, url, project, number, old_secret_ends=ends)
+        self._record_change(
+            work, self.events.secret_rotated, url, project, number, old_secret_ends=ends
+        )
         return made
 
-    def remove(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
+    def delete_destination(
+        self, work: UnitOfWork, number: int, project: ProjectView | None = None
+    ) -> ViewT:
         """Delete a destination and return it; queued messages are never sent."""
-        before = self.get(work, number, project)
-        self._record(
+        before = self.get_destination(work, number, project)
+        self._record_change(
             work, self.events.removed, before.url, project, number, undelivered=before.backlog
         )
-        self.kind.remove(number, owner=_get_owner_id(project), session=work.session)
+        self.kind.delete_destination(number, owner=_get_owner_id(project), session=work.session)
         return before
 
-    def send(
+    def send_message(
         self,
         work: UnitOfWork,
         number: int,
@@ -187,16 +207,18 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         project: ProjectView | None = None,
     ) -> DeliveryAttempt:
         """Send a message immediately, ahead of queued messages, and return the result."""
-        url, keyring = self.get(work, number, project).url, work.policy(Keyring)
+        url, keyring = self.get_destination(work, number, project).url, work.policy(Keyring)
         sender_id = None if work.actor.is_trusted else work.actor.id
         about = claimed.LimitedMessage(recipient=url, sender_id=sender_id)
         limit = claimed.TEST_REQUEST_LIMIT
         claimed.count_message(limit, about, session=work.session, keyring=keyring, now=work.now)
-        secrets = self.kind.secrets(number, session=work.session, keyring=keyring, now=work.now)
+        secrets = self.kind.list_secrets(
+            number, session=work.session, keyring=keyring, now=work.now
+        )
         release_locks(work.session)  # The following request may be slow.
         return work.policy(ImmediateDelivery).send(url, message, secrets)
 
-    def _record(
+    def _record_change(
         self,
         work: UnitOfWork,
         kind: EventKind,
@@ -206,7 +228,9 @@ class DestinationActions(Generic[ViewT, DetailsT]):
         **details: object,
     ) -> None:
         of_project = {"project": project.path, f"{self.kind.noun}_id": number} if project else {}
-        work.record(kind, subject=parse_outgoing_url(url).shown, details={**of_project, **details})
+        work.record_audit_event(
+            kind, subject=parse_outgoing_url(url).redacted, details={**of_project, **details}
+        )
 
 
 def _check_url(work: UnitOfWork, url: str) -> None:
@@ -242,7 +266,9 @@ class DestinationNotice:
     #: Role that is the reason why a person receives the notice, such as `an administrator`.
     role: str
 
-    def to(self, person: Maintainer | User, sign: DestinationNoticeSettings) -> NewEmail:
+    def build_email(
+        self, person: Maintainer | User, notice_settings: DestinationNoticeSettings
+    ) -> NewEmail:
         """Return the email to one person."""
         lines = "\n".join(self.lines)
         return NewEmail(
@@ -251,8 +277,8 @@ class DestinationNotice:
             subject=self.subject,
             text=(
                 f"Hello {person.name},\n\n{lines}\n\n"
-                f"See {sign.base_url}/{self.path}\n\n"
-                f"-- \n{sign.instance_name}, {sign.base_url}\n"
+                f"See {notice_settings.base_url}/{self.path}\n\n"
+                f"-- \n{notice_settings.instance_name}, {notice_settings.base_url}\n"
                 f"You receive this message because you are {self.role}.\n"
             ),
         )

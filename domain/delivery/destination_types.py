@@ -36,12 +36,12 @@ class SecretRotationBody(Body):
         "Used if `previous_secret_expires_at` is omitted.",
     )
 
-    def until(self, now: datetime) -> datetime:
+    def compute_expiry(self, now: datetime) -> datetime:
         """Return the time until which messages are also signed with the old secret."""
         if self.previous_secret_expires_at is not None:
             return self.previous_secret_expires_at
         length: timedelta = (
-            GracePeriod.of(self.overlap).length if self.overlap else DEFAULT_SECRET_OVERLAP
+            GracePeriod.from_key(self.overlap).length if self.overlap else DEFAULT_SECRET_OVERLAP
         )
         return now + length
 
@@ -70,7 +70,7 @@ class Destination(Resource):
     @property
     def shown_url(self) -> str:
         """Return the URL without parts that may be secret."""
-        return parse_outgoing_url(self.url).shown
+        return parse_outgoing_url(self.url).redacted
 
     @property
     def is_encrypted(self) -> bool:
@@ -87,7 +87,7 @@ class SentTest(Resource):
     duration_ms: int | None
 
     @classmethod
-    def of(cls, result: DeliveryAttempt, **more: object) -> Self:
+    def from_result(cls, result: DeliveryAttempt, **more: object) -> Self:
         """Return the API representation of a result."""
         return cls.model_validate(
             {

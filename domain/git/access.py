@@ -40,7 +40,7 @@ def can_read_repository(project: ProjectView) -> bool:
     """Return whether a viewer who can see the project may read its files."""
     if project.visibility != PRIVATE:
         return True
-    return project.may(Ability.READ_CODE)
+    return project.has_ability(Ability.READ_CODE)
 
 
 def check_can_read_repository(project: ProjectView) -> None:

@@ -79,7 +79,7 @@ class CommitReader:
         found = self._find_hash(revision) if self._path.exists() else b""
         if not found:
             raise NotFoundError("Commit not found.")
-        output = self._git.run(
+        output = self._git.run_command(
             self._path,
             "log",
             "--max-count=1",
@@ -94,7 +94,7 @@ class CommitReader:
 
     def count_changed_lines(self, commit: CommitDetails) -> ChangedLines:
         """Return the numbers of lines that a commit changes; binary files count as zero."""
-        output = self._git.run(
+        output = self._git.run_command(
             self._path,
             "show",
             "--format=",
@@ -128,14 +128,14 @@ class CommitReader:
                 *([revision] if is_hash else ()),
             ]
         for candidate in candidates:
-            output = self._git.run(
+            output = self._git.run_command(
                 self._path,
                 "rev-parse",
                 "--verify",
                 "--quiet",
                 "--end-of-options",
                 f"{candidate}^{{commit}}",
-                accepted=(0, 1, 128),
+                accepted_statuses=(0, 1, 128),
             )
             if output:
                 return output.split()[-1]

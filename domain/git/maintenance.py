@@ -79,7 +79,7 @@ def pack_pushed_repositories(git: Git) -> int:
     for path in list_repository_paths(git.root):
         if _claim_repository(path):
             with suppress(GitFailedError):
-                git.run(
+                git.run_command(
                     path,
                     *_REPACK_OPTIONS,
                     "gc",
@@ -101,9 +101,9 @@ def _write_bitmap(git: Git, path: Path) -> None:
     packs = path / "objects" / "pack"
     if _find_newest_mtime(packs, "*.bitmap") >= _find_newest_mtime(packs, "*.pack"):
         return
-    found = _PACKED_COUNT_PATTERN.search(git.run(path, "count-objects", "-v"))
+    found = _PACKED_COUNT_PATTERN.search(git.run_command(path, "count-objects", "-v"))
     if found is not None and int(found[1]) >= _MIN_OBJECTS_FOR_BITMAP:
-        git.run(
+        git.run_command(
             path,
             "multi-pack-index",
             "write",
@@ -126,34 +126,38 @@ def _claim_repository(path: Path) -> bool:
     return True
 
 
-def find_repository_problem(git: Git, kept: ProjectRepository) -> str | None:
+def find_repository_problem(git: Git, repository: ProjectRepository) -> str | None:
     """Check every object in a repository, and return the problem, if any."""
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
-    child = git.open(kept.path, "fsck", *options, seconds=_REPOSITORY_TIMEOUT_SECONDS)
+    child = git.start_command(
+        repository.path, "fsck", *options, seconds=_REPOSITORY_TIMEOUT_SECONDS
+    )
     try:
         child.end_input()
         said = bytearray()
-        while piece := child.read():
+        while piece := child.read_output():
             said += piece
-        status = child.wait(_REPOSITORY_TIMEOUT_SECONDS)
+        status = child.wait_for_exit(_REPOSITORY_TIMEOUT_SECONDS)
     finally:
-        child.end()
-    words = f"{said.decode(errors='replace')}\n{child.errors()}".strip()
+        child.terminate()
+    words = f"{said.decode(errors='replace')}\n{child.read_errors()}".strip()
     return None if status == 0 else words[:500] or f"git fsck failed with exit status {status}"
 
 
-def find_orphaned_repositories(git: Git, kept: Iterable[ProjectRepository]) -> tuple[Path, ...]:
+def find_orphaned_repositories(
+    git: Git, repositories: Iterable[ProjectRepository]
+) -> tuple[Path, ...]:
     """Return the repositories on the disk that belong to no project."""
-    known = {each.path for each in kept}
+    known = {each.path for each in repositories}
     return tuple(path for path in list_repository_paths(git.root) if path not in known)
 
 
-def remove_orphaned_repositories(git: Git, kept: Iterable[ProjectRepository]) -> int:
+def remove_orphaned_repositories(git: Git, repositories: Iterable[ProjectRepository]) -> int:
     """Delete the repositories that belong to no project; return their number.
 
     Raise InvalidError if there are no projects at all, which indicates a wrong database.
     """
-    known = tuple(kept)
+    known = tuple(repositories)
     if not known:
         message = "The database has no projects, so no repositories were removed."
         raise InvalidError(f"{message} Check that DATABASE_URL is correct.")
@@ -164,7 +168,7 @@ def remove_orphaned_repositories(git: Git, kept: Iterable[ProjectRepository]) ->
 
 
 def back_up_repositories(
-    git: Git, kept: Iterable[ProjectRepository], directory: Path
+    git: Git, repositories: Iterable[ProjectRepository], directory: Path
 ) -> tuple[int, int]:
     """Write a bundle of each repository, and a manifest.
 
@@ -172,7 +176,7 @@ def back_up_repositories(
     all branches and tags, even during pushes. Raise GitFailedError if a bundle cannot be written.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    entries = [_back_up_repository(git, each, directory) for each in kept if each.exists]
+    entries = [_back_up_repository(git, each, directory) for each in repositories if each.exists]
     aside = directory / f"{MANIFEST_FILE}.new"
     aside.touch(mode=_PRIVATE_FILE_MODE)
     aside.chmod(_PRIVATE_FILE_MODE)
@@ -182,13 +186,13 @@ def back_up_repositories(
     return len(entries) - empty, empty
 
 
-def _back_up_repository(git: Git, kept: ProjectRepository, directory: Path) -> dict[str, Any]:
-    has_refs = bool(git.run(kept.path, "for-each-ref", "--count=1"))
-    name = f"{kept.project_id}.bundle" if has_refs else None
+def _back_up_repository(git: Git, repository: ProjectRepository, directory: Path) -> dict[str, Any]:
+    has_refs = bool(git.run_command(repository.path, "for-each-ref", "--count=1"))
+    name = f"{repository.project_id}.bundle" if has_refs else None
     if name is not None:
         aside = directory / f"{name}.new"
-        git.run(
-            kept.path,
+        git.run_command(
+            repository.path,
             "bundle",
             "create",
             "--quiet",
@@ -199,19 +203,19 @@ def _back_up_repository(git: Git, kept: ProjectRepository, directory: Path) -> d
         # Git creates the file with the umask of this process.
         aside.chmod(_PRIVATE_FILE_MODE)
         aside.rename(directory / name)
-    branch = read_default_branch(kept.path).decode("utf-8", "surrogateescape")
-    return {"project": kept.project_path, "file": name, "default_branch": branch}
+    branch = read_default_branch(repository.path).decode("utf-8", "surrogateescape")
+    return {"project": repository.project_path, "file": name, "default_branch": branch}
 
 
 def restore_repositories(
-    git: Git, kept: Iterable[ProjectRepository], directory: Path
+    git: Git, repositories: Iterable[ProjectRepository], directory: Path
 ) -> dict[str, list[str]]:
     """Restore the repositories in a backup to the projects with the same paths.
 
-    Return project paths under `restored`, `kept` (the repository already has branches) and
+    Return project paths under `restored`, `repositories` (the repository already has branches) and
     `missing` (there is no such project). Raise InvalidError for a directory without a backup.
     """
-    by_path = {each.project_path: each for each in kept}
+    by_path = {each.project_path: each for each in repositories}
     outcome: dict[str, list[str]] = {"restored": [], "kept": [], "missing": []}
     for entry in _read_manifest(directory):
         found = by_path.get(entry["project"])
@@ -230,16 +234,16 @@ def _read_manifest(directory: Path) -> Iterator[dict[str, Any]]:
 
 
 def _restore_repository(
-    git: Git, kept: ProjectRepository, entry: dict[str, Any], directory: Path
+    git: Git, repository: ProjectRepository, entry: dict[str, Any], directory: Path
 ) -> str:
-    ensure_repository(git, kept.path)
-    if git.run(kept.path, "for-each-ref", "--count=1"):
+    ensure_repository(git, repository.path)
+    if git.run_command(repository.path, "for-each-ref", "--count=1"):
         return "kept"
     if entry["file"] is not None:
         file = str((directory / Path(entry["file"]).name).absolute())
         options = ("--quiet", "--no-write-fetch-head", "--update-head-ok")
-        git.run(
-            kept.path,
+        git.run_command(
+            repository.path,
             *_RESTORE_OPTIONS,
             "fetch",
             *options,
@@ -248,5 +252,5 @@ def _restore_repository(
             seconds=_REPOSITORY_TIMEOUT_SECONDS,
         )
     branch = entry["default_branch"].encode("utf-8", "surrogateescape")
-    git.run(kept.path, "symbolic-ref", "HEAD", b"refs/heads/" + branch)
+    git.run_command(repository.path, "symbolic-ref", "HEAD", b"refs/heads/" + branch)
     return "restored"

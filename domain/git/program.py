@@ -78,7 +78,7 @@ class Git:
     #: Number of seconds without progress after which a process is terminated.
     patience: float = 60.0
 
-    def environment(
+    def build_environment(
         self, repository: Path, *, configuration: Iterable[tuple[str, str]] = ()
     ) -> dict[str, str]:
         """Return the environment variables of a Git process, with additional configuration."""
@@ -99,12 +99,12 @@ class Git:
             given[f"GIT_CONFIG_VALUE_{number}"] = value
         return given
 
-    def start(
+    def start_process(
         self,
         arguments: Sequence[Argument],
         environment: Mapping[str, str],
         *,
-        patience: float | None = None,
+        timeout_seconds: float | None = None,
         answer: AnswerFunction | None = None,
     ) -> ChildProcess:
         """Start Git with a low priority.
@@ -114,12 +114,15 @@ class Git:
         command = ("nice", "-n", str(_NICENESS), self.program, *arguments)
         try:
             return ChildProcess(
-                command, environment, patience=patience or self.patience, answer=answer
+                command,
+                environment,
+                timeout_seconds=timeout_seconds or self.patience,
+                answer=answer,
             )
         except OSError as error:
             raise GitUnavailableError("Git cannot be started on this server.") from error
 
-    def open(
+    def start_command(
         self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_TIMEOUT_SECONDS
     ) -> ChildProcess:
         """Start a command in a repository; the caller has to end it.
@@ -127,33 +130,35 @@ class Git:
         `seconds` is the timeout of a single read or write.
         """
         located = ("--no-pager", f"--git-dir={repository}", *arguments)
-        return self.start(located, self.environment(repository), patience=seconds)
+        return self.start_process(
+            located, self.build_environment(repository), timeout_seconds=seconds
+        )
 
-    def run(
+    def run_command(
         self,
         repository: Path,
         *arguments: Argument,
         seconds: float = _COMMAND_TIMEOUT_SECONDS,
-        accepted: Sequence[int] = (0,),
+        accepted_statuses: Sequence[int] = (0,),
     ) -> bytes:
         """Run a command in a repository and return its output.
 
-        `seconds` is the timeout of the command, and `accepted` contains the exit statuses that
-        indicate success. Raise GitFailedError for other statuses, and GitTimeoutError after the
-        timeout.
+        `seconds` is the timeout of the command, and `accepted_statuses` contains the exit statuses
+        that indicate success. Raise GitFailedError for other statuses, and GitTimeoutError after
+        the timeout.
         """
-        child = self.open(repository, *arguments, seconds=seconds)
+        child = self.start_command(repository, *arguments, seconds=seconds)
         deadline, output = monotonic() + seconds, bytearray()
         try:
             child.end_input()
-            while piece := child.read():
+            while piece := child.read_output():
                 output += piece
-            status = child.wait(max(0.0, deadline - monotonic()))
+            status = child.wait_for_exit(max(0.0, deadline - monotonic()))
         except ChildTimeoutError:
             status = None
         finally:
-            child.end()
-        name, said = os.fsdecode(arguments[0]), child.errors()
+            child.terminate()
+        name, said = os.fsdecode(arguments[0]), child.read_errors()
         if status is None:
             _log.warning(
                 "Git command timed out.",
@@ -165,7 +170,7 @@ class Git:
                 },
             )
             raise GitTimeoutError("Git took too long on this server. Try again in a moment.")
-        if status not in accepted:
+        if status not in accepted_statuses:
             _log.warning(
                 "Git command failed.",
                 extra={
@@ -178,7 +183,7 @@ class Git:
             raise GitFailedError("Git failed. The reason is in the server's log.")
         return bytes(output)
 
-    def problem(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Return a short description of the problem with Git on this host, or None."""
         checked_at, found = _cached_problems.get(self.program, (float("-inf"), None))
         if monotonic() - checked_at > _CHECK_CACHE_SECONDS:
@@ -203,9 +208,9 @@ def _find_problem(git: Git) -> str | None:
     """
     try:
         version = _VERSION_PATTERN.match(
-            git.run(Path(os.devnull), "version", seconds=_CHECK_TIMEOUT_SECONDS)
+            git.run_command(Path(os.devnull), "version", seconds=_CHECK_TIMEOUT_SECONDS)
         )
-        found = git.run(Path(os.devnull), "--exec-path", seconds=_CHECK_TIMEOUT_SECONDS)
+        found = git.run_command(Path(os.devnull), "--exec-path", seconds=_CHECK_TIMEOUT_SECONDS)
         folder = found.decode(errors="replace").strip()
     except GitTimeoutError:
         raise

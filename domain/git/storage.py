@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.git.errors import DiskNearlyFullError, GitFailedError
 from domain.git.program import DEFAULT_BRANCH, Git
 
@@ -34,8 +34,8 @@ def ensure_repository(git: Git, path: Path) -> None:
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    aside = path.with_name(f"{path.name}.{random_hex(8)}{_NEW_SUFFIX}")
-    git.run(
+    aside = path.with_name(f"{path.name}.{generate_random_hex(8)}{_NEW_SUFFIX}")
+    git.run_command(
         aside,
         "init",
         "--quiet",
@@ -59,7 +59,7 @@ def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool
     Call this after the deletion is committed. Running transfers lose their files and fail.
     """
     path = get_repository_path(root, project_id, created_at)
-    aside = path.with_name(f"{path.name}.{random_hex(8)}{_REMOVED_SUFFIX}")
+    aside = path.with_name(f"{path.name}.{generate_random_hex(8)}{_REMOVED_SUFFIX}")
     try:
         path.rename(aside)
     except FileNotFoundError:
@@ -85,14 +85,14 @@ def remove_interrupted_leftovers(root: Path, *, older_than: float) -> int:
     return len(old)
 
 
-def check_free_space(root: Path, *, least: int) -> None:
-    """Check that the disk has at least `least` free bytes.
+def check_free_space(root: Path, *, minimum: int) -> None:
+    """Check that the disk has at least `minimum` free bytes.
 
     Raise DiskNearlyFullError if not.
     """
     while not root.exists():
         root = root.parent
-    if shutil.disk_usage(root).free < least:
+    if shutil.disk_usage(root).free < minimum:
         message = "The server's disk is nearly full, so pushes are rejected for now."
         raise DiskNearlyFullError(f"{message} You can still clone and fetch.")
 
@@ -125,10 +125,10 @@ def has_repository_branches(path: Path) -> bool:
 
 def _update_default_branch(git: Git, path: Path) -> None:
     current = read_default_branch(path)
-    listed = git.run(path, "for-each-ref", "--format=%(refname)", "refs/heads/")
+    listed = git.run_command(path, "for-each-ref", "--format=%(refname)", "refs/heads/")
     branches = [line.removeprefix(b"refs/heads/") for line in listed.splitlines()]
     if not branches or current in branches:
         return
     usual = (b"main", b"master")
     chosen = next((name for name in usual if name in branches), branches[0])
-    git.run(path, "symbolic-ref", "HEAD", os.fsencode(b"refs/heads/" + chosen))
+    git.run_command(path, "symbolic-ref", "HEAD", os.fsencode(b"refs/heads/" + chosen))

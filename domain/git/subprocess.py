@@ -42,16 +42,16 @@ class ChildProcess:
         command: Sequence[Argument],
         environment: Mapping[str, str],
         *,
-        patience: float,
+        timeout_seconds: float,
         answer: AnswerFunction | None = None,
     ) -> None:
         """Start a program found in PATH.
 
-        `patience` is the timeout in seconds of a single read or write. While the program or a
+        `timeout_seconds` is the timeout of a single read or write. While the program or a
         process started by it waits for an answer, a read or write calls `answer`. Raise OSError if
         the program cannot be started.
         """
-        self._patience = patience
+        self._patience = timeout_seconds
         self._questions = _QuestionAndAnswerPipes(answer)
         self._errors = TemporaryFile()  # noqa: SIM115 - `end` closes it
         self.status: int | None = None
@@ -84,12 +84,12 @@ class ChildProcess:
         os.set_blocking(self._stdout, False)
         self._is_fed = False
 
-    def read(self, size: int = MAX_READ_BYTES) -> bytes:
+    def read_output(self, size: int = MAX_READ_BYTES) -> bytes:
         """Return up to `size` bytes of output, or empty bytes at the end of the output."""
-        self._wait(self._stdout, select.POLLIN)
+        self._wait_for_event(self._stdout, select.POLLIN)
         return os.read(self._stdout, size)
 
-    def write(self, piece: bytes) -> bytes:
+    def write_input(self, piece: bytes) -> bytes:
         """Write data, and return the output that the program wrote in the meantime.
 
         If the program no longer reads its input, the rest of the data is discarded. The program's
@@ -97,8 +97,10 @@ class ChildProcess:
         """
         rest, written = memoryview(piece), bytearray()
         while rest and not self._is_fed:
-            events = self._poll({self._stdin: select.POLLOUT, self._stdout: select.POLLIN})
-            if self._stdout in events and not self._collect(written):
+            events = self._poll_descriptors(
+                {self._stdin: select.POLLOUT, self._stdout: select.POLLIN}
+            )
+            if self._stdout in events and not self._collect_output(written):
                 break
             if self._stdin in events:
                 rest = rest[self._write_without_blocking(rest) :]
@@ -110,38 +112,38 @@ class ChildProcess:
             self._is_fed = True
             _close_descriptors(self._stdin)
 
-    def end(self) -> int:
+    def terminate(self) -> int:
         """End the program with all processes that it started; return the exit status.
 
         The status is negative for a signal. Further calls have no effect.
         """
         if self.status is None:
-            self.status = self._reap(0.0)
+            self.status = self._await_exit_status(0.0)
             if self.status is None:
                 # Send the signal before closing the input, because truncated input must not look
                 # complete.
-                self._signal(signal.SIGTERM)
+                self._send_signal(signal.SIGTERM)
             self._close_pipes()
             if self.status is None:
                 self.status = self._wait_or_kill()
         return self.status
 
-    def wait(self, seconds: float) -> int | None:
+    def wait_for_exit(self, seconds: float) -> int | None:
         """Wait for a program that has written all output; return None after the timeout."""
         if self.status is None:
-            self.status = self._reap(seconds)
+            self.status = self._await_exit_status(seconds)
             if self.status is not None:
                 self._close_pipes()
         return self.status
 
-    def errors(self) -> str:
+    def read_errors(self) -> str:
         """Return the last part of the error output; call this method only once."""
         with self._errors as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _MAX_ERROR_BYTES))
             return file.read().decode(errors="replace").strip()
 
-    def _collect(self, written: bytearray) -> bool:
+    def _collect_output(self, written: bytearray) -> bool:
         """Append output of the program to `written`; return False at the end of the output."""
         piece = os.read(self._stdout, MAX_READ_BYTES)
         written += piece
@@ -156,10 +158,10 @@ class ChildProcess:
             self.end_input()
             return len(rest)
 
-    def _wait(self, descriptor: int, event: int) -> None:
-        self._poll({descriptor: event})
+    def _wait_for_event(self, descriptor: int, event: int) -> None:
+        self._poll_descriptors({descriptor: event})
 
-    def _poll(self, wanted: dict[int, int]) -> set[int]:
+    def _poll_descriptors(self, wanted: dict[int, int]) -> set[int]:
         ready: set[int] = set()
         while not ready:
             poller = select.poll()
@@ -169,18 +171,18 @@ class ChildProcess:
             if not found:
                 raise ChildTimeoutError
             if found & set(self._questions.wanted):
-                self._questions.reply()
+                self._questions.answer_question()
             ready = found & set(wanted)
         return ready
 
     def _wait_or_kill(self) -> int:
-        status = self._reap(_TERMINATION_GRACE_SECONDS)
+        status = self._await_exit_status(_TERMINATION_GRACE_SECONDS)
         if status is None:
-            self._signal(signal.SIGKILL)
-            status = self._reap(_TERMINATION_GRACE_SECONDS)
+            self._send_signal(signal.SIGKILL)
+            status = self._await_exit_status(_TERMINATION_GRACE_SECONDS)
         return -signal.SIGKILL if status is None else status
 
-    def _signal(self, number: int) -> None:
+    def _send_signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._pid, number)
 
@@ -189,7 +191,7 @@ class ChildProcess:
         _close_descriptors(self._stdout)
         self._questions.close()
 
-    def _reap(self, seconds: float) -> int | None:
+    def _await_exit_status(self, seconds: float) -> int | None:
         """Return the exit status when the process ends, or None after the timeout."""
         deadline = monotonic() + seconds
         while True:
@@ -230,7 +232,7 @@ class _QuestionAndAnswerPipes:
         pairs = zip(self.of_program, (_QUESTION_DESCRIPTOR, _ANSWER_DESCRIPTOR), strict=False)
         return tuple((os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in pairs)
 
-    def reply(self) -> None:
+    def answer_question(self) -> None:
         """Answer a question, or close the pipes if no process is left to ask."""
         asked, answers = self._ours
         if not os.read(asked, MAX_READ_BYTES) or self._answer is None:

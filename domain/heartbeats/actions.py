@@ -14,7 +14,7 @@ from domain.core.database.statements import SessionConnection, build_columns
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_uuid
+from domain.core.randomness import generate_random_uuid
 from domain.core.time_zones import normalize_zone_name
 from domain.core.types.base import ListPage, PagedQuery
 from domain.heartbeats.evaluation import (
@@ -59,9 +59,13 @@ def list_heartbeats(
 ) -> ListPage[Heartbeat]:
     """List the heartbeats of a project."""
     rows = _build_heartbeats_query(project)
-    found = fetch_list_page(rows, {"id": HeartbeatRow.id}, query.part, session=work.session)
+    found = fetch_list_page(
+        rows, {"id": HeartbeatRow.id}, query.requested_part, session=work.session
+    )
     alerts = _find_open_alerts(work, project, found.items)
-    return ListPage.of(found, lambda row: _build_heartbeat(work, project, row, alerts))
+    return ListPage.from_listed_page(
+        found, lambda row: _build_heartbeat(work, project, row, alerts)
+    )
 
 
 @read_action("heartbeats.index")
@@ -96,8 +100,8 @@ def list_pings(
     """
     _get_row(work, _build_row_query(project, heartbeat_id))
     rows = _build_pings_query(heartbeat_id)
-    found = fetch_list_page(rows, {"id": PingRow.id}, query.part, session=work.session)
-    return ListPage.of(found, HeartbeatPing.model_validate)
+    found = fetch_list_page(rows, {"id": PingRow.id}, query.requested_part, session=work.session)
+    return ListPage.from_listed_page(found, HeartbeatPing.model_validate)
 
 
 @read_action("heartbeats.pings")
@@ -151,7 +155,7 @@ def change_heartbeat(
     Raise InvalidError or NotFoundError.
     """
     row = _lock_row(work, project, heartbeat_id)
-    _set_values(row, change.given, vars(build_schedule(row)))
+    _set_values(row, change.given_values, vars(build_schedule(row)))
     if work.session.is_modified(row):
         if row.state in {HeartbeatState.NEW.value, HeartbeatState.UP.value}:
             row.due_ms = convert_to_unix_ms(work.now)
@@ -216,7 +220,7 @@ def show_url(work: UnitOfWork, project: ProjectView, heartbeat_id: int) -> Heart
     """
     row = _get_row(work, _build_row_query(project, heartbeat_id))
     kind = EventKind.HEARTBEAT_URL_READ
-    work.record(kind, subject=row.name, details={"project": project.path})
+    work.record_audit_event(kind, subject=row.name, details={"project": project.path})
     return HeartbeatUrl.model_validate(_build_address(work, row))
 
 
@@ -335,12 +339,14 @@ def _build_not_found_error() -> NotFoundError:
     return NotFoundError("Heartbeat not found in this project.")
 
 
-def _set_values(row: HeartbeatRow, given: Mapping[str, Any], present: Mapping[str, Any]) -> None:
+def _set_values(
+    row: HeartbeatRow, given_values: Mapping[str, Any], present: Mapping[str, Any]
+) -> None:
     """Set the given values of a heartbeat.
 
     Raise InvalidError for a schedule that cannot be met.
     """
-    wanted = {name: value for name, value in given.items() if value is not None}
+    wanted = {name: value for name, value in given_values.items() if value is not None}
     schedule = _build_changed_schedule(wanted, dict(present))
     for name, value in {**wanted, **vars(schedule)}.items():
         setattr(row, name, value)
@@ -365,8 +371,8 @@ def _build_changed_schedule(
 
 def _generate_key(work: UnitOfWork, row: HeartbeatRow) -> str:
     """Generate a new URL for a heartbeat, and return its secret part."""
-    key, keyring = random_uuid(), work.policy(Keyring)
-    row.key_digest, row.key_ciphertext = keyring.digest(key), keyring.encrypt(key)
+    key, keyring = generate_random_uuid(), work.policy(Keyring)
+    row.key_digest, row.key_ciphertext = keyring.compute_digest(key), keyring.encrypt(key)
     return key
 
 
@@ -404,7 +410,7 @@ def _record_change(
     **more: object,
 ) -> None:
     details = {"project": project.path, "heartbeat": heartbeat.id, "change": change, **more}
-    work.record(EventKind.HEARTBEAT_CHANGED, subject=heartbeat.name, details=details)
+    work.record_audit_event(EventKind.HEARTBEAT_CHANGED, subject=heartbeat.name, details=details)
 
 
 def _flush_and_show(work: UnitOfWork, project: ProjectView, row: HeartbeatRow) -> Heartbeat:

@@ -180,10 +180,12 @@ _POSTPONE_EVALUATION = (
 
 
 def find_due_heartbeats(
-    *, connection: StatementConnection, now: datetime, most: int
+    *, connection: StatementConnection, now: datetime, maximum: int
 ) -> Sequence[int]:
     """Return the IDs of heartbeats that are due for evaluation, longest overdue first."""
-    found = connection.look_up(_LONGEST_OVERDUE_QUERY, {**compute_parameters(now), "most": most})
+    found = connection.fetch_rows(
+        _LONGEST_OVERDUE_QUERY, {**compute_parameters(now), "most": maximum}
+    )
     return [row[0] for row in found]
 
 
@@ -195,7 +197,7 @@ def evaluate_heartbeat(
     Return None if the heartbeat is not due. If another process has locked the heartbeat, wait for
     the lock.
     """
-    return connection.transact(
+    return connection.run_transaction(
         lambda: _evaluate_locked_heartbeat(
             DUE_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
         )
@@ -206,7 +208,7 @@ def evaluate_heartbeat_if_unlocked(
     heartbeat_id: int, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision | None:
     """Evaluate a heartbeat like `evaluate_heartbeat`, but also return None if it is locked."""
-    return connection.transact(
+    return connection.run_transaction(
         lambda: _evaluate_locked_heartbeat(
             _UNLOCKED_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
         )
@@ -217,7 +219,7 @@ def postpone_evaluation(
     heartbeat_id: int, *, connection: StatementConnection, until: datetime
 ) -> None:
     """Postpone the next evaluation of a heartbeat."""
-    connection.all(
+    connection.execute_statement(
         _POSTPONE_EVALUATION,
         {"heartbeat_id": heartbeat_id, "new_due_ms": convert_to_unix_ms(until)},
     )
@@ -227,7 +229,7 @@ def _evaluate_locked_heartbeat(
     one: Executable, heartbeat_id: int, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision | None:
     parameters = {**compute_parameters(now), "heartbeat_id": heartbeat_id}
-    row = connection.first(one, parameters)
+    row = connection.fetch_first_row(one, parameters)
     if row is None:
         return None
     found = DueHeartbeat._make(row)
@@ -238,22 +240,22 @@ def _evaluate_locked_heartbeat(
     if decision.action is not AlertAction.NOTHING:
         log = b""
         if decision.problem is HeartbeatProblem.FAILED:
-            row = connection.first(_LAST_BODY_QUERY, {"heartbeat_id": found.id})
+            row = connection.fetch_first_row(_LAST_BODY_QUERY, {"heartbeat_id": found.id})
             log = (row and row[0]) or b""
         parsed, delivery = _build_report(found, decision, log, now)
         store_alerts_in_transaction(parsed, delivery, connection=connection)
-    connection.all(_STORE_DECISION, _build_decision_values(found, decision))
+    connection.execute_statement(_STORE_DECISION, _build_decision_values(found, decision))
     if decision.interruption is not None:
         _restart_schedule(found, decision.interruption, connection=connection, now=now)
     return decision
 
 
 def _decide_state(
-    found: DueHeartbeat, *, connection: StatementConnection, now: datetime
+    due_heartbeat: DueHeartbeat, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision:
-    facts = build_heartbeat_facts(found)
+    facts = build_heartbeat_facts(due_heartbeat)
     if facts.is_failure_reported:
-        return _decide_state_while_down(found, facts, connection=connection, now=now)
+        return _decide_state_while_down(due_heartbeat, facts, connection=connection, now=now)
     decision = decide_heartbeat_state(facts, now)
     if facts.state is HeartbeatState.DOWN or decision.state is not HeartbeatState.DOWN:
         return decision
@@ -265,24 +267,28 @@ def _decide_state(
 
 
 def _decide_state_while_down(
-    found: DueHeartbeat, facts: HeartbeatFacts, *, connection: StatementConnection, now: datetime
+    due_heartbeat: DueHeartbeat,
+    facts: HeartbeatFacts,
+    *,
+    connection: StatementConnection,
+    now: datetime,
 ) -> HeartbeatDecision:
     """Decide the state of a heartbeat that is down and whose alert may have been resolved."""
     parameters = {
-        "project_id": found.project_id,
-        "fingerprint": compute_heartbeat_fingerprint(found.id),
+        "project_id": due_heartbeat.project_id,
+        "fingerprint": compute_heartbeat_fingerprint(due_heartbeat.id),
     }
-    row = connection.first(_LAST_ALERT_QUERY, parameters)
+    row = connection.fetch_first_row(_LAST_ALERT_QUERY, parameters)
     if row is not None and row[0] != RESOLVED:
         return decide_heartbeat_state(facts, now)
     # If the alert was deleted, it counts as resolved since the heartbeat went down.
-    ended_at = (row and row[1]) or found.down_since or now
+    ended_at = (row and row[1]) or due_heartbeat.down_since or now
     times = list_unreachable_periods(ended_at, connection=connection, now=now)
     return decide_heartbeat_state(replace(facts, alert_ended_at=ended_at), now, times)
 
 
 def _restart_schedule(
-    found: DueHeartbeat,
+    due_heartbeat: DueHeartbeat,
     unheard: UnreachablePeriod,
     *,
     connection: StatementConnection,
@@ -290,8 +296,10 @@ def _restart_schedule(
 ) -> None:
     """Restart the schedule at the end of an interruption of the receivers, and log the restart."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
-    connection.all(_RESTART_SCHEDULE, {"heartbeat_id": found.id, "new_counted_from": ended_at})
-    schedule = build_schedule(found)
+    connection.execute_statement(
+        _RESTART_SCHEDULE, {"heartbeat_id": due_heartbeat.id, "new_counted_from": ended_at}
+    )
+    schedule = build_schedule(due_heartbeat)
     body = INTERRUPTION_MESSAGE.format(
         began_at=format_message_time(began_at),
         ended_at=format_message_time(ended_at),
@@ -299,7 +307,7 @@ def _restart_schedule(
         late=schedule.grace_text,
     ).encode()
     entry = {
-        "heartbeat_id": found.id,
+        "heartbeat_id": due_heartbeat.id,
         "created_at": now,
         "kind": PingKind.LOG.value,
         "method": "",
@@ -308,19 +316,19 @@ def _restart_schedule(
         "size": len(body),
         "body": body,
     }
-    connection.all(_INSERT_LOG_ENTRY, entry)
+    connection.execute_statement(_INSERT_LOG_ENTRY, entry)
 
 
 def _build_report(
-    found: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
+    due_heartbeat: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
 ) -> tuple[ParsedBody, InboundDelivery]:
     """Return the report that opens or resolves the alert of a heartbeat, and its delivery.
 
     `log` is the stored body of the last ping if that ping reported a failure.
     """
-    body = orjson.dumps(_build_report_content(found, decision, log, now))
+    body = orjson.dumps(_build_report_content(due_heartbeat, decision, log, now))
     delivery = InboundDelivery(
-        project_id=found.project_id,
+        project_id=due_heartbeat.project_id,
         integration_id=None,
         format=OWN_FORMAT.name,
         sender=DELIVERY_SENDER,
@@ -333,45 +341,53 @@ def _build_report(
 
 
 def _build_report_content(
-    found: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
+    due_heartbeat: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
 ) -> dict[str, object]:
     content: dict[str, object] = {
-        "title": _TITLES_BY_PROBLEM[decision.problem or HeartbeatProblem.MISSED].format(found.name),
-        "description": _build_description(found, decision, log, now),
-        "severity": found.severity,
+        "title": _TITLES_BY_PROBLEM[decision.problem or HeartbeatProblem.MISSED].format(
+            due_heartbeat.name
+        ),
+        "description": _build_description(due_heartbeat, decision, log, now),
+        "severity": due_heartbeat.severity,
         "monitoring_tool": "Gatebell heartbeat",
-        "fingerprint": _build_fingerprint_text(found.id),
-        "heartbeat": found.name,
-        "heartbeat_id": found.id,
+        "fingerprint": _build_fingerprint_text(due_heartbeat.id),
+        "heartbeat": due_heartbeat.name,
+        "heartbeat_id": due_heartbeat.id,
     }
-    if found.environment:
-        content["platform_environment_name"] = found.environment
+    if due_heartbeat.environment:
+        content["platform_environment_name"] = due_heartbeat.environment
     if decision.action is AlertAction.RESOLVE:
         content["end_time"] = format_api_time(now)
     elif decision.problem is not HeartbeatProblem.FAILED:
         content["start_time"] = format_api_time(decision.since or now)
-    if found.last_exit_status is not None:
-        content["exit_status"] = found.last_exit_status
+    if due_heartbeat.last_exit_status is not None:
+        content["exit_status"] = due_heartbeat.last_exit_status
     return content
 
 
 def _build_description(
-    found: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
+    due_heartbeat: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
 ) -> str:
     if decision.action is AlertAction.RESOLVE:
         return "A ping arrived again."
-    parts = [_describe_problem(found, decision, now), found.description, _shorten_log(log)]
+    parts = [
+        _describe_problem(due_heartbeat, decision, now),
+        due_heartbeat.description,
+        _shorten_log(log),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _describe_problem(found: DueHeartbeat, decision: HeartbeatDecision, now: datetime) -> str:
-    last = found.last_ping_at
+def _describe_problem(
+    due_heartbeat: DueHeartbeat, decision: HeartbeatDecision, now: datetime
+) -> str:
+    last = due_heartbeat.last_ping_at
     heard = (
         f"The last ping arrived at {_format_time(last)}." if last else "No ping has arrived yet."
     )
-    schedule = build_schedule(found)
+    schedule = build_schedule(due_heartbeat)
     if decision.problem is HeartbeatProblem.FAILED:
-        status = found.last_exit_status
+        status = due_heartbeat.last_exit_status
         return (
             "The job reported a failure."
             if status is None
@@ -393,39 +409,45 @@ def _shorten_log(log: bytes) -> str:
     return text if len(text) <= _MAX_EXCERPT_LENGTH else f"{text[:_MAX_EXCERPT_LENGTH]}…"
 
 
-def build_heartbeat_facts(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
+def build_heartbeat_facts(heartbeat_row: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
     """Return the facts for a decision, from a row with the columns of a heartbeat."""
     return HeartbeatFacts(
-        schedule=build_schedule(found),
-        state=HeartbeatState(found.state),
-        has_alert=found.has_alert,
-        counted_from=found.counted_from,
-        started_at=convert_from_unix_ms(found.started_ms),
-        last_ping_kind=PingKind(found.last_ping_kind) if found.last_ping_kind else None,
-        is_failure_reported=found.state == HeartbeatState.DOWN.value
-        and found.has_alert
-        and not _is_caused_by_failure(found),
+        schedule=build_schedule(heartbeat_row),
+        state=HeartbeatState(heartbeat_row.state),
+        has_alert=heartbeat_row.has_alert,
+        counted_from=heartbeat_row.counted_from,
+        started_at=convert_from_unix_ms(heartbeat_row.started_ms),
+        last_ping_kind=PingKind(heartbeat_row.last_ping_kind)
+        if heartbeat_row.last_ping_kind
+        else None,
+        is_failure_reported=heartbeat_row.state == HeartbeatState.DOWN.value
+        and heartbeat_row.has_alert
+        and not _is_caused_by_failure(heartbeat_row),
     )
 
 
-def _is_caused_by_failure(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
+def _is_caused_by_failure(heartbeat_row: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
     """Return whether the evaluation is due because a ping reported a failure."""
-    if found.last_ping_kind != PingKind.FAIL.value or found.last_ping_at is None:
+    if heartbeat_row.last_ping_kind != PingKind.FAIL.value or heartbeat_row.last_ping_at is None:
         return False
-    return (found.due_ms or 0) <= convert_to_unix_ms(found.last_ping_at)
+    return (heartbeat_row.due_ms or 0) <= convert_to_unix_ms(heartbeat_row.last_ping_at)
 
 
-def build_schedule(found: DueHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> HeartbeatSchedule:
+def build_schedule(
+    heartbeat: DueHeartbeat | Heartbeat | Row[*tuple[Any, ...]],
+) -> HeartbeatSchedule:
     """Return the schedule in a row with the columns of a heartbeat."""
-    return HeartbeatSchedule(**get_column_values(found, HeartbeatSchedule))
+    return HeartbeatSchedule(**get_column_values(heartbeat, HeartbeatSchedule))
 
 
-def _build_decision_values(found: DueHeartbeat, decision: HeartbeatDecision) -> dict[str, object]:
+def _build_decision_values(
+    due_heartbeat: DueHeartbeat, decision: HeartbeatDecision
+) -> dict[str, object]:
     is_down = decision.state is HeartbeatState.DOWN
     return {
-        "heartbeat_id": found.id,
+        "heartbeat_id": due_heartbeat.id,
         "new_state": decision.state.value,
         "new_has_alert": is_down,
         "new_due_ms": None if decision.due_at is None else convert_to_unix_ms(decision.due_at),
-        "new_down_since": (found.down_since or decision.since) if is_down else None,
+        "new_down_since": (due_heartbeat.down_since or decision.since) if is_down else None,
     }

@@ -217,8 +217,8 @@ _KNOWN_KEY_QUERY = select(Heartbeat.id).where(
 def is_known_key(key: str, *, connection: StatementConnection, keyring: Keyring) -> bool:
     """Return whether a heartbeat has a current or previous URL with this key."""
     return any(
-        connection.first(_KNOWN_KEY_QUERY, {"digest": digest}) is not None
-        for digest in keyring.digests(key)
+        connection.fetch_first_row(_KNOWN_KEY_QUERY, {"digest": digest}) is not None
+        for digest in keyring.compute_digests(key)
     )
 
 
@@ -229,13 +229,13 @@ def store_ping(
 
     Return None if there is no such heartbeat.
     """
-    for digest in keyring.digests(key):
+    for digest in keyring.compute_digests(key):
         values = _build_parameters(ping, digest)
         if connection.dialect_name == "postgresql":
-            rows = connection.all(_POSTGRES_STATEMENTS[ping.kind], values)
+            rows = connection.execute_statement(_POSTGRES_STATEMENTS[ping.kind], values)
             found = StoredPing._make(rows[0]) if rows else None
         else:
-            found = connection.transact(
+            found = connection.run_transaction(
                 partial(_store_ping_in_two_statements, ping.kind, values, connection=connection)
             )
         if found is not None:
@@ -246,7 +246,7 @@ def store_ping(
 def _store_ping_in_two_statements(
     kind: PingKind, values: Mapping[str, object], *, connection: StatementConnection
 ) -> StoredPing | None:
-    rows = connection.all(
+    rows = connection.execute_statement(
         RECORD_STATEMENTS[kind], {name: values[name] for name in _list_parameters(kind)}
     )
     if not rows:
@@ -254,7 +254,7 @@ def _store_ping_in_two_statements(
     found = StoredPing._make(rows[0])
     logged = {name: value for name, value in values.items() if name not in _RECORD_ONLY_PARAMETERS}
     duration = found.last_duration_ms if kind in _KINDS_WITH_DURATION else None
-    connection.all(
+    connection.execute_statement(
         _INSERT_PING,
         {**logged, "heartbeat_id": found.heartbeat_id, "kind": kind.value, "duration_ms": duration},
     )
@@ -287,6 +287,8 @@ def _build_parameters(ping: Ping, digest: bytes) -> dict[str, object]:
     }
 
 
-def is_evaluation_due(stored: StoredPing, ping: Ping) -> bool:
+def is_evaluation_due(stored_ping: StoredPing, ping: Ping) -> bool:
     """Return whether the heartbeat must be evaluated immediately."""
-    return stored.due_ms is not None and stored.due_ms <= convert_to_unix_ms(ping.received_at)
+    return stored_ping.due_ms is not None and stored_ping.due_ms <= convert_to_unix_ms(
+        ping.received_at
+    )

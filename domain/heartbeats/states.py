@@ -83,8 +83,8 @@ class HeartbeatSchedule:
         return format_duration(self.grace)
 
 
-def _check_duration(length: timedelta, least: timedelta, field: str, words: str) -> None:
-    if not least <= length <= MAX_SCHEDULE_DURATION or length.microseconds:
+def _check_duration(length: timedelta, minimum: timedelta, field: str, words: str) -> None:
+    if not minimum <= length <= MAX_SCHEDULE_DURATION or length.microseconds:
         raise InvalidError(f"{words} to {MAX_SCHEDULE_DURATION.days} days.", field=field)
 
 
@@ -180,28 +180,28 @@ class HeartbeatDecision:
 
 
 def decide_heartbeat_state(
-    facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod] = ()
+    facts: HeartbeatFacts, now: datetime, unreachable_periods: Sequence[UnreachablePeriod] = ()
 ) -> HeartbeatDecision:
     """Decide the state of a heartbeat that is due for evaluation, and the action for its alert.
 
-    `unreachable` contains the interruptions during which no ping could arrive, in order.
+    `unreachable_periods` contains the interruptions during which no ping could arrive, in order.
     """
     if facts.state is HeartbeatState.PAUSED:
         return _build_decision_without_problem(facts, due_at=None)
     if facts.state is HeartbeatState.DOWN:
-        return _decide_state_while_down(facts, now, unreachable)
+        return _decide_state_while_down(facts, now, unreachable_periods)
     due_at, problem = get_next_due_time(facts)
     if due_at is None or due_at > now:
         return _build_decision_without_problem(facts, due_at=due_at)
     begin = _get_earliest_ping_time(facts, problem)
-    unheard = [each for each in unreachable if _overlaps_period(each, begin, due_at)]
+    unheard = [each for each in unreachable_periods if _overlaps_period(each, begin, due_at)]
     if not unheard:
         return replace(_build_down_decision(problem, due_at), due_at=_get_reopen_time(facts, now))
-    return _decide_state_after_interruption(facts, unheard[-1], now, unreachable)
+    return _decide_state_after_interruption(facts, unheard[-1], now, unreachable_periods)
 
 
 def _decide_state_while_down(
-    facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod]
+    facts: HeartbeatFacts, now: datetime, unreachable_periods: Sequence[UnreachablePeriod]
 ) -> HeartbeatDecision:
     """Decide the state of a heartbeat that is down. A failure is reported immediately.
 
@@ -217,9 +217,9 @@ def _decide_state_while_down(
     waiting = replace(_build_down_decision(problem, now), action=AlertAction.NOTHING)
     if facts.alert_ended_at is None:
         return replace(waiting, due_at=_get_reopen_time(facts, now))
-    if any(each.ended_at is None for each in unreachable):
+    if any(each.ended_at is None for each in unreachable_periods):
         return replace(waiting, due_at=now + _RECHECK_INTERVAL)
-    ends = [each.ended_at for each in unreachable if each.ended_at is not None]
+    ends = [each.ended_at for each in unreachable_periods if each.ended_at is not None]
     # Limit the time to `now`, since a wrong clock may have set a time in the future.
     again_at = _get_reopen_time(facts, min(max([facts.alert_ended_at, *ends]), now))
     if again_at > now:
@@ -241,22 +241,24 @@ def _get_earliest_ping_time(facts: HeartbeatFacts, problem: HeartbeatProblem) ->
     return max(facts.counted_from, facts.schedule.subtract_grace(expected))
 
 
-def _overlaps_period(unreachable: UnreachablePeriod, begin: datetime, end: datetime) -> bool:
-    is_over_before = unreachable.ended_at is not None and unreachable.ended_at <= begin
-    return unreachable.began_at < end and not is_over_before
+def _overlaps_period(unreachable_period: UnreachablePeriod, begin: datetime, end: datetime) -> bool:
+    is_over_before = (
+        unreachable_period.ended_at is not None and unreachable_period.ended_at <= begin
+    )
+    return unreachable_period.began_at < end and not is_over_before
 
 
 def _decide_state_after_interruption(
     facts: HeartbeatFacts,
     unheard: UnreachablePeriod,
     now: datetime,
-    unreachable: Sequence[UnreachablePeriod],
+    unreachable_periods: Sequence[UnreachablePeriod],
 ) -> HeartbeatDecision:
     """Decide as if a ping had arrived at the end of the interruption."""
     if unheard.ended_at is None:
         return _build_decision_without_problem(facts, due_at=now + _RECHECK_INTERVAL)
     again = replace(facts, counted_from=unheard.ended_at, started_at=None)
-    decision = decide_heartbeat_state(again, now, unreachable)
+    decision = decide_heartbeat_state(again, now, unreachable_periods)
     return replace(decision, interruption=decision.interruption or unheard)
 
 

@@ -53,17 +53,19 @@ class _AssignedItem:
     by: str = ""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         title = truncate_text(format_one_line(self.title), _MAX_TITLE_LENGTH)
         return f"{title} ({self.path} #{self.iid})"
 
-    def lines(self, base_url: str) -> Iterator[str]:
+    def build_lines(self, base_url: str) -> Iterator[str]:
         by = f", by @{self.by}" if self.by else ""
-        yield f"[{self.severity}] {self.words}{by}"
+        yield f"[{self.severity}] {self.description}{by}"
         yield f"{base_url}/{self.path}/-/{self.kind}/{self.iid}"
 
 
-def queue_assignment_mail(sign: MessageSettings, *, session: Session, now: datetime) -> int:
+def queue_assignment_mail(
+    message_settings: MessageSettings, *, session: Session, now: datetime
+) -> int:
     """Queue an email for each user with new assignments, and return the number of emails.
 
     Assignments that were revoked in the meantime are left out, as are users who turned off updates.
@@ -83,14 +85,14 @@ def queue_assignment_mail(sign: MessageSettings, *, session: Session, now: datet
             key=f"assigned to {user_id} until {notices[-1].id} at {now.isoformat()}",
             recipient=addresses[user_id].email,
             subject=_build_subject(some),
-            text=_build_text(addresses[user_id], some, sign),
+            text=_build_text(addresses[user_id], some, message_settings),
             about=_build_notice_check(user_id, some),
         )
         for user_id, some in told.items()
         if user_id in addresses
     ]
     _delete_notices([each.id for each in notices], session=session)
-    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
+    return queue_emails(messages, session=session, keyring=message_settings.keyring, now=now)
 
 
 def _filter_visible(
@@ -107,9 +109,9 @@ def _filter_visible(
     return found
 
 
-def _build_notice_check(user_id: int, told: Sequence[_AssignedItem]) -> Mapping[str, Any]:
-    projects = sorted({each.project_id for each in told})
-    assigned = [[each.project_id, each.kind, each.id, each.by] for each in told]
+def _build_notice_check(user_id: int, items: Sequence[_AssignedItem]) -> Mapping[str, Any]:
+    projects = sorted({each.project_id for each in items})
+    assigned = [[each.project_id, each.kind, each.id, each.by] for each in items]
     return {
         **serialize_notice_subject(user_id, Ability.READ_ALERTS, projects),
         "assigned": assigned,
@@ -230,22 +232,26 @@ def _find_recipients(user_ids: Collection[int], *, session: Session) -> Mapping[
     return {row.id: row for row in rows}
 
 
-def _build_subject(told: Sequence[_AssignedItem]) -> str:
-    if len(told) == 1:
-        return f"Assigned to you: {told[0].words}"
-    return f"Assigned to you: {told[0].words} and {len(told) - 1} more"
+def _build_subject(items: Sequence[_AssignedItem]) -> str:
+    if len(items) == 1:
+        return f"Assigned to you: {items[0].description}"
+    return f"Assigned to you: {items[0].description} and {len(items) - 1} more"
 
 
-def _build_text(user: User, told: Sequence[_AssignedItem], sign: MessageSettings) -> str:
+def _build_text(
+    user: User, items: Sequence[_AssignedItem], message_settings: MessageSettings
+) -> str:
     lines = [
-        line for each in told[:_MAX_LISTED_ASSIGNMENTS] for line in (*each.lines(sign.base_url), "")
+        line
+        for each in items[:_MAX_LISTED_ASSIGNMENTS]
+        for line in (*each.build_lines(message_settings.base_url), "")
     ]
-    if len(told) > _MAX_LISTED_ASSIGNMENTS:
-        lines += [f"and {len(told) - _MAX_LISTED_ASSIGNMENTS} more", ""]
+    if len(items) > _MAX_LISTED_ASSIGNMENTS:
+        lines += [f"and {len(items) - _MAX_LISTED_ASSIGNMENTS} more", ""]
     return (
         f"Hello {user.name or user.username},\n\n"
         "You have new assignments:\n\n" + "\n".join(lines) + "\n"
-        f"-- \n{sign.instance_name}, {sign.base_url}\n"
+        f"-- \n{message_settings.instance_name}, {message_settings.base_url}\n"
         "You can turn updates off in your preferences: "
-        f"{sign.base_url}/-/user_settings/contacts\n"
+        f"{message_settings.base_url}/-/user_settings/contacts\n"
     )

@@ -92,11 +92,11 @@ class CorrectedColumn:
 
 def _build_corrected_column(
     column: InstrumentedAttribute[Any],
-    most: timedelta,
+    maximum: timedelta,
     written: InstrumentedAttribute[Any] | None = None,
     among: ColumnElement[bool] | None = None,
 ) -> CorrectedColumn:
-    """Return a corrected column whose times can be at most `most` in the future.
+    """Return a corrected column whose times can be at most `maximum` in the future.
 
     `written` is the column with the time at which the row was written. If that time is in the
     future, any future time in `column` is wrong.
@@ -108,7 +108,7 @@ def _build_corrected_column(
         # The first condition makes the database use the index on the column.
         found = (
             column > latest,
-            or_(column > build_time_from_now(now, CLOCK_TOLERANCE + most), is_of_wrong_clock),
+            or_(column > build_time_from_now(now, CLOCK_TOLERANCE + maximum), is_of_wrong_clock),
         )
         return and_(*found, *(() if among is None else (among,)))
 

@@ -53,10 +53,10 @@ def remove_deleted_namespaces(
     *,
     remove_files: RemoveFilesFunction,
     session: Session,
-    between: CommitBatchFunction,
+    commit_batch: CommitBatchFunction,
     now: datetime,
 ) -> dict[str, int]:
-    """Remove deleted projects and groups, and return their numbers; `between` commits a batch.
+    """Remove deleted projects and groups, and return their numbers; `commit_batch` commits a batch.
 
     A project waits until its images are deleted in the container registry. The deletion requires
     the project's data, which also prevents access to the images by others.
@@ -72,12 +72,12 @@ def remove_deleted_namespaces(
     )
     removed = 0
     for project_id, created_at in session.execute(deleted.order_by(Project.id)).all():
-        between()
+        commit_batch()
         remove_files(project_id, created_at)
-        _remove_namespace_contents(project_id, session=session, between=between)
+        _remove_namespace_contents(project_id, session=session, commit_batch=commit_batch)
         removed += _remove_row(Project.id, project_id, session=session)
-        between()
-    return {"projects": removed, "groups": _remove_groups(session, between)}
+        commit_batch()
+    return {"projects": removed, "groups": _remove_groups(session, commit_batch)}
 
 
 def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Session) -> int:
@@ -92,16 +92,16 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
 
 
 def _remove_namespace_contents(
-    project_id: int, *, session: Session, between: CommitBatchFunction
+    project_id: int, *, session: Session, commit_batch: CommitBatchFunction
 ) -> None:
     """Remove the project's rows from large tables; other rows are deleted with the project."""
-    _remove_incidents(project_id, session=session, between=between)
-    _remove_alerts(project_id, session=session, between=between)
+    _remove_incidents(project_id, session=session, commit_batch=commit_batch)
+    _remove_alerts(project_id, session=session, commit_batch=commit_batch)
     for keys, condition in _list_dependent_tables(project_id):
-        _remove_in_batches(keys, condition, session=session, between=between)
+        _remove_in_batches(keys, condition, session=session, commit_batch=commit_batch)
     waiting = ALERT_DAY_ADDITIONS.c.project_id == project_id
     session.execute(delete(ALERT_DAY_ADDITIONS).where(waiting))
-    between()
+    commit_batch()
 
 
 def _list_dependent_tables(
@@ -130,7 +130,9 @@ def _list_dependent_tables(
     )
 
 
-def _remove_incidents(project_id: int, *, session: Session, between: CommitBatchFunction) -> None:
+def _remove_incidents(
+    project_id: int, *, session: Session, commit_batch: CommitBatchFunction
+) -> None:
     some = select(Incident.id).where(Incident.project_id == project_id).limit(_ALERTS_PER_BATCH)
     while ids := session.scalars(some).all():
         # An incident may have thousands of alerts and notes.
@@ -142,12 +144,14 @@ def _remove_incidents(project_id: int, *, session: Session, between: CommitBatch
                 IncidentFingerprint.incident_id,
             ),
         ):
-            _remove_in_batches(keys, of_incident.in_(ids), session=session, between=between)
+            _remove_in_batches(
+                keys, of_incident.in_(ids), session=session, commit_batch=commit_batch
+            )
         _delete_matching_rows(Incident, Incident.id.in_(ids), session)
-        between()
+        commit_batch()
 
 
-def _remove_alerts(project_id: int, *, session: Session, between: CommitBatchFunction) -> None:
+def _remove_alerts(project_id: int, *, session: Session, commit_batch: CommitBatchFunction) -> None:
     some = select(Alert.id).where(Alert.project_id == project_id).limit(_ALERTS_PER_BATCH)
     while ids := session.scalars(some).all():
         # An alert may have a million events, and thousands of notes.
@@ -155,9 +159,9 @@ def _remove_alerts(project_id: int, *, session: Session, between: CommitBatchFun
             ((Occurrence.alert_id, Occurrence.delivery_id), Occurrence.alert_id),
             ((AlertNote.id,), AlertNote.alert_id),
         ):
-            _remove_in_batches(keys, of_alert.in_(ids), session=session, between=between)
+            _remove_in_batches(keys, of_alert.in_(ids), session=session, commit_batch=commit_batch)
         _delete_matching_rows(Alert, Alert.id.in_(ids), session)
-        between()
+        commit_batch()
 
 
 def _remove_in_batches(
@@ -165,7 +169,7 @@ def _remove_in_batches(
     condition: ColumnElement[bool],
     *,
     session: Session,
-    between: CommitBatchFunction,
+    commit_batch: CommitBatchFunction,
 ) -> None:
     some = select(*keys).where(condition).limit(_BATCH_SIZE)
     while found := session.execute(some).all():
@@ -173,10 +177,10 @@ def _remove_in_batches(
         if len(keys) == 1:
             matches = keys[0].in_([row[0] for row in found])
         _delete_matching_rows(keys[0].class_, matches, session)
-        between()
+        commit_batch()
 
 
-def _remove_groups(session: Session, between: CommitBatchFunction) -> int:
+def _remove_groups(session: Session, commit_batch: CommitBatchFunction) -> int:
     """Delete empty groups that are marked as deleted, innermost first; return their number."""
     below, removed = aliased(Group), 0
     is_empty = ~exists().where(Project.group_id == Group.id) & ~exists().where(
@@ -186,7 +190,7 @@ def _remove_groups(session: Session, between: CommitBatchFunction) -> int:
     while found := sum(
         _remove_row(Group.id, group_id, session=session) for group_id in session.scalars(gone).all()
     ):
-        between()
+        commit_batch()
         removed += found
     return removed
 

@@ -22,16 +22,16 @@ def encrypt_plaintext_rows(
     session: Session,
     keyring: Keyring,
     now: datetime,
-    between: Callable[[], None],
+    commit_batch: Callable[[], None],
 ) -> dict[str, int]:
     """Encrypt messages and URLs that are stored in plain text; return their numbers by kind.
 
-    `revision` is the latest migration that this host knows, and `between` commits.
+    `revision` is the latest migration that this host knows, and `commit_batch` commits.
     """
     is_last = not is_upgrading(revision, session=session, now=now)
     done = {
         "messages": encrypt_plaintext_emails(
-            session=session, keyring=keyring, includes_tried=is_last, between=between
+            session=session, keyring=keyring, includes_tried=is_last, commit_batch=commit_batch
         )
     }
     if is_last:
@@ -39,5 +39,5 @@ def encrypt_plaintext_rows(
         done["audit_streams"] = AUDIT_STREAM_KIND.encrypt_plaintext_urls(
             session=session, keyring=keyring
         )
-        between()
+        commit_batch()
     return done

@@ -7,7 +7,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Environment, User
-from models.folding import fold
+from models.folding import fold_text
 
 _BATCH_SIZE = 500
 _ACCOUNT_NAME_COLUMNS = (
@@ -22,11 +22,11 @@ def fold_environment_names(*, session: Session) -> None:
     new_ones = select(Environment).where(Environment.name_key.is_(None)).limit(_BATCH_SIZE)
     while found := session.scalars(new_ones).all():
         for environment in found:
-            environment.name_key = fold(environment.name)
+            environment.name_key = fold_text(environment.name)
         session.flush()
 
 
-def refold_account_names(*, session: Session, between: Callable[[], None]) -> int:
+def refold_account_names(*, session: Session, commit_batch: Callable[[], None]) -> int:
     """Fold account names again if they were folded wrongly, and return the number of changes.
 
     An email address that collides with the address of an older account is retried in each run,
@@ -45,11 +45,11 @@ def refold_account_names(*, session: Session, between: Callable[[], None]) -> in
         .limit(_BATCH_SIZE)
     ).all():
         for number, *values in found:
-            right = [fold(value) for value in values[: len(texts)]]
+            right = [fold_text(value) for value in values[: len(texts)]]
             if right != values[len(texts) :]:
                 changed += _refold_account(number, right, session=session)
             last = number
-        between()
+        commit_batch()
     return changed
 
 

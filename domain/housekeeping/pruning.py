@@ -124,17 +124,17 @@ class CheckedDeliveries:
         self._ends: dict[int | None, int] = {}
         self._since: datetime | None = None
 
-    def begin(self, now: datetime) -> None:
+    def begin_run(self, now: datetime) -> None:
         """Start a run; the first run of a day checks all deliveries."""
         if self._since is None or abs(now - self._since) >= _FULL_CHECK_INTERVAL:
             self._ends.clear()
             self._since = now
 
-    def end(self, integration_id: int | None) -> int:
+    def get_checked_end(self, integration_id: int | None) -> int:
         """Return the id below which all deliveries of an integration were checked."""
         return self._ends.get(integration_id, 0)
 
-    def extend(self, integration_id: int | None, end: int) -> None:
+    def extend_checked_range(self, integration_id: int | None, end: int) -> None:
         """Record that the deliveries below this id were checked and that the rest is kept."""
         self._ends[integration_id] = end
 
@@ -155,27 +155,29 @@ _HAS_TOKENS = exists().where(AccessToken.authorization_id == Authorization.id)
 def prune_expired_rows(
     retention: Retention,
     *,
-    kept: CheckedDeliveries | None = None,
+    checked_deliveries: CheckedDeliveries | None = None,
     session: Session,
     now: datetime,
-    between: Callable[[], None],
+    commit_batch: Callable[[], None],
 ) -> dict[str, int]:
     """Remove expired rows and return their numbers by kind.
 
-    `between` is called after each batch and each table. It commits, so that locks are short: on
-    SQLite, the search for expired rows blocks all writers. Without `kept`, all deliveries are
-    checked.
+    `commit_batch` is called after each batch and each table. It commits, so that locks are short:
+    on SQLite, the search for expired rows blocks all writers. Without `checked_deliveries`, all
+    deliveries are checked.
     """
-    kept = kept or CheckedDeliveries()
-    kept.begin(now)
-    removed = Counter(_prune_tokens(session, now, between))
+    checked_deliveries = checked_deliveries or CheckedDeliveries()
+    checked_deliveries.begin_run(now)
+    removed = Counter(_prune_tokens(session, now, commit_batch))
     for each in _list_expired_rows(retention, now):
         name = each.table.__tablename__
-        removed[_LOGGED_TABLE_NAMES.get(name, name)] += _remove_expired(each, session, between)
-        between()
-    removed["deliveries"] = _prune_deliveries(retention, kept, session, now, between)
-    between()
-    removed["heartbeat_pings"] = _prune_pings(retention, session, between)
+        removed[_LOGGED_TABLE_NAMES.get(name, name)] += _remove_expired(each, session, commit_batch)
+        commit_batch()
+    removed["deliveries"] = _prune_deliveries(
+        retention, checked_deliveries, session, now, commit_batch
+    )
+    commit_batch()
+    removed["heartbeat_pings"] = _prune_pings(retention, session, commit_batch)
     return dict(removed)
 
 
@@ -319,17 +321,21 @@ def _is_idle_bot(now: datetime) -> ColumnElement[bool]:
     return Member.user_id.in_(bots) & Member.user_id.not_in(busy)
 
 
-def _remove_expired(expired: _ExpiredRows, session: Session, between: Callable[[], None]) -> int:
+def _remove_expired(
+    expired: _ExpiredRows, session: Session, commit_batch: Callable[[], None]
+) -> int:
     total, (key,) = 0, inspect(expired.table).primary_key
     found = select(key).where(expired.condition).order_by(expired.by).limit(_BATCH_SIZE)
     while keys := session.scalars(found).all():
         session.execute(delete_rows(expired.table).where(key.in_(keys)))
-        between()
+        commit_batch()
         total += len(keys)
     return total
 
 
-def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) -> dict[str, int]:
+def _prune_tokens(
+    session: Session, now: datetime, commit_batch: Callable[[], None]
+) -> dict[str, int]:
     """Remove expired and revoked tokens, and grants without any remaining token."""
     dead, token = now - _DEAD_TOKEN_RETENTION, AccessToken
     removed = {token.__tablename__: 0, Authorization.__tablename__: 0}
@@ -351,19 +357,19 @@ def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) 
                 .where(Authorization.code_expires_at < now, ~_HAS_TOKENS)
             ).all()
             session.execute(delete_rows(Authorization).where(Authorization.id.in_(grants)))
-            between()
+            commit_batch()
             removed[token.__tablename__] += len(rows)
             removed[Authorization.__tablename__] += len(grants)
-        between()
+        commit_batch()
     return removed
 
 
 def _prune_deliveries(
     retention: Retention,
-    kept: CheckedDeliveries,
+    checked_deliveries: CheckedDeliveries,
     session: Session,
     now: datetime,
-    between: Callable[[], None],
+    commit_batch: Callable[[], None],
 ) -> int:
     """Remove old deliveries, except the newest of each integration and deliveries with alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
@@ -373,11 +379,14 @@ def _prune_deliveries(
     total = 0
 
     def remove(integration_id: int | None, stop: int) -> int:
-        its, begin = Delivery.integration_id == integration_id, kept.end(integration_id)
+        its, begin = (
+            Delivery.integration_id == integration_id,
+            checked_deliveries.get_checked_end(integration_id),
+        )
         if begin >= stop:
             return 0
-        removed = _remove_deliveries_between(its, begin, stop, is_wanted, session, between)
-        kept.extend(integration_id, stop)
+        removed = _remove_deliveries_between(its, begin, stop, is_wanted, session, commit_batch)
+        checked_deliveries.extend_checked_range(integration_id, stop)
         return removed
 
     for integration_id in session.scalars(select(Integration.id)).all():
@@ -417,7 +426,7 @@ def _find_first_delivery_since(moment: datetime, session: Session) -> int:
     return end
 
 
-def _prune_pings(retention: Retention, session: Session, between: Callable[[], None]) -> int:
+def _prune_pings(retention: Retention, session: Session, commit_batch: Callable[[], None]) -> int:
     """Remove pings except the newest of each heartbeat."""
     total = 0
     for heartbeat_id in session.scalars(select(Heartbeat.id)).all():
@@ -430,7 +439,7 @@ def _prune_pings(retention: Retention, session: Session, between: Callable[[], N
         )
         if oldest_kept is not None:
             is_old = (HeartbeatPing.heartbeat_id == heartbeat_id) & (HeartbeatPing.id < oldest_kept)
-            total += _remove_expired(_ExpiredRows(HeartbeatPing, is_old), session, between)
+            total += _remove_expired(_ExpiredRows(HeartbeatPing, is_old), session, commit_batch)
     return total
 
 
@@ -440,7 +449,7 @@ def _remove_deliveries_between(
     stop: int,
     condition: ColumnElement[bool],
     session: Session,
-    between: Callable[[], None],
+    commit_batch: Callable[[], None],
 ) -> int:
     """Remove matching deliveries with ids from `begin` up to, but not including, `stop`.
 
@@ -461,7 +470,7 @@ def _remove_deliveries_between(
         if keys:
             session.execute(delete_rows(Delivery).where(Delivery.id.in_(keys)))
             total += len(keys)
-        between()
+        commit_batch()
         if len(keys) == _BATCH_SIZE:
             last = keys[-1]
         elif end == stop:
@@ -471,7 +480,7 @@ def _remove_deliveries_between(
 
 
 def remove_ended_memberships(
-    *, session: Session, now: datetime, between: Callable[[], None]
+    *, session: Session, now: datetime, commit_batch: Callable[[], None]
 ) -> int:
     """Remove expired memberships, each with an audit event, and return their number."""
     path = func.coalesce(Group.path, Project.path).label("path")
@@ -495,6 +504,6 @@ def remove_ended_memberships(
             )
             store_event(event, EventSource(), session=session, now=now)
         session.execute(delete_rows(Member).where(Member.id.in_([row.id for row in rows])))
-        between()
+        commit_batch()
         removed += len(rows)
     return removed

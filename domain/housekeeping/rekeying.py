@@ -104,7 +104,7 @@ def _reencrypt_column(
             continue
         values: dict[Any, Any] = {column: keyring.encrypt(clear)}
         if table in {models.Integration, models.Heartbeat}:
-            values[table.key_digest] = keyring.digest(clear)
+            values[table.key_digest] = keyring.compute_digest(clear)
         # A value that was replaced in the meantime is kept.
         unchanged = update_rows(table).where(table.id == row_id, column == ciphertext)
         changed = session.execute(unchanged.values(values))

@@ -76,7 +76,7 @@ def list_incidents(
     )
     order = SORT_ORDERS[query.sort]
     following = parse_sort_cursor(query.cursor, order)
-    part = IncidentSlice(size=query.size, order=order, following=following)
+    part = IncidentSlice(size=query.page_size, order=order, following=following)
     page = listing.list_incidents(wanted, part, session=work.session)
     cursor = None if page.next_before is None else str(page.next_before)
     return ListPage(items=_build_resources(work, project, page.items), next_cursor=cursor)
@@ -133,7 +133,7 @@ def list_incident_alerts(
     work: UnitOfWork, project: ProjectView, iid: int, query: IncidentAlertsQuery
 ) -> ListPage[ShownAlert]:
     """List the alerts of an incident, newest first."""
-    page = list_incident_alerts_page(work, project, iid, query.part)
+    page = list_incident_alerts_page(work, project, iid, query.requested_part)
     return ListPage.from_keyset_page(
         page, lambda row: build_alert_resource(ShownAlert, row, work.settings.base_url)
     )
@@ -150,7 +150,7 @@ def create_incident(work: UnitOfWork, project: ProjectView, new: NewIncident) ->
     row = open_incident(
         project,
         new,
-        by=_get_acting_user(work),
+        actor=_get_acting_user(work),
         session=work.session,
         now=work.now,
         composer=IncidentComposer(
@@ -159,9 +159,9 @@ def create_incident(work: UnitOfWork, project: ProjectView, new: NewIncident) ->
     )
     assignees = _resolve_assignees(work, new) or ()
     by, session, now = _get_acting_user(work), work.session, work.now
-    set_assignees(project, row, assignees, by=by, session=session, now=now)
+    set_assignees(project, row, assignees, actor=by, session=session, now=now)
     if new.page_assignees and assignees:
-        page_users_about_incident(work, project, row, assignees, by=by)
+        page_users_about_incident(work, project, row, assignees, actor=by)
     made = _build_resource(work, project, row)
     alerts = {"alerts": list(made.alerts)} if made.alerts else {}
     _record_event(work, project, made, EventKind.INCIDENT_CREATED, **alerts)
@@ -180,14 +180,14 @@ def change_incident(
     row = lock_incident(project.id, iid, session=work.session)
     present = _build_resource(work, project, row)
     by, session, now = _get_acting_user(work), work.session, work.now
-    edit_incident(row, change, by=by, session=session, now=now)
+    edit_incident(row, change, actor=by, session=session, now=now)
     if assignees is not None:
-        set_assignees(project, row, assignees, by=by, session=session, now=now)
+        set_assignees(project, row, assignees, actor=by, session=session, now=now)
     added = set(assignees or ()) - {person.username for person in present.assignees}
     if change.page_assignees and added:
-        page_users_about_incident(work, project, row, sorted(added), by=by)
+        page_users_about_incident(work, project, row, sorted(added), actor=by)
     if change.status is not None:
-        change_incident_status(row, change.status, by=by, session=session, now=now)
+        change_incident_status(row, change.status, actor=by, session=session, now=now)
     changed = _build_resource(work, project, row)
     if changed != present:
         given = change.model_dump(mode="json", exclude_unset=True, exclude={"description"})
@@ -214,7 +214,7 @@ def page_responders(
         raise InvalidError(message, field="users")
     if work.actor.means is AccessMethod.PAGE and has_just_paged(row.id, names, work=work):
         return incident
-    paged = page_users_about_incident(work, project, row, names, by=_get_acting_user(work))
+    paged = page_users_about_incident(work, project, row, names, actor=_get_acting_user(work))
     _record_event(work, project, incident, EventKind.INCIDENT_PEOPLE_PAGED, people=list(paged))
     return incident
 
@@ -298,7 +298,7 @@ def _add_alerts_entry(
     row.updated_at = work.now
     details = build_alert_details([alert.iid for alert in alerts])
     entry = NewTimelineEntry(incident_id=row.id, kind=kind, details=details)
-    add_timeline_entries([entry], by=_get_acting_user(work), session=work.session, now=work.now)
+    add_timeline_entries([entry], actor=_get_acting_user(work), session=work.session, now=work.now)
 
 
 def _resolve_assignees(
@@ -334,4 +334,4 @@ def _record_event(
     work: UnitOfWork, project: ProjectView, incident: Incident, kind: EventKind, **details: object
 ) -> None:
     about = {"project": project.path, "iid": incident.iid, **details}
-    work.record(kind, subject=incident.title, details=about)
+    work.record_audit_event(kind, subject=incident.title, details=about)

@@ -143,16 +143,18 @@ def apply_alert_changes(changes: Sequence[QueuedChange], context: IncidentContex
     _page_responders(opened, context)
 
 
-def _page_responders(opened: Sequence[OpenedIncident], context: IncidentContext) -> None:
-    assign_and_page_responders(opened, context.paging, session=context.session, now=context.now)
+def _page_responders(opened_incidents: Sequence[OpenedIncident], context: IncidentContext) -> None:
+    assign_and_page_responders(
+        opened_incidents, context.paging, session=context.session, now=context.now
+    )
 
 
 def open_incidents_for_waiting_alerts(
-    context: IncidentContext, *, between: Callable[[], None]
+    context: IncidentContext, *, commit_batch: Callable[[], None]
 ) -> None:
     """Open incidents for alerts that waited for the end of a silence or maintenance window.
 
-    `between` is called after each batch, and must commit.
+    `commit_batch` is called after each batch, and must commit.
     """
     for project_id, path in find_waiting_projects(session=context.session):
         last: int | None = 0
@@ -161,7 +163,7 @@ def open_incidents_for_waiting_alerts(
             batch = _LockedProjectIncidents(project_id, path, context)
             last = batch.process_waiting_alerts(after=last)
             _page_responders(batch.opened, context)
-            between()
+            commit_batch()
 
 
 class _LockedProjectIncidents:
@@ -273,7 +275,7 @@ class _LockedProjectIncidents:
             return {}, ()
         found = find_alert_labels(alert_ids, session=self.session, reading=self.context.reading)
         labels = tuple(found.values())
-        held = find_silenced_alerts(labels, at=self.context.now, session=self.session)
+        held = find_silenced_alerts(labels, moment=self.context.now, session=self.session)
         audible = [each for each in labels if each.alert_id not in held]
         muted = [each for each in labels if each.alert_id in held]
         opening = dict(
@@ -334,7 +336,7 @@ class _LockedProjectIncidents:
                 release_pages_if_critical(row, [raised], session=session, now=now)
                 entries.append(raised)
             row.updated_at = now
-        add_timeline_entries(entries, by=None, session=session, now=now)
+        add_timeline_entries(entries, actor=None, session=session, now=now)
         session.flush()
 
 

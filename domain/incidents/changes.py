@@ -51,7 +51,7 @@ def change_incident_status(
     incident: Incident,
     status: str,
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
     via: str | None = None,
     session: Session,
     now: datetime,
@@ -67,11 +67,11 @@ def change_incident_status(
     _set_status(incident, status, now=now)
     changed = 0
     if _FOLLOWING_ALERT_STATUSES[status]:
-        with_it = f"with incident #{incident.iid}" + ("" if by else ", on the command line")
+        with_it = f"with incident #{incident.iid}" + ("" if actor else ", on the command line")
         changed = change_statuses_in_bulk(
             incident.project_id,
             select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == incident.id),
-            StatusChange(status=status, by=by, via=with_it),
+            StatusChange(status=status, by=actor, via=with_it),
             among=_FOLLOWING_ALERT_STATUSES[status],
             session=session,
             now=now,
@@ -81,7 +81,7 @@ def change_incident_status(
         is_over = status == _RESOLVED
         cancel_pages(
             [incident.id],
-            about=SubjectKind.INCIDENT,
+            subject_kind=SubjectKind.INCIDENT,
             keeps_asked=not is_over,
             session=session,
             now=now,
@@ -93,7 +93,7 @@ def change_incident_status(
         reclaim_fingerprints(incident, session=session)
     details = {"old": old, "new": status, "count": changed, **({"via": via} if via else {})}
     entry = NewTimelineEntry(incident_id=incident.id, kind=EntryKind.STATUS, details=details)
-    add_timeline_entries([entry], by=by, session=session, now=now)
+    add_timeline_entries([entry], actor=actor, session=session, now=now)
 
 
 def _set_status(incident: Incident, status: str, *, now: datetime) -> None:
@@ -136,11 +136,11 @@ def close_recovered_incidents(
         details = {"old": row.status, "new": _RESOLVED, "because": "its alerts are resolved"}
         entries.append(NewTimelineEntry(incident_id=row.id, kind=EntryKind.STATUS, details=details))
         _set_status(row, _RESOLVED, now=now)
-    add_timeline_entries(entries, by=None, session=session, now=now)
+    add_timeline_entries(entries, actor=None, session=session, now=now)
     release_fingerprints([row.id for row in rows], session=session)
     session.flush()
     closed = [row.id for row in rows]
-    cancel_pages(closed, about=SubjectKind.INCIDENT, session=session, now=now)
+    cancel_pages(closed, subject_kind=SubjectKind.INCIDENT, session=session, now=now)
     remove_follower_if_unneeded(project_id, session=session)
     return rows
 
@@ -161,13 +161,13 @@ def edit_incident(
     incident: Incident,
     change: IncidentChange,
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
     session: Session,
     now: datetime,
 ) -> None:
     """Change the texts and severity of a locked incident, and add entries to its timeline."""
     entries = list(_apply_changes(incident, change))
-    add_timeline_entries(entries, by=by, session=session, now=now)
+    add_timeline_entries(entries, actor=actor, session=session, now=now)
     if entries:
         incident.updated_at = now
     release_pages_if_critical(incident, entries, session=session, now=now)
@@ -181,7 +181,7 @@ def release_pages_if_critical(
     if was_changed and incident.urgency == MAX_URGENCY:
         session.flush()
         ids = [incident.id]
-        release_critical_pages(ids, about=SubjectKind.INCIDENT, session=session, now=now)
+        release_critical_pages(ids, subject_kind=SubjectKind.INCIDENT, session=session, now=now)
 
 
 def _apply_changes(incident: Incident, change: IncidentChange) -> Iterator[NewTimelineEntry]:
@@ -234,7 +234,7 @@ def set_assignees(
     incident: Incident,
     usernames: Sequence[str],
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
     session: Session,
     now: datetime,
 ) -> None:
@@ -254,7 +254,7 @@ def set_assignees(
     )
     present = dict(rows.all())
     new = [
-        _get_assignable_user(project, name, by=by, session=session, now=now)
+        _get_assignable_user(project, name, actor=actor, session=session, now=now)
         for name in wanted
         if name not in present
     ]
@@ -273,11 +273,11 @@ def set_assignees(
     entries = [
         NewTimelineEntry(incident_id=incident.id, kind=kind, text=name) for kind, name in changes
     ]
-    add_timeline_entries(entries, by=by, session=session, now=now)
+    add_timeline_entries(entries, actor=actor, session=session, now=now)
     store_assignment_notices(
         [NewAssignment(user_id=user.id, incident_id=incident.id) for user in new],
-        by_id=by.id if by else None,
-        by_name=by.name if by else "",
+        by_id=actor.id if actor else None,
+        by_name=actor.name if actor else "",
         session=session,
         now=now,
     )
@@ -286,10 +286,15 @@ def set_assignees(
 
 
 def _get_assignable_user(
-    project: ProjectView, username: str, *, by: EventActor | None, session: Session, now: datetime
+    project: ProjectView,
+    username: str,
+    *,
+    actor: EventActor | None,
+    session: Session,
+    now: datetime,
 ) -> UserView:
     try:
-        return get_assignable_user(project, username, by=by, session=session, today=now.date())
+        return get_assignable_user(project, username, by=actor, session=session, today=now.date())
     except InvalidError as error:
         message = "Assignees must be members of the project with the Developer role or higher."
         raise InvalidError(message, field="assignees") from error

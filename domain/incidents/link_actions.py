@@ -18,12 +18,14 @@ from domain.paging.notifications.page_targets import SubjectKind
 from models import Incident
 
 
-def acknowledge_by_link(work: UnitOfWork, link: AcknowledgementLink, chosen: LinkSelection) -> int:
+def acknowledge_by_link(
+    work: UnitOfWork, link: AcknowledgementLink, selection: LinkSelection
+) -> int:
     """Acknowledge the selected items of a link that are still triggered, and return their number.
 
     Raise ForbiddenError or InvalidError like `find_selected_subjects`.
     """
-    found = find_selected_subjects(work, link, chosen)
+    found = find_selected_subjects(work, link, selection)
     by_project = found.get_ids_of_kind(SubjectKind.INCIDENT)
     for project_id in by_project:
         lock_incidents(project_id, session=work.session)
@@ -36,10 +38,15 @@ def acknowledge_by_link(work: UnitOfWork, link: AcknowledgementLink, chosen: Lin
         again = waiting.order_by(Incident.id).execution_options(populate_existing=True)
         for row in work.session.scalars(again).all():
             change_incident_status(
-                row, status, by=found.user, via=VIA_MESSAGE_LINK, session=work.session, now=work.now
+                row,
+                status,
+                actor=found.user,
+                via=VIA_MESSAGE_LINK,
+                session=work.session,
+                now=work.now,
             )
             about = {"project": found.projects[project_id].path, "iid": row.iid, "status": status}
-            own.record(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
+            own.record_audit_event(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
             done += 1
     work.session.flush()
     return done + acknowledge_alerts(work, found)

@@ -34,7 +34,7 @@ from domain.incidents.types import (
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Project, User
 from models import Incident as IncidentRow
-from models.folding import fold
+from models.folding import fold_text
 
 #: Statuses that each tab of the list shows.
 TABS: dict[str, tuple[str, ...]] = {
@@ -98,28 +98,30 @@ class IncidentSlice(ListSlice):
     order: SortOrder = NEWEST_FIRST
 
 
-def resolve_incident_filter(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
+def resolve_incident_filter(incident_filter: IncidentFilter, *, session: Session) -> IncidentFilter:
     """Look up the search, assignee and alert of a filter, and return a filter with the results."""
-    if wanted.ids is None:
-        wanted = replace(wanted, ids=_find_named_ids(wanted, session=session))
-    if not wanted.search or wanted.matches is not None:
-        return wanted
-    words = parse_search_words(wanted.search)
+    if incident_filter.ids is None:
+        incident_filter = replace(
+            incident_filter, ids=_find_named_ids(incident_filter, session=session)
+        )
+    if not incident_filter.search or incident_filter.matches is not None:
+        return incident_filter
+    words = parse_search_words(incident_filter.search)
     found = find_matches(
-        words, project_id=wanted.project_id, session=session, index=_INCIDENT_SEARCH_INDEX
+        words, project_id=incident_filter.project_id, session=session, index=_INCIDENT_SEARCH_INDEX
     )
-    return replace(wanted, matches=found)
+    return replace(incident_filter, matches=found)
 
 
-def _find_named_ids(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
+def _find_named_ids(incident_filter: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
     """Return the IDs of an assignee's or alert's incidents, or None if there are too many.
 
     The list of IDs prevents a planner without statistics from reading all incidents of the project.
     """
-    if wanted.alert is not None:
-        found = _build_alert_query(wanted.project_id, wanted.alert)
-    elif wanted.assignee not in {None, NO_ASSIGNEE}:
-        found = _build_assignee_query(wanted.assignee or "")
+    if incident_filter.alert is not None:
+        found = _build_alert_query(incident_filter.project_id, incident_filter.alert)
+    elif incident_filter.assignee not in {None, NO_ASSIGNEE}:
+        found = _build_assignee_query(incident_filter.assignee or "")
     else:
         return None
     ids = session.scalars(found.limit(_MAX_INCIDENTS_LISTED_BY_ID + 1)).all()
@@ -127,72 +129,84 @@ def _find_named_ids(wanted: IncidentFilter, *, session: Session) -> tuple[int, .
 
 
 def list_incidents(
-    wanted: IncidentFilter, part: IncidentSlice, *, session: Session
+    incident_filter: IncidentFilter, incident_slice: IncidentSlice, *, session: Session
 ) -> KeysetPage[IncidentRow]:
     """Return a page of incidents."""
-    wanted = resolve_incident_filter(wanted, session=session)
+    incident_filter = resolve_incident_filter(incident_filter, session=session)
     together = union_all(
-        *(select(branch.subquery()) for branch in _build_branches(wanted, part))
+        *(select(branch.subquery()) for branch in _build_branches(incident_filter, incident_slice))
     ).subquery()
     columns = list(together.c)
-    first = part.limit_query(columns, select(*columns)).subquery()
+    first = incident_slice.limit_query(columns, select(*columns)).subquery()
     columns = list(first.c)
     rows = session.execute(
         select(IncidentRow, *columns)
         .join(first, first.c.key_id == IncidentRow.id)
-        .order_by(*build_order_by(columns, order=part.order, backwards=part.is_backwards))
+        .order_by(
+            *build_order_by(
+                columns, order=incident_slice.order, backwards=incident_slice.is_backwards
+            )
+        )
     ).all()
-    return part.build_page([(row[0], part.order.get_sort_values(row)) for row in rows])
+    return incident_slice.build_page(
+        [(row[0], incident_slice.order.get_sort_values(row)) for row in rows]
+    )
 
 
 def _build_branches(
-    wanted: IncidentFilter, part: IncidentSlice
+    incident_filter: IncidentFilter, incident_slice: IncidentSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
     """Yield one query for each status, or one for all statuses, with enough rows for the page."""
-    keys = part.order.keys
+    keys = incident_slice.order.keys
     found = select(*(key.column.label(f"key_{key.name}") for key in keys))
-    found = part.limit_query([key.column for key in keys], found.where(*_build_conditions(wanted)))
+    found = incident_slice.limit_query(
+        [key.column for key in keys], found.where(*_build_conditions(incident_filter))
+    )
     # The index for all statuses does not contain the severity.
-    is_by_id = keys == (_ID_KEY,) and wanted.severity is None
-    if is_by_id and set(wanted.statuses) == set(STATUSES):
+    is_by_id = keys == (_ID_KEY,) and incident_filter.severity is None
+    if is_by_id and set(incident_filter.statuses) == set(STATUSES):
         yield found
         return
-    for status in wanted.statuses:
+    for status in incident_filter.statuses:
         yield found.where(IncidentRow.status == status)
 
 
-def _build_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
-    is_listed = wanted.ids is not None or (
-        wanted.matches is not None and not wanted.matches.has_too_many_matches
+def _build_conditions(incident_filter: IncidentFilter) -> Iterator[ColumnElement[bool]]:
+    is_listed = incident_filter.ids is not None or (
+        incident_filter.matches is not None and not incident_filter.matches.has_too_many_matches
     )
     # Without `+ 0`, a planner without statistics would scan all incidents of the project instead of
     # the incidents in the list of IDs.
     project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
-    yield project == wanted.project_id
-    if wanted.severity is not None:
-        yield IncidentRow.urgency == convert_to_urgency(wanted.severity)
-    yield from _build_named_conditions(wanted)
-    if wanted.matches is not None:
-        yield wanted.matches.condition
+    yield project == incident_filter.project_id
+    if incident_filter.severity is not None:
+        yield IncidentRow.urgency == convert_to_urgency(incident_filter.severity)
+    yield from _build_named_conditions(incident_filter)
+    if incident_filter.matches is not None:
+        yield incident_filter.matches.condition
 
 
-def _build_named_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
+def _build_named_conditions(incident_filter: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions for the assignee and the alert."""
-    if wanted.ids is not None:
-        yield IncidentRow.id.in_(wanted.ids)
-    if wanted.assignee == NO_ASSIGNEE:
+    if incident_filter.ids is not None:
+        yield IncidentRow.id.in_(incident_filter.ids)
+    if incident_filter.assignee == NO_ASSIGNEE:
         yield ~exists().where(IncidentAssignee.incident_id == IncidentRow.id)
-    elif wanted.assignee is not None and (wanted.ids is None or wanted.alert is not None):
-        yield IncidentRow.id.in_(_build_assignee_query(wanted.assignee))
-    if wanted.alert is not None and wanted.ids is None:
-        yield IncidentRow.id.in_(_build_alert_query(wanted.project_id, wanted.alert))
+    elif incident_filter.assignee is not None and (
+        incident_filter.ids is None or incident_filter.alert is not None
+    ):
+        yield IncidentRow.id.in_(_build_assignee_query(incident_filter.assignee))
+    if incident_filter.alert is not None and incident_filter.ids is None:
+        yield IncidentRow.id.in_(
+            _build_alert_query(incident_filter.project_id, incident_filter.alert)
+        )
 
 
 def _build_assignee_query(username: str) -> Select[int]:
     return (
         select(IncidentAssignee.incident_id)
         .join(User, User.id == IncidentAssignee.user_id)
-        .where(User.username_key == fold(username))
+        .where(User.username_key == fold_text(username))
     )
 
 
@@ -204,18 +218,18 @@ def _build_alert_query(project_id: int, iid: int) -> Select[int]:
     )
 
 
-def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, int]:
+def count_by_status(incident_filter: IncidentFilter, *, session: Session) -> dict[str, int]:
     """Return the number of incidents, by status.
 
     A number above COUNT_LIMIT is a lower bound. The result is empty if too many incidents match the
     search.
     """
-    wanted = resolve_incident_filter(wanted, session=session)
-    if wanted.matches is not None and wanted.matches.has_too_many_matches:
+    incident_filter = resolve_incident_filter(incident_filter, session=session)
+    if incident_filter.matches is not None and incident_filter.matches.has_too_many_matches:
         return {}
-    conditions = list(_build_conditions(wanted))
+    conditions = list(_build_conditions(incident_filter))
     # Without an order, Postgres may scan the table.
-    order = [IncidentRow.id.desc()] if wanted.ids is None else []
+    order = [IncidentRow.id.desc()] if incident_filter.ids is None else []
     counts = [
         select(literal(status).label("status"), func.count().label("incidents")).select_from(
             select(literal(1))
@@ -383,7 +397,7 @@ class AssignedIncident:
 
 
 def list_open_incidents_of_user(
-    user_id: int, projects: Select[int], *, most: int, session: Session
+    user_id: int, projects: Select[int], *, maximum: int, session: Session
 ) -> tuple[AssignedIncident, ...]:
     """Return the newest open incidents assigned to a user in the selected projects."""
     rows = session.execute(
@@ -404,6 +418,6 @@ def list_open_incidents_of_user(
             (IncidentRow.project_id + 0).in_(projects),
         )
         .order_by(IncidentAssignee.incident_id.desc())
-        .limit(most)
+        .limit(maximum)
     )
     return tuple(AssignedIncident(**row) for row in rows.mappings())

@@ -47,9 +47,9 @@ def list_notes(
     """
     page = list_timeline_entries(
         get_incident_id(project.id, iid, session=work.session),
-        query.part,
+        query.requested_part,
         shows_internal=can_see_internal_comments(project),
-        which=query.activity_filter,
+        entry_filter=query.activity_filter,
         is_oldest_first=query.sort == "asc",
         session=work.session,
     )
@@ -82,7 +82,7 @@ def create_note(
         is_internal=bool(new.is_internal),
     )
     by = EventActor(id=work.actor.id, name=work.actor.name) if work.actor.id else None
-    row = add_timeline_entry(entry, by=by, session=work.session, now=work.now)
+    row = add_timeline_entry(entry, actor=by, session=work.session, now=work.now)
     _record_event(work, project, iid, row.id, "created")
     return _build_note_resource(project, iid, row)
 
@@ -174,4 +174,4 @@ def _record_event(
 ) -> None:
     incident = get_incident_row(project.id, iid, session=work.session)
     details = {"project": project.path, "iid": iid, "comment": change, "note_id": note_id}
-    work.record(EventKind.INCIDENT_CHANGED, subject=incident.title, details=details)
+    work.record_audit_event(EventKind.INCIDENT_CHANGED, subject=incident.title, details=details)

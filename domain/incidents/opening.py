@@ -73,14 +73,14 @@ class AlertReport:
 
 
 def find_alert_reports(
-    alert_ids: Iterable[int], *, session: Session, reading: ParserSettings
+    alert_ids: Iterable[int], *, session: Session, parser_settings: ParserSettings
 ) -> Mapping[int, AlertReport]:
     """Return the reports of alerts by ID. IDs without an alert are omitted.
 
     Each body is parsed once, and only one body is in memory at a time.
     """
     alerts = session.scalars(select(Alert).where(Alert.id.in_(alert_ids))).all()
-    markdown = _find_markdown_description(alerts, session=session, reading=reading)
+    markdown = _find_markdown_description(alerts, session=session, parser_settings=parser_settings)
     return {alert.id: _build_report(alert, markdown.get(alert.id)) for alert in alerts}
 
 
@@ -97,7 +97,7 @@ def _build_report(alert: Alert, markdown: str | None) -> AlertReport:
 
 
 def _find_markdown_description(
-    alerts: Sequence[Alert], *, session: Session, reading: ParserSettings
+    alerts: Sequence[Alert], *, session: Session, parser_settings: ParserSettings
 ) -> Mapping[int, str]:
     by_delivery: dict[int, list[Alert]] = defaultdict(list)
     for alert in alerts:
@@ -116,11 +116,11 @@ def _find_markdown_description(
             )
         ).one()
         body_format = get_format(delivery.format)
-        value = body_format.decode_stored_body(delivery.body, reading=reading)
+        value = body_format.decode_stored_body(delivery.body, reading=parser_settings)
         for alert in by_delivery[delivery_id]:
             with suppress(UnreadableBodyError, MissingAttributesError, NoValidItemError):
                 item = body_format.reduce_body_to_item(value, alert.item_index)
-                parsed = body_format.parse(item, now=delivery.received_at, reading=reading)
+                parsed = body_format.parse(item, now=delivery.received_at, reading=parser_settings)
                 markdown = next((each.markdown for each in parsed.alerts), None)
                 if markdown is not None:
                     found[alert.id] = markdown
@@ -187,9 +187,9 @@ def escape_markdown(text: str) -> str:
     return _LINE_BREAK.join(line for line in lines if line)
 
 
-def _escape_block_syntax(found: re.Match[str]) -> str:
-    mark = found[2]
-    return f"{found[1]}{mark}\\" if mark.isdigit() else f"{found[1]}\\{mark}"
+def _escape_block_syntax(match: re.Match[str]) -> str:
+    mark = match[2]
+    return f"{match[1]}{mark}\\" if mark.isdigit() else f"{match[1]}\\{mark}"
 
 
 def _format_code_span(text: str) -> str:
@@ -214,9 +214,9 @@ class IncidentComposer:
 
 def open_incident(
     project: ProjectView,
-    new: NewIncident,
+    new_incident: NewIncident,
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
     session: Session,
     now: datetime,
     composer: IncidentComposer,
@@ -227,30 +227,34 @@ def open_incident(
     the alerts.
     """
     counter = lock_incidents(project.id, session=session)
-    alerts = lock_alerts_to_link(project.id, new.alerts, session=session)
+    alerts = lock_alerts_to_link(project.id, new_incident.alerts, session=session)
     check_not_in_open_incident(alerts, session=session)
     counter.last_iid += 1
     if alerts:
-        first = _find_first_report(new, alerts, session=session, composer=composer)
-        new = _fill_omitted_fields(new, first, counter.last_iid, composer)
-    row = _build_row(project.id, counter.last_iid, new, by=by, now=now)
-    _store_incident(row, alerts, by=by, session=session, now=now)
+        first = _find_first_report(new_incident, alerts, session=session, composer=composer)
+        new_incident = _fill_omitted_fields(new_incident, first, counter.last_iid, composer)
+    row = _build_row(project.id, counter.last_iid, new_incident, actor=actor, now=now)
+    _store_incident(row, alerts, actor=actor, session=session, now=now)
     return row
 
 
 def _find_first_report(
-    new: NewIncident, alerts: Sequence[LinkedAlert], *, session: Session, composer: IncidentComposer
+    new_incident: NewIncident,
+    alerts: Sequence[LinkedAlert],
+    *,
+    session: Session,
+    composer: IncidentComposer,
 ) -> AlertReport:
     """Return the report of the first given alert, from which the incident is composed."""
-    first = next(alert.id for alert in alerts if alert.iid == new.alerts[0])
-    return find_alert_reports([first], session=session, reading=composer.reading)[first]
+    first = next(alert.id for alert in alerts if alert.iid == new_incident.alerts[0])
+    return find_alert_reports([first], session=session, parser_settings=composer.reading)[first]
 
 
 def _store_incident(
     row: Incident,
     alerts: Sequence[LinkedAlert],
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
     session: Session,
     now: datetime,
 ) -> None:
@@ -262,41 +266,43 @@ def _store_incident(
         claim_fingerprints({row.id: alerts}, row.project_id, session=session)
     details = build_alert_details([alert.iid for alert in alerts])
     entry = NewTimelineEntry(incident_id=row.id, kind=EntryKind.OPENED, details=details)
-    add_timeline_entries([entry], by=by, session=session, now=now)
+    add_timeline_entries([entry], actor=actor, session=session, now=now)
 
 
 def _fill_omitted_fields(
-    new: NewIncident, report: AlertReport, iid: int, composer: IncidentComposer
+    new_incident: NewIncident, report: AlertReport, iid: int, composer: IncidentComposer
 ) -> NewIncident:
     """Return the incident with omitted fields set from an alert."""
-    description = new.description
+    description = new_incident.description
     if description is None:
         description = compose_incident_description(report, composer.alert_url(report.iid))
     composed = {
-        "title": compose_incident_title(report, iid) if new.title is None else new.title,
+        "title": compose_incident_title(report, iid)
+        if new_incident.title is None
+        else new_incident.title,
         "description": description,
-        "severity": new.severity or report.severity,
+        "severity": new_incident.severity or report.severity,
     }
-    return new.model_copy(update=composed)
+    return new_incident.model_copy(update=composed)
 
 
 def _build_row(
-    project_id: int, iid: int, new: NewIncident, *, by: EventActor | None, now: datetime
+    project_id: int, iid: int, new_incident: NewIncident, *, actor: EventActor | None, now: datetime
 ) -> Incident:
-    if new.title is None:
+    if new_incident.title is None:
         message = "The incident has no title. Specify a title, or alerts to derive it from."
         raise InvalidError(message, field="title")
     return Incident(
         project_id=project_id,
         iid=iid,
-        title=validate_incident_title(new.title),
-        description=validate_incident_description(new.description or ""),
-        urgency=convert_to_urgency(new.severity or Severity.UNKNOWN),
+        title=validate_incident_title(new_incident.title),
+        description=validate_incident_description(new_incident.description or ""),
+        urgency=convert_to_urgency(new_incident.severity or Severity.UNKNOWN),
         status=IncidentStatus.TRIGGERED.value,
-        closes_when_resolved=bool(new.close_when_resolved),
-        quiets_alerts=bool(new.quiet_alerts),
-        author_id=by.id if by else None,
-        author_name=by.name if by else "",
+        closes_when_resolved=bool(new_incident.close_when_resolved),
+        quiets_alerts=bool(new_incident.quiet_alerts),
+        author_id=actor.id if actor else None,
+        author_name=actor.name if actor else "",
         created_at=now,
         updated_at=now,
     )
@@ -318,7 +324,7 @@ def open_incidents_by_rules(
         return []
     counter = lock_incidents(project_id, session=session)
     firsts = [opening.alerts[0].id for opening in openings]
-    reports = find_alert_reports(firsts, session=session, reading=composer.reading)
+    reports = find_alert_reports(firsts, session=session, parser_settings=composer.reading)
     rows = [
         _build_row_for_rule(project_id, iid, opening, reports[opening.alerts[0].id], composer, now)
         for iid, opening in enumerate(openings, counter.last_iid + 1)
@@ -343,7 +349,7 @@ def open_incidents_by_rules(
             )
             for row, opening in zip(rows, openings, strict=True)
         ],
-        by=None,
+        actor=None,
         session=session,
         now=now,
     )
@@ -363,7 +369,7 @@ def _build_row_for_rule(
         close_when_resolved=rule.closes_when_resolved, quiet_alerts=rule.quiets_alerts
     )
     row = _build_row(
-        project_id, iid, _fill_omitted_fields(new, report, iid, composer), by=None, now=now
+        project_id, iid, _fill_omitted_fields(new, report, iid, composer), actor=None, now=now
     )
     row.urgency, row.rule_id = opening.urgency, rule.id
     row.alerts = len(opening.alerts)

@@ -24,7 +24,7 @@ def page_users_about_incident(
     incident: Incident,
     names: Sequence[str],
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
 ) -> Sequence[str]:
     """Page users about an incident, and return their names.
 
@@ -33,7 +33,7 @@ def page_users_about_incident(
     is_critical = incident.urgency == MAX_URGENCY
     people = check_reachable(names, project, work, field="users", is_critical=is_critical)
     session, now = work.session, work.now
-    pages = build_incident_pages(incident, people, by=by, rule=None, session=session, now=now)
+    pages = build_incident_pages(incident, people, actor=actor, rule=None, session=session, now=now)
     session.flush()  # Queueing the pages reads the stored severity.
     queue_pages(pages, session=session, now=now)
     return sorted(people.values())
@@ -55,7 +55,7 @@ def build_incident_pages(
     incident: Incident,
     people: Mapping[int, str],
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
     rule: str | None,
     session: Session,
     now: datetime,
@@ -87,7 +87,7 @@ def build_incident_pages(
         )
         for page in sorted(pages, key=lambda page: people[page.user_id or 0])
     ]
-    add_timeline_entries(entries, by=by, session=session, now=now)
+    add_timeline_entries(entries, actor=actor, session=session, now=now)
     return pages
 
 

@@ -110,7 +110,11 @@ def store_responders(rule_id: int, targets: Sequence[Target], *, session: Sessio
 
 
 def assign_and_page_responders(
-    opened: Sequence[OpenedIncident], policy: PagingSettings, *, session: Session, now: datetime
+    opened_incidents: Sequence[OpenedIncident],
+    policy: PagingSettings,
+    *,
+    session: Session,
+    now: datetime,
 ) -> None:
     """Assign and page the responders of rules for the incidents that the rules opened.
 
@@ -118,10 +122,10 @@ def assign_and_page_responders(
     maintainers are notified. To prevent deadlocks between workers, all pages are queued together,
     in a fixed order of recipients.
     """
-    targets = find_responder_targets({each.rule.id for each in opened}, session=session)
+    targets = find_responder_targets({each.rule.id for each in opened_incidents}, session=session)
     calls = [
         (each, Step(timedelta(), targets[each.rule.id]))
-        for each in opened
+        for each in opened_incidents
         if each.rule.id in targets and each.incident.status in OPEN_STATUSES
     ]
     if not calls:
@@ -162,35 +166,35 @@ def _find_assignable_users(
 
 
 def _assign_responders(
-    opened: OpenedIncident,
-    reached: StepRecipients,
+    opened_incident: OpenedIncident,
+    recipients: StepRecipients,
     able: Mapping[int, str],
     *,
     session: Session,
     now: datetime,
 ) -> None:
-    called = [*reached.user_ids, *(person.id for person in reached.unreached)]
+    called = [*recipients.user_ids, *(person.id for person in recipients.unreached)]
     ids = [each for each in dict.fromkeys(called) if each in able][:MAX_ASSIGNEES]
     if not ids:
         return
-    incident_id = opened.incident.id
+    incident_id = opened_incident.incident.id
     rows = [{"incident_id": incident_id, "user_id": each} for each in ids]
     session.execute(insert(IncidentAssignee), rows)
-    because = {"rule": opened.rule.name}
+    because = {"rule": opened_incident.rule.name}
     entries = [
         NewTimelineEntry(
             incident_id=incident_id, kind=EntryKind.ASSIGNED, text=able[each], details=because
         )
         for each in ids
     ]
-    add_timeline_entries(entries, by=None, session=session, now=now)
+    add_timeline_entries(entries, actor=None, session=session, now=now)
     assignments = [NewAssignment(user_id=each, incident_id=incident_id) for each in ids]
     store_assignment_notices(assignments, by_id=None, by_name="", session=session, now=now)
 
 
 def _build_pages(
-    opened: OpenedIncident,
-    reached: StepRecipients,
+    opened_incident: OpenedIncident,
+    recipients: StepRecipients,
     names: Mapping[Target, str],
     *,
     session: Session,
@@ -200,25 +204,31 @@ def _build_pages(
 
     The timeline records which users are paged, and why other users are not paged.
     """
-    incident, rule = opened.incident, opened.rule.name
-    people = {each: names[Target(TargetKind.USER, each)] for each in reached.user_ids}
-    pages = build_incident_pages(incident, people, by=None, rule=rule, session=session, now=now)
-    for person, reach in reached.unreached.items():
+    incident, rule = opened_incident.incident, opened_incident.rule.name
+    people = {each: names[Target(TargetKind.USER, each)] for each in recipients.user_ids}
+    pages = build_incident_pages(incident, people, actor=None, rule=rule, session=session, now=now)
+    for person, reach in recipients.unreached.items():
         if reach is not UserReachability.QUIET:
             text = f"{reach.value}: not paged"
             entry = NewTimelineEntry(incident_id=incident.id, kind=EntryKind.PAGE, text=text)
             who = EventActor(id=person.id, name=person.name)
-            add_timeline_entries([entry], by=who, session=session, now=now)
-    add_timeline_entries(_build_gap_entries(opened, reached), by=None, session=session, now=now)
+            add_timeline_entries([entry], actor=who, session=session, now=now)
+    add_timeline_entries(
+        _build_gap_entries(opened_incident, recipients), actor=None, session=session, now=now
+    )
     return pages
 
 
 def _build_gap_entries(
-    opened: OpenedIncident, reached: StepRecipients
+    opened_incident: OpenedIncident, recipients: StepRecipients
 ) -> Iterator[NewTimelineEntry]:
-    if reached.gaps or not reached.user_ids:
-        reasons = list(dict.fromkeys(reached.gaps)) or ["none of its responders can be paged"]
-        details = {"rule": opened.rule.name, "reasons": reasons, "nobody": not reached.user_ids}
+    if recipients.gaps or not recipients.user_ids:
+        reasons = list(dict.fromkeys(recipients.gaps)) or ["none of its responders can be paged"]
+        details = {
+            "rule": opened_incident.rule.name,
+            "reasons": reasons,
+            "nobody": not recipients.user_ids,
+        }
         yield NewTimelineEntry(
-            incident_id=opened.incident.id, kind=EntryKind.UNPAGED, details=details
+            incident_id=opened_incident.incident.id, kind=EntryKind.UNPAGED, details=details
         )

@@ -43,7 +43,7 @@ def list_rules(
 ) -> ListPage[IncidentRule]:
     """List the incident rules of a project in the order in which they are applied."""
     found = fetch_list_page(
-        _build_rules_query(project), {"id": RuleRow.id}, query.part, session=work.session
+        _build_rules_query(project), {"id": RuleRow.id}, query.requested_part, session=work.session
     )
     items = _build_resources(work, found.items)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -82,7 +82,7 @@ def create_rule(work: UnitOfWork, project: ProjectView, new: NewIncidentRule) ->
 
     Raise InvalidError, or ConflictError if another rule has the same name.
     """
-    called = _resolve_responders(work, project, new, present=())
+    called = _resolve_responders(work, project, new, targets=())
     lock_incidents(project.id, session=work.session)
     count = select(func.count()).where(RuleRow.project_id == project.id)
     if (work.session.scalar(count) or 0) >= MAX_INCIDENT_RULES:
@@ -106,12 +106,12 @@ def change_rule(
     Raise InvalidError, NotFoundError, or ConflictError if another rule has the same name.
     """
     called = None
-    if "responders" in change.given:
+    if "responders" in change.given_values:
         present = find_responder_targets([rule_id], session=work.session)
-        called = _resolve_responders(work, project, change, present=present.get(rule_id, ()))
+        called = _resolve_responders(work, project, change, targets=present.get(rule_id, ()))
     row = _lock_rule(work, project, rule_id)
     before = {**dict(show_rule(work, project, rule_id)), "responders": ()}
-    wanted = NewIncidentRule.model_validate({**before, **change.given})
+    wanted = NewIncidentRule.model_validate({**before, **change.given_values})
     _store_rule(work, project, row, wanted, called, EventKind.INCIDENT_RULE_CHANGED)
     return show_rule(work, project, rule_id)
 
@@ -156,21 +156,25 @@ def _build_resources(work: UnitOfWork, rows: Sequence[Row[*tuple[Any, ...]]]) ->
 
 
 def _resolve_responders(
-    work: UnitOfWork, project: ProjectView, given: NewIncidentRule, *, present: Collection[Target]
+    work: UnitOfWork,
+    project: ProjectView,
+    new_incident_rule: NewIncidentRule,
+    *,
+    targets: Collection[Target],
 ) -> Sequence[Target]:
     """Return the responders of a rule.
 
     Current responders are always accepted, so that a rule can still be changed after a responder
     has left the project. Raise InvalidError if a new responder cannot be paged in this project.
     """
-    wanted = given.responder_targets
+    wanted = new_incident_rule.responder_targets
     if wanted:
         # The lock prevents schedules from being deleted, and users from leaving, during the change.
         lock_policies_and_routes(project, session=work.session)
-    new = [each for each in wanted if each not in present]
+    new = [each for each in wanted if each not in targets]
     today = work.now.date()
     found = resolve_targets(new, project, field="responders", session=work.session, today=today)
-    known: dict[AnyTarget, Target] = {**{each: each for each in present}, **found}
+    known: dict[AnyTarget, Target] = {**{each: each for each in targets}, **found}
     return tuple(dict.fromkeys(known[each] for each in wanted))
 
 
@@ -192,19 +196,19 @@ def _store_rule(
     work: UnitOfWork,
     project: ProjectView,
     row: RuleRow,
-    wanted: NewIncidentRule,
+    new_incident_rule: NewIncidentRule,
     called: Sequence[Target] | None,
     kind: EventKind,
 ) -> None:
     """Store and record a changed rule. If `called` is None, its responders are not changed."""
-    name = _validate_name(wanted.name)
+    name = _validate_name(new_incident_rule.name)
     values = {
         "name": name,
-        "conditions": wanted.build_conditions().to_json(),
-        "closes_when_resolved": wanted.close_when_resolved,
-        "opens_when_silenced": wanted.open_when_silenced,
-        "quiets_alerts": wanted.quiet_alerts,
-        "is_active": wanted.active,
+        "conditions": new_incident_rule.build_conditions().to_json(),
+        "closes_when_resolved": new_incident_rule.close_when_resolved,
+        "opens_when_silenced": new_incident_rule.open_when_silenced,
+        "quiets_alerts": new_incident_rule.quiet_alerts,
+        "is_active": new_incident_rule.active,
     }
     present = find_responder_targets([row.id], session=work.session).get(row.id, ())
     calls_others = called is not None and called != present
@@ -240,4 +244,4 @@ def _record_event(
 ) -> None:
     shown = rule.model_dump(exclude={"name", "created_at", "updated_at"})
     details = {"project": project.path, **shown, "responders": rule.responder_words}
-    work.record(kind, subject=rule.name, details=details)
+    work.record_audit_event(kind, subject=rule.name, details=details)

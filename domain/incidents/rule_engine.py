@@ -141,36 +141,41 @@ def plan_incidents(
 
 
 def _join_incident(
-    planned: IncidentPlan, holder: int | PlannedIncident, each: FiringAlert
+    incident_plan: IncidentPlan, holder: int | PlannedIncident, firing_alert: FiringAlert
 ) -> int | PlannedIncident:
     if isinstance(holder, PlannedIncident):
-        holder.alerts.append(each.alert)
+        holder.alerts.append(firing_alert.alert)
     else:
-        planned.get_or_create_planned_join(holder).alerts_with_held_fingerprint.append(each.alert)
+        incident_plan.get_or_create_planned_join(holder).alerts_with_held_fingerprint.append(
+            firing_alert.alert
+        )
     return holder
 
 
 def _open_or_join_incident(
-    planned: IncidentPlan, each: FiringAlert, rule: ActiveRule, state: RuleState
+    incident_plan: IncidentPlan, firing_alert: FiringAlert, rule: ActiveRule, state: RuleState
 ) -> int | PlannedIncident:
     if state.count >= STORM_SIZE and state.newest is not None:
-        return _join_newest_incident(planned, each, rule, state.newest)
-    opening = PlannedIncident(rule, [each.alert], each.urgency)
-    planned.openings.append(opening)
+        return _join_newest_incident(incident_plan, firing_alert, rule, state.newest)
+    opening = PlannedIncident(rule, [firing_alert.alert], firing_alert.urgency)
+    incident_plan.openings.append(opening)
     state.count += 1
     state.newest = opening
     return opening
 
 
 def _join_newest_incident(
-    planned: IncidentPlan, each: FiringAlert, rule: ActiveRule, newest: int | PlannedIncident
+    incident_plan: IncidentPlan,
+    firing_alert: FiringAlert,
+    rule: ActiveRule,
+    newest: int | PlannedIncident,
 ) -> int | PlannedIncident:
     if isinstance(newest, PlannedIncident):
-        newest.alerts.append(each.alert)
-        newest.urgency = max(newest.urgency, each.urgency)
+        newest.alerts.append(firing_alert.alert)
+        newest.urgency = max(newest.urgency, firing_alert.urgency)
         return newest
-    joining = planned.get_or_create_planned_join(newest)
-    joining.over_limit.append(each.alert)
+    joining = incident_plan.get_or_create_planned_join(newest)
+    joining.over_limit.append(firing_alert.alert)
     joining.rule_name = rule.name
-    joining.urgency = max(joining.urgency, each.urgency)
+    joining.urgency = max(joining.urgency, firing_alert.urgency)
     return newest

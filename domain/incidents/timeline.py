@@ -83,31 +83,35 @@ def build_alert_details(numbers: Sequence[int]) -> dict[str, Any]:
 
 
 def add_timeline_entries(
-    entries: Iterable[NewTimelineEntry], *, by: EventActor | None, session: Session, now: datetime
+    entries: Iterable[NewTimelineEntry],
+    *,
+    actor: EventActor | None,
+    session: Session,
+    now: datetime,
 ) -> None:
-    """Store entries. If `by` is None, they are attributed to the service itself."""
-    rows = [_build_note_values(entry, by, now) for entry in entries]
+    """Store entries. If `actor` is None, they are attributed to the service itself."""
+    rows = [_build_note_values(entry, actor, now) for entry in entries]
     if rows:
         session.execute(insert(IncidentNote), rows)
 
 
 def add_timeline_entry(
-    entry: NewTimelineEntry, *, by: EventActor | None, session: Session, now: datetime
+    entry: NewTimelineEntry, *, actor: EventActor | None, session: Session, now: datetime
 ) -> IncidentNote:
     """Store an entry, and return its row, which only modules of this package may use."""
-    row = IncidentNote(**_build_note_values(entry, by, now))
+    row = IncidentNote(**_build_note_values(entry, actor, now))
     session.add(row)
     session.flush()  # The flush assigns the ID.
     return row
 
 
 def _build_note_values(
-    entry: NewTimelineEntry, by: EventActor | None, now: datetime
+    entry: NewTimelineEntry, actor: EventActor | None, now: datetime
 ) -> dict[str, Any]:
     return {
         "incident_id": entry.incident_id,
-        "user_id": by.id if by else None,
-        "user_name": by.name if by else "",
+        "user_id": actor.id if actor else None,
+        "user_name": actor.name if actor else "",
         "kind": entry.kind.value,
         "text": entry.text,
         "details": dict(entry.details or {}),
@@ -119,10 +123,10 @@ def _build_note_values(
 
 def list_timeline_entries(
     incident_id: int,
-    part: KeysetRange,
+    keyset_range: KeysetRange,
     *,
     shows_internal: bool,
-    which: EntryFilter = EntryFilter.ALL,
+    entry_filter: EntryFilter = EntryFilter.ALL,
     is_oldest_first: bool = False,
     session: Session,
 ) -> KeysetPage[TimelineEntry]:
@@ -130,16 +134,20 @@ def list_timeline_entries(
     wanted = select(IncidentNote).where(IncidentNote.incident_id == incident_id)
     if not shows_internal:
         wanted = wanted.where(IncidentNote.is_internal.is_(False))
-    if which is not EntryFilter.ALL:
+    if entry_filter is not EntryFilter.ALL:
         is_comment = IncidentNote.kind == EntryKind.NOTE.value
-        wanted = wanted.where(is_comment if which is EntryFilter.COMMENTS else ~is_comment)
+        wanted = wanted.where(is_comment if entry_filter is EntryFilter.COMMENTS else ~is_comment)
     key = IncidentNote.id
-    if part.before is not None:
-        wanted = wanted.where(key > part.before if is_oldest_first else key < part.before)
+    if keyset_range.before is not None:
+        wanted = wanted.where(
+            key > keyset_range.before if is_oldest_first else key < keyset_range.before
+        )
     order = key.asc() if is_oldest_first else key.desc()
-    rows = session.scalars(wanted.order_by(order).limit(part.size + 1)).all()
-    items = tuple(map(TimelineEntry.model_validate, rows[: part.size]))
-    return KeysetPage(items=items, next_before=items[-1].id if len(rows) > part.size else None)
+    rows = session.scalars(wanted.order_by(order).limit(keyset_range.size + 1)).all()
+    items = tuple(map(TimelineEntry.model_validate, rows[: keyset_range.size]))
+    return KeysetPage(
+        items=items, next_before=items[-1].id if len(rows) > keyset_range.size else None
+    )
 
 
 _Details = Mapping[str, Any]

@@ -143,14 +143,14 @@ def validate_comment(text: str) -> str:
     return note
 
 
-def validate_lines(text: str, field: str, longest: int) -> str:
+def validate_lines(text: str, field: str, max_length: int) -> str:
     """Return a multi-line text, which may be empty.
 
     Raise InvalidError if the text is too long.
     """
     lines = replace_unstorable_characters(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
-    if len(lines) > longest:
-        message = f"The text can have at most {longest:,} characters. It has {len(lines):,}."
+    if len(lines) > max_length:
+        message = f"The text can have at most {max_length:,} characters. It has {len(lines):,}."
         raise InvalidError(message, field=field)
     return lines
 

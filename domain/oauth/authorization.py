@@ -116,16 +116,19 @@ class CheckedRequest:
     @property
     def prompts(self) -> frozenset[str]:
         """The values of `prompt`."""
-        return frozenset((self.request.value("prompt") or "").split())
+        return frozenset((self.request.get_parameter("prompt") or "").split())
 
     @property
     def may_require_new_sign_in(self) -> bool:
         """True if the time of the sign-in is relevant."""
-        return bool(self.prompts & _SIGN_IN_PROMPTS) or self.request.value("max_age") is not None
+        return (
+            bool(self.prompts & _SIGN_IN_PROMPTS)
+            or self.request.get_parameter("max_age") is not None
+        )
 
     def needs_new_sign_in(self, approval: Approval, now: datetime) -> bool:
         """Return whether the client requires a new sign-in (`prompt=login`, `max_age`)."""
-        max_age = self.request.value("max_age")
+        max_age = self.request.get_parameter("max_age")
         if self._has_signed_in_for_request(approval):
             return False
         if "login" in self.prompts or max_age == "0":
@@ -159,8 +162,8 @@ class CheckedRequest:
         return pushed_at is not None and approval.auth_time >= pushed_at
 
 
-def _get_application(checked: CheckedRequest) -> Application:
-    application: Application = checked.request.client.application
+def _get_application(checked_request: CheckedRequest) -> Application:
+    application: Application = checked_request.request.client.application
     return application
 
 
@@ -182,7 +185,9 @@ def record_rejected_request(
         server.record_rejected_authorization(request, error)
 
 
-def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
+def check_authorization_request(
+    request: ProtocolRequest, server: AuthorizationServer
+) -> CheckedRequest:
     """Return the validated authorization request.
 
     Raise an OAuth2Error, whose redirect_uri is set if the error may be redirected.
@@ -202,52 +207,58 @@ def _is_push_required(client: Client, server: AuthorizationServer) -> bool:
 
 
 def get_consent_prompt(
-    checked: CheckedRequest, *, user_id: int, server: AuthorizationServer
+    checked_request: CheckedRequest, *, user_id: int, server: AuthorizationServer
 ) -> ConsentPrompt:
     """Return the consent prompt for the user."""
     return build_consent_prompt(
-        _get_application(checked), checked.scopes, user_id=user_id, session=server.context.session
+        _get_application(checked_request),
+        checked_request.scopes,
+        user_id=user_id,
+        session=server.context.session,
     )
 
 
 def find_next_step(
-    checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
+    checked_request: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> AuthorizationStep:
     """Return the next step; `approval` is the signed-in user, if any.
 
     Raise LoginRequiredError or ConsentRequiredError if prompt=none forbids a page.
     """
-    is_silent = "none" in checked.prompts
+    is_silent = "none" in checked_request.prompts
     if approval is None:
         return _check_interaction_allowed(
-            AuthorizationStep.SIGN_IN, LoginRequiredError, checked, is_silent=is_silent
+            AuthorizationStep.SIGN_IN, LoginRequiredError, checked_request, is_silent=is_silent
         )
-    checked.remove_ungrantable_scopes(approval)
-    is_too_old = approval.has_old_proof and ADMIN_MODE in checked.scopes.split()
-    if is_too_old or checked.needs_new_sign_in(approval, server.context.now):
+    checked_request.remove_ungrantable_scopes(approval)
+    is_too_old = approval.has_old_proof and ADMIN_MODE in checked_request.scopes.split()
+    if is_too_old or checked_request.needs_new_sign_in(approval, server.context.now):
         return _check_interaction_allowed(
-            AuthorizationStep.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent
+            AuthorizationStep.SIGN_IN_AGAIN,
+            LoginRequiredError,
+            checked_request,
+            is_silent=is_silent,
         )
-    _check_id_token_hint(checked, approval.user_id, server)
-    _check_groups(checked, approval, server)
-    prompt = get_consent_prompt(checked, user_id=approval.user_id, server=server)
-    if prompt.is_needed or checked.requires_prompt(approval):
-        keeps_secret = _get_application(checked).confidential
+    _check_id_token_hint(checked_request, approval.user_id, server)
+    _check_group_membership(checked_request, approval, server)
+    prompt = get_consent_prompt(checked_request, user_id=approval.user_id, server=server)
+    if prompt.is_needed or checked_request.requires_prompt(approval):
+        keeps_secret = _get_application(checked_request).confidential
         error = ConsentRequiredError if keeps_secret else ConsentRequiredEachTimeError
         return _check_interaction_allowed(
-            AuthorizationStep.CONSENT, error, checked, is_silent=is_silent
+            AuthorizationStep.CONSENT, error, checked_request, is_silent=is_silent
         )
     return AuthorizationStep.ISSUE_CODE
 
 
 def _check_id_token_hint(
-    checked: CheckedRequest, user_id: int, server: AuthorizationServer
+    checked_request: CheckedRequest, user_id: int, server: AuthorizationServer
 ) -> None:
     """Check that id_token_hint is about the signed-in user (section 3.1.2.1).
 
     Raise login_required if it is about another user.
     """
-    hint = checked.request.value("id_token_hint")
+    hint = checked_request.request.get_parameter("id_token_hint")
     if hint is None:
         return
     context = server.context
@@ -256,58 +267,64 @@ def _check_id_token_hint(
     except InvalidHintError:
         raise InvalidRequestError(
             "The id_token_hint is not an ID token of this service.",
-            redirect_uri=checked.redirect_uri,
+            redirect_uri=checked_request.redirect_uri,
         ) from None
     if hinted.user_id != user_id:
-        raise LoginRequiredError(_ANOTHER_USER_MESSAGE, redirect_uri=checked.redirect_uri)
+        raise LoginRequiredError(_ANOTHER_USER_MESSAGE, redirect_uri=checked_request.redirect_uri)
 
 
-def _check_groups(checked: CheckedRequest, approval: Approval, server: AuthorizationServer) -> None:
+def _check_group_membership(
+    checked_request: CheckedRequest, approval: Approval, server: AuthorizationServer
+) -> None:
     """Check that the user may use the application.
 
     Raise access_denied if the user is in none of the allowed groups.
     """
-    groups = _get_application(checked).allowed_group_ids
+    groups = _get_application(checked_request).allowed_group_ids
     if not is_in_allowed_groups(groups, approval.user_id, server.context):
         raise NotInAllowedGroupsError(
-            NOT_IN_ALLOWED_GROUPS.sentence, redirect_uri=checked.redirect_uri
+            NOT_IN_ALLOWED_GROUPS.sentence, redirect_uri=checked_request.redirect_uri
         )
 
 
 def _check_interaction_allowed(
-    step: AuthorizationStep, error: type[OAuth2Error], checked: CheckedRequest, *, is_silent: bool
+    step: AuthorizationStep,
+    error: type[OAuth2Error],
+    checked_request: CheckedRequest,
+    *,
+    is_silent: bool,
 ) -> AuthorizationStep:
     if is_silent:
-        raise error(redirect_uri=checked.redirect_uri)
+        raise error(redirect_uri=checked_request.redirect_uri)
     return step
 
 
 def accept_request(
-    checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
+    checked_request: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
     """Store the consent of the user, and redirect the browser back with a code."""
     context = server.context
-    checked.remove_ungrantable_scopes(approval)
-    _check_groups(checked, approval, server)
-    consume_pushed_request(checked.request, context)
+    checked_request.remove_ungrantable_scopes(approval)
+    _check_group_membership(checked_request, approval, server)
+    consume_pushed_request(checked_request.request, context)
     store_consent(
-        _get_application(checked),
-        checked.scopes,
+        _get_application(checked_request),
+        checked_request.scopes,
         user_id=approval.user_id,
         session=context.session,
         now=context.now,
     )
-    _record_decision(EventKind.CONSENT_GIVEN, checked, approval, server)
-    return _redirect_to_client(checked, approval, server)
+    _record_decision(EventKind.CONSENT_GIVEN, checked_request, approval, server)
+    return _redirect_to_client(checked_request, approval, server)
 
 
 def deny_request(
-    checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
+    checked_request: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
     """Redirect the browser back with access_denied, since the user denied the request."""
-    consume_pushed_request(checked.request, server.context)
-    _record_decision(EventKind.CONSENT_REFUSED, checked, approval, server)
-    return _redirect_to_client(checked, None, server)
+    consume_pushed_request(checked_request.request, server.context)
+    _record_decision(EventKind.CONSENT_REFUSED, checked_request, approval, server)
+    return _redirect_to_client(checked_request, None, server)
 
 
 def repeat_recorded_decision(
@@ -326,7 +343,7 @@ def repeat_recorded_decision(
     codes = {
         digest: code
         for code in grant.derive_codes(request.decision or "")
-        for digest in context.keyring.digests(code)
+        for digest in context.keyring.compute_digests(code)
     }
     first = context.session.execute(
         select(
@@ -349,30 +366,33 @@ def repeat_recorded_decision(
 
 
 def _record_decision(
-    kind: EventKind, checked: CheckedRequest, approval: Approval, server: AuthorizationServer
+    kind: EventKind,
+    checked_request: CheckedRequest,
+    approval: Approval,
+    server: AuthorizationServer,
 ) -> None:
-    application = _get_application(checked)
+    application = _get_application(checked_request)
     server.context.record_event(
         kind,
         application,
         user_id=approval.user_id,
-        details={"application_id": application.uid, "scopes": checked.scopes},
+        details={"application_id": application.uid, "scopes": checked_request.scopes},
     )
 
 
 def finish_without_consent(
-    checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
+    checked_request: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> OAuthResponse:
     """Redirect the browser back with a code, without a consent page."""
-    consume_pushed_request(checked.request, server.context)
-    return _redirect_to_client(checked, approval, server)
+    consume_pushed_request(checked_request.request, server.context)
+    return _redirect_to_client(checked_request, approval, server)
 
 
 def _redirect_to_client(
-    checked: CheckedRequest, approval: Approval | None, server: AuthorizationServer
+    checked_request: CheckedRequest, approval: Approval | None, server: AuthorizationServer
 ) -> OAuthResponse:
     """Redirect the browser back with a code after an approval, or else with access_denied."""
     response: OAuthResponse = server.create_authorization_response(
-        checked.request, approval, checked.grant
+        checked_request.request, approval, checked_request.grant
     )
     return response

@@ -10,7 +10,7 @@ from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 from sqlalchemy import Executable
 
-from domain.core.database.rows import insert_for
+from domain.core.database.rows import build_insert
 from domain.core.keyring import Keyring
 from models import SeenProof
 
@@ -58,6 +58,6 @@ def build_store_use_statement(
     The statement returns a row only if the JWT is new. `text` identifies the JWT. The row is
     deleted after `until`, when the JWT has expired and is rejected in any case.
     """
-    row = {"digest": keyring.digest(text), "expires_at": until}
-    insert = insert_for(dialect, SeenProof).values(row)
+    row = {"digest": keyring.compute_digest(text), "expires_at": until}
+    insert = build_insert(dialect, SeenProof).values(row)
     return insert.on_conflict_do_nothing().returning(SeenProof.digest)

@@ -1,8 +1,8 @@
 """The phases of a client's request to the token endpoint and related endpoints.
 
 Requests for tokens and device codes, pushed requests, introspection and revocation all run the
-phases in `ClientEndpoint.respond`. Grants and endpoints implement the hooks: the lookup, the checks
-and the action. They can neither skip a shared phase nor change the order.
+phases in `ClientEndpoint.handle_request`. Grants and endpoints implement the hooks: the lookup, the
+checks and the action. They can neither skip a shared phase nor change the order.
 """
 
 from abc import ABC, abstractmethod
@@ -77,8 +77,8 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     """Base class of grants and endpoints, which implement the phases of client requests."""
 
     server: OAuthServer
-    #: Lookup of the credential together with its client. None if the `lookup` method chooses it, or
-    #: if requests have no credential.
+    #: Lookup of the credential together with its client. None if `build_credential_lookup` chooses
+    #: it, or if requests have no credential.
     LOOKUP: CredentialLookup[CredentialT] | None = None
     #: True if requests without a client are allowed when `is_client_optional` returns True.
     MAY_LACK_CLIENT: ClassVar[bool] = False
@@ -92,14 +92,14 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     RECORDS_USE: ClassVar[bool] = True
 
     @final
-    def respond(self, request: ProtocolRequest) -> OAuthResponse:
+    def handle_request(self, request: ProtocolRequest) -> OAuthResponse:
         """Run all phases of the request, and return the response.
 
         Raise OAuth2Error in the first phase that rejects the request.
         """
         if request.payload.repeated:
             request.check_no_repeated_parameters(self.server.PARAMETERS)
-        lookup = self.LOOKUP or self.lookup(request)
+        lookup = self.LOOKUP or self.build_credential_lookup(request)
         client, found, written = None, None, None
         if not (self.MAY_LACK_CLIENT and self.is_client_optional(request)):
             context = self.server.context
@@ -108,10 +108,10 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
             )
             authenticated = authenticate_client(request, context, lookup, write)
             client, found, written = authenticated
-            self.check_client(client, request)
+            self.check_client_permission(client, request)
         proof = self._find_proof(request, client)
         if lookup is not None:
-            request.required(lookup.parameter)
+            request.require_parameter(lookup.parameter)
         asked = ClientRequest(
             request=request,
             client=client,
@@ -119,29 +119,34 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
             key_thumbprint=None if proof is None else proof.thumbprint,
             written=written,
         )
-        checked = self.check(asked)
+        checked = self.validate_request(asked)
         if proof is not None:
             # Proofs are stored late, so that requests without a valid client and credential store
             # none.
             consume_dpop_proof(proof, self.server.context)
-        body = self.perform(asked, checked)
+        body = self.execute_request(asked, checked)
         if client is not None and self.RECORDS_USE:
             last_used_at, context = client.application.last_used_at, self.server.context
             if not is_recent_use(last_used_at, context.now):
-                record_secret_use(client.application.id, None, run=context.run, now=context.now)
+                record_secret_use(
+                    client.application.id, None, run=context.run_write, now=context.now
+                )
         return OAuthResponse(status=self.STATUS, body=body, headers=OAUTH_NO_STORE_HEADERS)
 
     # Hooks.
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup[CredentialT] | None:
+    def build_credential_lookup(
+        self, request: ProtocolRequest
+    ) -> CredentialLookup[CredentialT] | None:
         """Return the lookup for a request, if the lookup depends on the request."""
         del request
         return None
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
-        """Return a lookup that writes what `perform` would write, or None.
+        """Return a lookup that writes what `execute_request` would write, or None.
 
-        The statement must not write for a request that `check_client` or `check` rejects.
+        The statement must not write for a request that `check_client_permission` or
+        `validate_request` rejects.
         """
         del request
         return None
@@ -151,15 +156,17 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         del request
         return False
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject a client that may not use this endpoint."""
 
     @abstractmethod
-    def check(self, asked: ClientRequest[CredentialT]) -> CheckedT:
-        """Check the request, and return the input of `perform`."""
+    def validate_request(self, client_request: ClientRequest[CredentialT]) -> CheckedT:
+        """Check the request, and return the input of `execute_request`."""
 
     @abstractmethod
-    def perform(self, asked: ClientRequest[CredentialT], checked: CheckedT) -> Mapping[str, object]:
+    def execute_request(
+        self, client_request: ClientRequest[CredentialT], checked_input: CheckedT
+    ) -> Mapping[str, object]:
         """Execute the request, and return the body of the response.
 
         A grant consumes the credential and stores the pair.
@@ -175,7 +182,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         return is_alone and "DPoP" not in request.headers
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> DpopProof | None:
-        """Return the DPoP proof of the request, which `respond` consumes after all checks."""
+        """Return the DPoP proof, which `handle_request` consumes after all checks."""
         if self.PROOF_PATH is None:
             return None
         text = request.headers.get("DPoP")
@@ -237,7 +244,7 @@ class TokenGrant(ClientEndpoint[CredentialT, CheckedT]):
     SWITCH: ClassVar[Any] = None
     request: ProtocolRequest
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject a client that may not use the grant, or is not registered for it."""
         del request
         if self.PERMISSION:

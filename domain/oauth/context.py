@@ -128,9 +128,9 @@ class OAuthContext:
     record_refusal: Callable[[NewRejectedRequest, "OAuthContext"], None]
 
     @property
-    def run(self) -> RunStatement:
+    def run_write(self) -> RunStatement:
         """The function that runs writes, in the session's transaction if it has begun."""
-        return self.session.execute if self.has_begun() else self.connection.all
+        return self.session.execute if self.has_begun() else self.connection.execute_statement
 
     def record_event(
         self,

@@ -23,10 +23,10 @@ from sqlalchemy.sql.dml import ReturningInsert
 from domain.access.scopes import filter_grantable_scopes
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import EventKind
-from domain.core.database.rows import asynchronous_commit, insert_for, update_rows
+from domain.core.database.rows import asynchronous_commit, build_insert, update_rows
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
 from domain.core.ip_addresses import get_client_network
-from domain.core.randomness import random_hex, random_letters
+from domain.core.randomness import generate_random_hex, generate_random_letters
 from domain.core.types.base import get_column_values
 from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.authentication import Client
@@ -56,7 +56,7 @@ _STORED_COLUMNS = (
 
 def generate_user_code() -> str:
     """Return a random user code."""
-    return random_letters(USER_CODE_ALPHABET, USER_CODE_LENGTH)
+    return generate_random_letters(USER_CODE_ALPHABET, USER_CODE_LENGTH)
 
 
 def format_user_code(code: str) -> str:
@@ -64,14 +64,14 @@ def format_user_code(code: str) -> str:
     return f"{code[:4]}-{code[4:]}"
 
 
-def parse_user_code(typed: str) -> str | None:
+def parse_user_code(typed_code: str) -> str | None:
     """Return the code in a user's input, or None if it cannot be a code.
 
     Case, spaces, dashes and the width of the letters are ignored.
     """
-    if len(typed) > MAX_TYPED_CODE_LENGTH:
+    if len(typed_code) > MAX_TYPED_CODE_LENGTH:
         return None
-    letters = unicodedata.normalize("NFKC", typed).upper()
+    letters = unicodedata.normalize("NFKC", typed_code).upper()
     code = "".join(each for each in letters if not _is_separator(each))
     return code if len(code) == USER_CODE_LENGTH and set(code) <= set(USER_CODE_ALPHABET) else None
 
@@ -174,7 +174,11 @@ def build_device_request(
     scopes: str, context: OAuthContext
 ) -> tuple[NewDeviceCodes, dict[str, object]]:
     """Return the codes of a new request, and the column values to store."""
-    device_code, user_code, digest = random_hex(32), generate_user_code(), context.keyring.digest
+    device_code, user_code, digest = (
+        generate_random_hex(32),
+        generate_user_code(),
+        context.keyring.compute_digest,
+    )
     source, policy = context.source, context.policy.devices
     values = {
         "scopes": scopes,
@@ -197,7 +201,9 @@ def create_device_request(
     while True:
         # If two devices are assigned the same code, the second one gets a new code.
         new, values = build_device_request(scopes, context)
-        if context.connection.all(store, {**values, "application_id": application_id}):
+        if context.connection.execute_statement(
+            store, {**values, "application_id": application_id}
+        ):
             return new
 
 
@@ -216,25 +222,25 @@ def build_store_statement(
     columns = DeviceAuthorization.__table__.c
     others = (bindparam(name, type_=columns[name].type) for name in _STORED_COLUMNS)
     row = select(application_id, *others).where(asynchronous_commit())
-    store = insert_for(dialect_name, DeviceAuthorization)
+    store = build_insert(dialect_name, DeviceAuthorization)
     store = store.from_select(("application_id", *_STORED_COLUMNS), row)
     return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
 
 
-def open_device_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
+def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
     """Return the request with a user code, and reserve it for this user (section 5.1).
 
     Raise UnknownUserCodeError or OpenedByOtherUserError, or TooManyAttemptsError after too many
     guesses. The caller must not roll back the transaction on these errors, since guesses count.
     """
-    code = parse_user_code(typed)
+    code = parse_user_code(typed_code)
     if code is None:
         raise UnknownUserCodeError  # a typing error: valid codes have another form
     limits = _build_limits(user_id, context)
     session, keyring = context.session, context.keyring
     for limit in limits:
         claim_attempt(limit, session=session, keyring=keyring, now=context.now)
-    digests = keyring.digests(code)
+    digests = keyring.compute_digests(code)
     row = session.execute(
         _select_for_update().where(DeviceAuthorization.user_code_digest.in_(digests))
     ).first()
@@ -268,7 +274,7 @@ def release_device_requests(user_id: int, *, context: OAuthContext) -> None:
 
 
 def decide_device_request(
-    asked: DisplayedDeviceRequest,
+    displayed_device_request: DisplayedDeviceRequest,
     decision: DeviceDecision,
     approval: Approval,
     *,
@@ -279,8 +285,12 @@ def decide_device_request(
     An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
     no longer open, or if another user has opened it.
     """
-    digests = context.keyring.digests(parse_user_code(asked.user_code) or "")
-    is_it = (DeviceAuthorization.id == asked.id) & DeviceAuthorization.user_code_digest.in_(digests)
+    digests = context.keyring.compute_digests(
+        parse_user_code(displayed_device_request.user_code) or ""
+    )
+    is_it = (
+        DeviceAuthorization.id == displayed_device_request.id
+    ) & DeviceAuthorization.user_code_digest.in_(digests)
     row = context.session.execute(_select_for_update().where(is_it)).first()
     # Without a user, the same user has signed out in another browser and released the request.
     if row is None or row[0].user_id not in {None, approval.user_id}:
@@ -288,7 +298,9 @@ def decide_device_request(
     device, application = row
     if _get_decision(device) is decision:
         return str(application.name)
-    scopes = " ".join(each for each in _get_allowed_scopes(row).split() if each in asked.scopes)
+    scopes = " ".join(
+        each for each in _get_allowed_scopes(row).split() if each in displayed_device_request.scopes
+    )
     if not _is_request_open(row, context) or not scopes:
         raise AlreadyDecidedError
     device.user_id = approval.user_id

@@ -58,50 +58,55 @@ class IntrospectionEndpoint(
     #: False, since resource servers introspect a token for each request that they receive.
     RECORDS_USE = False
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup[TokenPairRow]:
+    def build_credential_lookup(self, request: ProtocolRequest) -> CredentialLookup[TokenPairRow]:
         """Return the lookup of an access or refresh token.
 
         The type is clear from the token's prefix, so the hint of section 2.1 is ignored.
         """
         return REFRESH_TOKEN_LOOKUP if _is_refresh_token(request) else ACCESS_TOKEN_LOOKUP
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients, which anyone could impersonate to scan for tokens (section 4)."""
         if not client.application.confidential:
             raise ClientAuthenticationError(was_basic="Authorization" in request.headers)
 
-    def check(self, asked: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
+    def validate_request(self, client_request: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
         """Return the token if it is active and belongs to the client.
 
         An unknown token is not an error.
         """
-        found, own_id = asked.found, asked.get_client().application.id
+        found, own_id = client_request.found, client_request.get_client().application.id
         if found is None or found.token_application_id != own_id or not _is_token_pair_live(found):
             return None
         return found
 
-    def perform(
-        self, asked: ClientRequest[TokenPairRow], checked: TokenPairRow | None
+    def execute_request(
+        self, client_request: ClientRequest[TokenPairRow], checked_input: TokenPairRow | None
     ) -> Mapping[str, object]:
         """Return the metadata of the token (section 2.2)."""
-        if checked is None:
+        if checked_input is None:
             return INACTIVE_TOKEN
-        if _is_refresh_token(asked.request):
+        if _is_refresh_token(client_request.request):
             # Refresh tokens have no expiry and no token_type: they are not valid as bearer tokens.
-            scopes = asked.get_client().get_allowed_scope(checked.grant_scopes or "")
-            return self._describe(asked, checked, {"scope": scopes})
-        expires_at = checked.token_expires_at
+            scopes = client_request.get_client().get_allowed_scope(checked_input.grant_scopes or "")
+            return self._build_token_metadata(client_request, checked_input, {"scope": scopes})
+        expires_at = checked_input.token_expires_at
         if expires_at is not None and expires_at <= self.server.context.now:
             return INACTIVE_TOKEN
-        return self._describe(asked, checked, _describe_access_token(checked))
+        return self._build_token_metadata(
+            client_request, checked_input, _describe_access_token(checked_input)
+        )
 
-    def _describe(
-        self, asked: ClientRequest[TokenPairRow], token: TokenPairRow, more: dict[str, object]
+    def _build_token_metadata(
+        self,
+        client_request: ClientRequest[TokenPairRow],
+        token: TokenPairRow,
+        more: dict[str, object],
     ) -> dict[str, object]:
         return {
             "active": True,
             "scope": token.token_scopes,
-            "client_id": asked.get_client().get_client_id(),
+            "client_id": client_request.get_client().get_client_id(),
             "username": token.username,
             **more,
             "iat": _to_epoch_seconds(token.token_created_at),
@@ -111,7 +116,7 @@ class IntrospectionEndpoint(
 
 
 def _is_refresh_token(request: ProtocolRequest) -> bool:
-    return (request.value("token") or "").startswith(CredentialType.REFRESH_TOKEN)
+    return (request.get_parameter("token") or "").startswith(CredentialType.REFRESH_TOKEN)
 
 
 def _is_token_pair_live(token: TokenPairRow) -> bool:
@@ -184,8 +189,8 @@ def parse_logout_request(
     Raise invalid_request, which is shown on a page, if a parameter is invalid.
     """
     request.check_no_repeated_parameters(SINGLE_VALUE_PARAMETERS)
-    hinted = _parse_logout_hint(request.value("id_token_hint"), issuer, session)
-    uid = _resolve_client_id(request.value("client_id"), hinted)
+    hinted = _parse_logout_hint(request.get_parameter("id_token_hint"), issuer, session)
+    uid = _resolve_client_id(request.get_parameter("client_id"), hinted)
     application = find_application_row(uid, session=session) if uid else None
     if uid and application is None:
         raise InvalidRequestError("No application with this client_id is registered.")
@@ -195,8 +200,10 @@ def parse_logout_request(
         application_uid=application.uid if application else None,
         sid=hinted.sid if hinted else None,
         is_trusted=application is not None and is_trusted(application),
-        redirect_uri=_check_post_logout_uri(request.value("post_logout_redirect_uri"), application),
-        state=request.value("state"),
+        redirect_uri=_check_post_logout_uri(
+            request.get_parameter("post_logout_redirect_uri"), application
+        ),
+        state=request.get_parameter("state"),
     )
 
 
@@ -239,7 +246,11 @@ class BrowserSession:
 
 
 def find_next_logout_step(
-    asked: LogoutRequest, browser: BrowserSession | None, *, session: Session, keyring: Keyring
+    logout_request: LogoutRequest,
+    browser: BrowserSession | None,
+    *,
+    session: Session,
+    keyring: Keyring,
 ) -> LogoutStep:
     """Return the next step of a logout; `browser` is the browser's sign-in, if any.
 
@@ -249,43 +260,47 @@ def find_next_logout_step(
     hint proves nothing about this browser, so only trusted applications are redirected to.
     """
     if browser is not None:
-        is_own = _is_hint_of_session(asked, browser, session=session, keyring=keyring)
+        is_own = _is_hint_of_session(logout_request, browser, session=session, keyring=keyring)
         return LogoutStep.SIGN_OUT if is_own else LogoutStep.ASK
-    is_hinted = asked.user_id is not None and asked.redirect_uri is not None
-    return LogoutStep.REDIRECT if is_hinted and asked.is_trusted else LogoutStep.SHOW_DONE
+    is_hinted = logout_request.user_id is not None and logout_request.redirect_uri is not None
+    return LogoutStep.REDIRECT if is_hinted and logout_request.is_trusted else LogoutStep.SHOW_DONE
 
 
 def _is_hint_of_session(
-    asked: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
+    logout_request: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
 ) -> bool:
     """Return whether the hint was issued for this sign-in, and the access still exists.
 
     An application that revokes its own tokens before it signs the user out keeps the session.
     """
-    if asked.sid is None or asked.application_uid is None or asked.user_id != browser.user_id:
+    if (
+        logout_request.sid is None
+        or logout_request.application_uid is None
+        or logout_request.user_id != browser.user_id
+    ):
         return False
-    if asked.sid not in compute_session_ids(
-        browser.sign_in_id, asked.application_uid, keyring=keyring
+    if logout_request.sid not in compute_session_ids(
+        browser.sign_in_id, logout_request.application_uid, keyring=keyring
     ):
         return False
     found = session.scalar(
         select(Authorization.id)
         .join(Application, Application.id == Authorization.application_id)
         .where(
-            Application.uid == asked.application_uid,
+            Application.uid == logout_request.application_uid,
             Authorization.user_id == browser.user_id,
-            Authorization.sid == asked.sid,
+            Authorization.sid == logout_request.sid,
         )
         .limit(1)
     )
     return found is not None
 
 
-def build_return_url(asked: LogoutRequest) -> str | None:
+def build_return_url(logout_request: LogoutRequest) -> str | None:
     """Return the URL to redirect to, with the state of the request (section 3)."""
-    if asked.redirect_uri is None or asked.state is None:
-        return asked.redirect_uri
-    return add_parameters(asked.redirect_uri, [("state", asked.state)])
+    if logout_request.redirect_uri is None or logout_request.state is None:
+        return logout_request.redirect_uri
+    return add_parameters(logout_request.redirect_uri, [("state", logout_request.state)])
 
 
 def build_redirect(location: str) -> OAuthResponse:
@@ -316,44 +331,48 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         """
         if not has_no_client_credentials(request):
             return False
-        token = self._find(request.value("token") or "")
+        token = self._find_token(request.get_parameter("token") or "")
         return token is not None and token.application_id is None
 
-    def check(self, asked: ClientRequest[None]) -> AccessToken | None:
+    def validate_request(self, client_request: ClientRequest[None]) -> AccessToken | None:
         """Return the token, which must belong to the client.
 
         An unknown token is not an error (section 2.2).
         """
-        token = self._find(asked.request.required("token"))
-        own_id = asked.client.application.id if asked.client else None
+        token = self._find_token(client_request.request.require_parameter("token"))
+        own_id = client_request.client.application.id if client_request.client else None
         if token is not None and token.application_id != own_id:
             raise ForeignTokenError
         return token
 
-    def perform(
-        self, asked: ClientRequest[None], checked: AccessToken | None
+    def execute_request(
+        self, client_request: ClientRequest[None], checked_input: AccessToken | None
     ) -> Mapping[str, object]:
         """Revoke the pair of the token."""
-        if checked is not None:
-            self._revoke_pair(checked, asked.client.application if asked.client else None)
+        if checked_input is not None:
+            self._revoke_pair(
+                checked_input, client_request.client.application if client_request.client else None
+            )
         return {}
 
-    def _find(self, text: str) -> AccessToken | None:
+    def _find_token(self, text: str) -> AccessToken | None:
         """Return the access or refresh token, without using the hint (section 2.1)."""
         keyring = self.server.context.keyring
         return self.server.context.session.scalar(
             select(AccessToken).where(
                 or_(
-                    AccessToken.digest.in_(keyring.digests(text, CredentialType.ACCESS_TOKEN)),
+                    AccessToken.digest.in_(
+                        keyring.compute_digests(text, CredentialType.ACCESS_TOKEN)
+                    ),
                     AccessToken.refresh_digest.in_(
-                        keyring.digests(text, CredentialType.REFRESH_TOKEN)
+                        keyring.compute_digests(text, CredentialType.REFRESH_TOKEN)
                     ),
                 )
             )
         )
 
     def _revoke_pair(self, token: AccessToken, holder: NamedApplication | None) -> None:
-        if token.revoked_at is None and self._end(token):
+        if token.revoked_at is None and self._revoke_token_with_grant(token):
             self.server.context.record_event(
                 EventKind.TOKEN_REVOKED,
                 holder,
@@ -361,7 +380,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
                 details={"by": "application", "scopes": token.scopes},
             )
 
-    def _end(self, token: AccessToken) -> bool:
+    def _revoke_token_with_grant(self, token: AccessToken) -> bool:
         """Revoke a pair with its grant, which has no other valid pair (section 2.1).
 
         An exchanged token is revoked on its own: the tokens it was exchanged for stay valid.

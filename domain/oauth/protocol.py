@@ -103,34 +103,34 @@ class ProtocolRequest(OAuth2Request):
         """The parameters of a form, under the name that Authlib expects."""
         return self.payload.data
 
-    def value(self, name: str) -> str | None:
+    def get_parameter(self, name: str) -> str | None:
         """Return a parameter, or None if it is absent or empty."""
         return self.payload.first.get(name)
 
-    def required(self, name: str) -> str:
+    def require_parameter(self, name: str) -> str:
         """Return a required parameter.
 
         Raise invalid_request with its name if it is missing (RFC 6749 section 5.2).
         """
-        value = self.value(name)
+        value = self.get_parameter(name)
         if value is None:
             advice = _IN_BODY_ADVICE if self.has_query else ""
             raise InvalidRequestError(f"Missing required parameter: {name}.{advice}")
         return value
 
-    def check_no_repeated_parameters(self, known: frozenset[str]) -> None:
+    def check_no_repeated_parameters(self, known_names: frozenset[str]) -> None:
         """Reject a request that repeats a known parameter (section 3.2).
 
         Raise invalid_request with the name of the parameter.
         """
         for name in self.payload.repeated:
-            if name in known:
+            if name in known_names:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
 
 
-def format_error_description(names: Sequence[str], *, longest: int = 200) -> str:
+def format_error_description(names: Sequence[str], *, max_length: int = 200) -> str:
     """Return text from a request in the characters of an error description (section 5.2)."""
-    text = ", ".join(names)[:longest]
+    text = ", ".join(names)[:max_length]
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
 
 

@@ -177,9 +177,9 @@ def _build_error(name: str, must: str) -> InvalidClientMetadataError:
     return kind(f"{name} must be {must}.")
 
 
-def _parse_text(name: str, value: object, *, longest: int = _MAX_TEXT_LENGTH) -> str:
-    if not isinstance(value, str) or len(value) > longest or _has_control_characters(value):
-        raise _build_error(name, f"a string of at most {longest} characters")
+def _parse_text(name: str, value: object, *, max_length: int = _MAX_TEXT_LENGTH) -> str:
+    if not isinstance(value, str) or len(value) > max_length or _has_control_characters(value):
+        raise _build_error(name, f"a string of at most {max_length} characters")
     return value
 
 
@@ -188,14 +188,14 @@ def _has_control_characters(text: str) -> bool:
     return any(unicodedata.category(each) in {"Cc", "Cs"} for each in text)
 
 
-def _parse_texts(name: str, value: object, *, longest: int = _MAX_TEXT_LENGTH) -> list[str]:
+def _parse_texts(name: str, value: object, *, max_length: int = _MAX_TEXT_LENGTH) -> list[str]:
     if not isinstance(value, list) or len(value) > _MAX_VALUES:
         raise _build_error(name, f"an array of at most {_MAX_VALUES} strings")
-    return [_parse_text(name, each, longest=longest) for each in value]
+    return [_parse_text(name, each, max_length=max_length) for each in value]
 
 
 def _parse_https_url(name: str, value: object) -> str:
-    url = _parse_text(name, value, longest=MAX_REDIRECT_URI_LENGTH)
+    url = _parse_text(name, value, max_length=MAX_REDIRECT_URI_LENGTH)
     try:
         is_fine = _HTTPS_URL_PATTERN.fullmatch(url) and urlsplit(url).port != 0
     except ValueError:  # invalid brackets or port
@@ -218,9 +218,9 @@ def _parse_jwks(name: str, value: object) -> dict[str, Any]:
 
 
 _PARSERS: Mapping[str, Callable[[str, object], Any]] = {
-    "redirect_uris": partial(_parse_texts, longest=MAX_REDIRECT_URI_LENGTH),
-    "client_name": partial(_parse_text, longest=_MAX_NAME_LENGTH),
-    "scope": partial(_parse_text, longest=1000),
+    "redirect_uris": partial(_parse_texts, max_length=MAX_REDIRECT_URI_LENGTH),
+    "client_name": partial(_parse_text, max_length=_MAX_NAME_LENGTH),
+    "scope": partial(_parse_text, max_length=1000),
     "token_endpoint_auth_method": _parse_text,
     "grant_types": _parse_texts,
     "response_types": _parse_texts,
@@ -250,7 +250,7 @@ def register_client(
     instance-wide.
     """
     wanted = _parse_body(body, context)
-    token = context.keyring.issue(CredentialType.REGISTRATION)
+    token = context.keyring.issue_credential(CredentialType.REGISTRATION)
     application, secret = applications.store_application(
         wanted.details,
         owner_id=registrar_id or _get_instance_owner_id(context),
@@ -307,7 +307,7 @@ def get_registration(
     """
     if token is None:
         raise InvalidTokenError(TokenRejection.MISSING)
-    digests = context.keyring.digests(token, CredentialType.REGISTRATION)
+    digests = context.keyring.compute_digests(token, CredentialType.REGISTRATION)
     application = context.session.scalar(
         select(Application).where(Application.registration_digest.in_(digests))
     )
@@ -385,7 +385,7 @@ def _is_client_secret(application: Application, secret: object, context: OAuthCo
             ApplicationSecret.application_id == application.id, is_secret_live(context.now)
         )
     ).all()
-    return isinstance(secret, str) and context.keyring.matches(secret, digests)
+    return isinstance(secret, str) and context.keyring.matches_digests(secret, digests)
 
 
 def delete_registration(

@@ -66,17 +66,17 @@ class AuthorizationServer(AuthlibServer):
 
         Errors are returned as responses too, so that the transaction is committed.
         """
-        wanted = request.value("grant_type") or ""
+        wanted = request.get_parameter("grant_type") or ""
         try:
             # RFC 6749 section 5.2.
             if "grant_type" in request.payload.repeated:
                 raise InvalidRequestError("The parameter grant_type is given more than once.")
-            request.required("grant_type")
+            request.require_parameter("grant_type")
             grant = GRANTS_BY_TYPE.get(wanted)
             if grant is None or (grant.SWITCH and not grant.SWITCH(self.context.policy)):
                 raise UnknownGrantTypeError(_GRANT_ALTERNATIVES.get(wanted))
             chosen: TokenGrant[Any, Any] = grant(request, self)
-            return chosen.respond(request)
+            return chosen.handle_request(request)
         except OAuth2Error as error:
             name = wanted if _GRANT_TYPE_PATTERN.fullmatch(wanted) else UNKNOWN_GRANT_REQUEST
             self._record_rejection(request, error, name)
@@ -88,7 +88,7 @@ class AuthorizationServer(AuthlibServer):
         Errors are returned as responses too, so that the transaction is committed.
         """
         try:
-            return CLIENT_ENDPOINTS[name](self).respond(request)
+            return CLIENT_ENDPOINTS[name](self).handle_request(request)
         except OAuth2Error as error:
             self._record_rejection(request, error, name)
             return self.handle_error_response(request, error)
@@ -106,7 +106,7 @@ class AuthorizationServer(AuthlibServer):
 
         The IP address is omitted, since the browser may be any visitor's.
         """
-        uid = request.value("client_id") or ""
+        uid = request.get_parameter("client_id") or ""
         is_named = uid and "\x00" not in uid and "client_id" not in request.payload.repeated
         found = find_application_row(uid, session=self.context.session) if is_named else None
         self._record_for_owner(found.id if found else None, error, AUTHORIZATION_REQUEST, None)
@@ -151,7 +151,7 @@ class AuthorizationServer(AuthlibServer):
         """
         if error.redirect_uri:
             parameters = [(name, str(value)) for name, value in error.get_body()]
-            state = request.value("state")
+            state = request.get_parameter("state")
             if state is not None and not any(name == "state" for name, _ in parameters):
                 parameters.append(("state", state))
             parameters += build_issuer_parameter(request.client.application, self.context.policy)

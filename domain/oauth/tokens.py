@@ -80,7 +80,7 @@ class TokenPair:
 
 
 def build_grant(
-    found: GrantRow,
+    grant: GrantRow,
     client: Client,
     *,
     key_thumbprint: str | None,
@@ -92,18 +92,18 @@ def build_grant(
     Raise invalid_grant if the client may no longer use any of its scopes.
     """
     return Grant(
-        user_id=found.grant_user_id,
+        user_id=grant.grant_user_id,
         application_id=client.application.id,
         application_uid=client.application.uid,
-        authorization_id=found.grant_id,
-        scopes=client.get_granted_scope(found.grant_scopes),
+        authorization_id=grant.grant_id,
+        scopes=client.get_granted_scope(grant.grant_scopes),
         key_thumbprint=key_thumbprint,
         is_renewable=is_renewable,
         authentication=GrantAuthentication(
-            auth_time=found.grant_auth_time,
+            auth_time=grant.grant_auth_time,
             nonce=nonce,
-            methods=found.grant_methods,
-            sid=found.grant_sid,
+            methods=grant.grant_methods,
+            sid=grant.grant_sid,
         ),
     )
 
@@ -133,7 +133,7 @@ def _build_common_values(
     pair: TokenPair, lifetime: timedelta, context: OAuthContext
 ) -> dict[str, object]:
     """Return the column values of a new pair that do not depend on its grant."""
-    digest, source = context.keyring.digest, context.source
+    digest, source = context.keyring.compute_digest, context.source
     return {
         "digest": digest(pair.access),
         "refresh_digest": digest(pair.refresh) if pair.refresh else None,
@@ -394,7 +394,9 @@ class RedemptionLookup:
 
         self.statement = build_lookup_with_write(lookup.statement, conditions, write)
 
-    def of(self, pair: TokenPair, context: OAuthContext, **values: object) -> LookupWithWrite:
+    def from_pair(
+        self, pair: TokenPair, context: OAuthContext, **values: object
+    ) -> LookupWithWrite:
         """Return the lookup that stores the given pair."""
         own = _build_common_values(pair, context.policy.access_token_lifetime, context)
         return LookupWithWrite(self.statement, {**own, **values}, pair)
@@ -412,7 +414,9 @@ def use_subject_token(token_id: int, authorization_id: int, context: OAuthContex
 
 def finish_device_request(device_id: int, context: OAuthContext) -> None:
     """Mark a device request as finished without issuing tokens."""
-    context.connection.all(_FINISH_DEVICE_REQUEST, {"spent_device": device_id, "now": context.now})
+    context.connection.execute_statement(
+        _FINISH_DEVICE_REQUEST, {"spent_device": device_id, "now": context.now}
+    )
 
 
 def redeem_credential(
@@ -432,16 +436,16 @@ def redeem_credential(
 
     def one_by_one() -> bool:
         (spend, names), *more = redemption.statements
-        if not connection.all(spend, {name: spending[name] for name in names}):
+        if not connection.execute_statement(spend, {name: spending[name] for name in names}):
             return False
         for statement, names in more:
-            connection.all(statement, {name: spending[name] for name in names})
-        connection.all(_INSERT_PAIR, values)
+            connection.execute_statement(statement, {name: spending[name] for name in names})
+        connection.execute_statement(_INSERT_PAIR, values)
         return True
 
     if connection.dialect_name == "postgresql":
-        return bool(connection.all(redemption.at_once, {**values, **spending}))
-    return connection.transact(one_by_one)
+        return bool(connection.execute_statement(redemption.at_once, {**values, **spending}))
+    return connection.run_transaction(one_by_one)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -476,7 +480,7 @@ def find_refresh_replay(
     if not window or refreshed_at is None or context.now - refreshed_at > window:
         return None
     for pair in _derive_pairs(refresh_token, context):
-        digests = context.keyring.digests(pair.access, CredentialType.ACCESS_TOKEN)
+        digests = context.keyring.compute_digests(pair.access, CredentialType.ACCESS_TOKEN)
         found = context.session.scalar(
             select(AccessToken).where(
                 AccessToken.digest.in_(digests), AccessToken.revoked_at.is_(None)

@@ -40,7 +40,7 @@ from domain.projects.visibility_sql import (
     select_projects_with_direct_role,
 )
 from models import Alert, Group, Member, MemberRole, Project, ProjectShare
-from models.folding import fold
+from models.folding import fold_text
 
 __all__ = ["INTERNAL", "PRIVATE", "PUBLIC", "VISIBILITIES"]
 #: Maximum number of alerts that are counted. If there are more, the count is COUNT_LIMIT + 1.
@@ -123,7 +123,9 @@ def read_roles(
     member of thousands of groups.
     """
     named = tuple(namespaces)
-    keys = {fold(path) for each in named for path in (*list_ancestor_paths(each.path), each.path)}
+    keys = {
+        fold_text(path) for each in named for path in (*list_ancestor_paths(each.path), each.path)
+    }
     values = {
         "user_ids": [*user_ids],
         "today": today,
@@ -211,7 +213,7 @@ class ViewerPermissions:
             return True
         return project.visibility == INTERNAL and self.viewer.user_id is not None
 
-    def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
+    def build_project_view(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
         """Return a project as the viewer sees it."""
         seen = ProjectView(
             **get_column_values(project, ProjectView),
@@ -229,7 +231,7 @@ class ViewerPermissions:
         # The number of alerts is shown only to viewers who may see the alerts.
         return replace(seen, open_alerts=open_alerts) if seen.shows_alerts else seen
 
-    def group(self, group: Group) -> GroupView:
+    def build_group_view(self, group: Group) -> GroupView:
         """Return a group as the viewer sees it, without its subgroups and projects."""
         role = self.get_group_role(group.path)
         return GroupView(
@@ -257,7 +259,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     MovedError for a former path of a project that the viewer may see.
     """
     present = session.scalar(
-        select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
+        select(Project).where(Project.path_key == fold_text(path), Project.deleted_at.is_(None))
     )
     project = present or find_by_former_path(Project, path, session=session)
     if project is not None:
@@ -265,7 +267,7 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
         if permissions.can_see_project(project):
             if present is None:
                 raise MovedError(path, build_namespace(project))
-            return permissions.project(project)
+            return permissions.build_project_view(project)
     raise NotFoundError("Project not found, or you do not have access.")
 
 
@@ -299,11 +301,13 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     one of its projects. Raise MovedError for a former path of a group that the viewer may see.
     """
     present = session.scalar(
-        select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
+        select(Group).where(Group.path_key == fold_text(path), Group.deleted_at.is_(None))
     )
     group = present or find_by_former_path(Group, path, session=session)
     if group is not None:
-        view = read_permissions(viewer, [build_namespace(group)], session=session).group(group)
+        view = read_permissions(viewer, [build_namespace(group)], session=session).build_group_view(
+            group
+        )
         if view.role is not None or _has_visible_project(group.id, viewer, session=session):
             if present is None:
                 raise MovedError(path, build_namespace(group))

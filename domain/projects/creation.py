@@ -20,7 +20,7 @@ from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import Namespace, Viewer
 from domain.projects.visibility_sql import VISIBILITIES
 from models import AlertCounter, FormerPath, Group, Member, Project, User
-from models.folding import fold
+from models.folding import fold_text
 
 Row = TypeVar("Row", Group, Project)
 #: Maximum length of a description in characters.
@@ -88,7 +88,7 @@ def set_two_factor_requirement(
 
 
 def edit_project(
-    project_id: int, values: ColumnValues, *, by: Viewer, session: Session
+    project_id: int, values: ColumnValues, *, viewer: Viewer, session: Session
 ) -> ColumnChanges:
     """Change a project and return the changed values.
 
@@ -97,7 +97,7 @@ def edit_project(
     """
     project = _lock_row(Project, project_id, session=session)
     if values.get("visibility") not in {None, project.visibility}:
-        _check_can_change_visibility(project, by, session=session)
+        _check_can_change_visibility(project, viewer, session=session)
     return _apply_values(project, values)
 
 
@@ -199,34 +199,38 @@ def check_path_valid(path: str, *, reserved: frozenset[str]) -> None:
 
 
 def check_path_free(
-    path: str, *, session: Session, own: Namespace | None = None, owner_id: int | None = None
+    path: str,
+    *,
+    session: Session,
+    own_namespace: Namespace | None = None,
+    owner_id: int | None = None,
 ) -> None:
     """Check that a path is neither used nor reserved as a former path.
 
     Raise TakenError otherwise. The user name of `owner_id` is available for the personal namespace
-    of that user. A former path of `own` is available for `own`.
+    of that user. A former path of `own_namespace` is available for `own_namespace`.
     """
     if session.get_bind().dialect.name == "postgresql":
         # Each table has its own unique index, so only the lock prevents a group and a project from
         # taking the same path. SQLite needs no lock, since it has only one writer.
-        session.execute(_PATH_LOCK_QUERY, {"key": f"path {fold(path)}"})
+        session.execute(_PATH_LOCK_QUERY, {"key": f"path {fold_text(path)}"})
     for table in (Group, Project):
-        taken = select(table.id).where(table.path_key == fold(path))
+        taken = select(table.id).where(table.path_key == fold_text(path))
         if session.scalar(taken) is not None:
             raise TakenError(f'"{path}" already exists.', field="path")
-    user = select(User.id).where(User.username_key == fold(path), User.id != (owner_id or 0))
+    user = select(User.id).where(User.username_key == fold_text(path), User.id != (owner_id or 0))
     if session.scalar(user) is not None:
         raise TakenError(f'"{path}" is already taken by a user.', field="path")
-    former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
-    if former is not None and not is_own_former_path(former, own):
+    former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold_text(path)))
+    if former is not None and not is_own_former_path(former, own_namespace):
         raise build_former_path_error(path)
 
 
-def is_own_former_path(former: FormerPath, own: Namespace | None) -> bool:
+def is_own_former_path(former_path: FormerPath, own_namespace: Namespace | None) -> bool:
     """Return whether a former path belongs to a group or project."""
-    return own is not None and (former.group_id, former.project_id) == (
-        own.group_id,
-        own.project_id,
+    return own_namespace is not None and (former_path.group_id, former_path.project_id) == (
+        own_namespace.group_id,
+        own_namespace.project_id,
     )
 
 
@@ -245,7 +249,7 @@ def lock_parent_group(path: str, *, session: Session) -> Group:
     Neither the group nor an ancestor group can be deleted before the caller commits. Raise
     NotFoundError if there is no group at this path.
     """
-    keys = [fold(each) for each in (*list_ancestor_paths(path), path)]
+    keys = [fold_text(each) for each in (*list_ancestor_paths(path), path)]
     locked = session.scalars(
         select(Group)
         .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))
@@ -265,11 +269,11 @@ def create_group(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
-    words: NamespaceDetails | None = None,
+    namespace_details: NamespaceDetails | None = None,
     owner_id: int | None = None,
 ) -> Namespace:
     """Create a top-level group, a subgroup, or the personal namespace of a user."""
-    clean, words = path.strip("/"), words or NamespaceDetails()
+    clean, namespace_details = path.strip("/"), namespace_details or NamespaceDetails()
     above, last = get_parent_path(clean), clean.rpartition("/")[2]
     check_path_valid(clean, reserved=reserved)
     holder = lock_parent_group(above, session=session) if above else None
@@ -277,10 +281,10 @@ def create_group(
     group = Group(
         parent_id=holder.id if holder else None,
         owner_id=owner_id,
-        name=validate_name(words.name or last),
+        name=validate_name(namespace_details.name or last),
         # The parent's path keeps its stored spelling.
         path=f"{holder.path}/{last}" if holder else clean,
-        description=words.description,
+        description=namespace_details.description,
         created_at=now,
     )
     _insert_namespace(group, session=session)
@@ -294,10 +298,10 @@ def create_project(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
-    words: NamespaceDetails | None = None,
+    namespace_details: NamespaceDetails | None = None,
 ) -> Namespace:
     """Create a project at a path such as `GROUP/NAME`, with its counter for alert numbers."""
-    clean, words = path.strip("/"), words or NamespaceDetails()
+    clean, namespace_details = path.strip("/"), namespace_details or NamespaceDetails()
     above = get_parent_path(clean)
     if above is None:
         message = "A project must belong to a group. Enter the path as GROUP/NAME."
@@ -308,9 +312,9 @@ def create_project(
     last = clean.rpartition("/")[2]
     project = Project(
         group_id=group.id,
-        name=validate_name(words.name or last),
+        name=validate_name(namespace_details.name or last),
         path=f"{group.path}/{last}",
-        description=words.description,
+        description=namespace_details.description,
         visibility=validate_visibility(visibility),
         created_at=now,
     )

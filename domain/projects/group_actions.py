@@ -46,7 +46,7 @@ from domain.projects.views import GroupView, get_viewer
 @read_action("groups.index")
 def list_groups(work: UnitOfWork, query: GroupQuery) -> ListPage[Group]:
     """List the groups that the caller can see."""
-    return find_groups(work, query, query.wanted())
+    return find_groups(work, query, query.build_filter())
 
 
 @read_action("groups.show")
@@ -70,7 +70,7 @@ def show_namespace(work: UnitOfWork, group: GroupView) -> ProjectNamespace:
 @read_action("groups.subgroups")
 def list_subgroups(work: UnitOfWork, group: GroupView, query: GroupQuery) -> ListPage[Group]:
     """List the direct subgroups of a group."""
-    return find_groups(work, query, query.wanted(parent_id=group.id))
+    return find_groups(work, query, query.build_filter(parent_id=group.id))
 
 
 @read_action("groups.descendant_groups")
@@ -78,7 +78,7 @@ def list_descendant_groups(
     work: UnitOfWork, group: GroupView, query: GroupQuery
 ) -> ListPage[Group]:
     """List the subgroups of a group at all levels."""
-    return find_groups(work, query, query.wanted(below_id=group.id))
+    return find_groups(work, query, query.build_filter(below_id=group.id))
 
 
 @read_action("groups.projects")
@@ -94,7 +94,7 @@ def list_transfer_locations(
     work: UnitOfWork, group: GroupView, query: TransferQuery
 ) -> ListPage[Group]:
     """List the groups to which the caller can transfer a group."""
-    return find_groups(work, query, query.wanted(without=(group.id,)))
+    return find_groups(work, query, query.build_filter(without=(group.id,)))
 
 
 @action("groups.create")
@@ -112,7 +112,7 @@ def create_group(work: UnitOfWork, new: NewGroup) -> Group:
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
-        words=creation.NamespaceDetails(name=new.name, description=new.description),
+        namespace_details=creation.NamespaceDetails(name=new.name, description=new.description),
     )
     add_creator_as_owner(work, made)
     record_namespace_created(work, made)

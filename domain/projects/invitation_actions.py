@@ -50,7 +50,7 @@ from domain.projects.members import (
 from domain.projects.views import Namespace, ProjectOrGroup, Viewer, get_viewer
 from models import Group, Member, Project, User
 from models import Invitation as Row
-from models.folding import fold
+from models.folding import fold_text
 
 #: Purpose that is part of the signature in invitation links.
 INVITATION_SEAL_PURPOSE = "invitation"
@@ -67,8 +67,8 @@ def list_invitations(
     """List the pending invitations of a project or group."""
     search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
     wanted = _select_pending(work).where(_is_for_namespace(holder.namespace), search)
-    found = fetch_list_page(wanted, {"id": Row.id}, query.part, session=work.session)
-    return ListPage.of(found, Invitation.model_validate)
+    found = fetch_list_page(wanted, {"id": Row.id}, query.requested_part, session=work.session)
+    return ListPage.from_listed_page(found, Invitation.model_validate)
 
 
 @action("invitations.create")
@@ -96,7 +96,7 @@ def change_invitation(
     giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
     found = _get_pending(work, _is_for_address(holder.namespace, email))
     role = change.access_level or found.role
-    day = change.expires_at if "expires_at" in change.given else found.expires_at
+    day = change.expires_at if "expires_at" in change.given_values else found.expires_at
     check_grantable(max(role, found.role), giver)
     if (role, day) == (found.role, found.expires_at):
         return found
@@ -129,7 +129,7 @@ def show_pending_invitation(work: UnitOfWork, invitation_id: int, email: str) ->
     Raise NotFoundError if the invitation is no longer pending. Raise ForbiddenError if the project
     is archived, or if the author of the invitation may no longer assign the role.
     """
-    found = _get_pending(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
+    found = _get_pending(work, (Row.id == invitation_id) & (Row.email_key == fold_text(email)))
     _check_author_can_grant(work, found, work.now.date())
     _check_not_archived(work, found.namespace)
     return found
@@ -144,7 +144,7 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
     """
     found = show_pending_invitation(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
-    if user.email_key != fold(found.invite_email):
+    if user.email_key != fold_text(found.invite_email):
         message = f"This invitation is for {found.invite_email}, which is not your email address."
         raise ForbiddenError(message)
     today = work.now.date()
@@ -167,14 +167,16 @@ def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invit
     return found
 
 
-def _invite_address(work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations) -> str:
+def _invite_address(
+    work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
+) -> str:
     """Invite an email address; return the reason if that fails, or else an empty string."""
-    if work.actor.is_admin and _try_add_member(work, namespace, email, new):
+    if work.actor.is_admin and _try_add_member(work, namespace, email, new_invitations):
         return ""
     if not work.policy(AccountMessageBuilder).has_mail_server:
         return _NO_MAIL_REASON
     try:
-        made = _store_invitation(work, namespace, email, new)
+        made = _store_invitation(work, namespace, email, new_invitations)
         _count_message(work, namespace, made.invite_email)
     except (ConflictError, RecipientLimitError) as error:
         return str(error)
@@ -222,17 +224,17 @@ def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None
 
 
 def _try_add_member(
-    work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations
+    work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> bool:
     """Add the account with an email address as a member; return False if that fails.
 
     Only administrators can add accounts by email address.
     """
-    if new.expires_at is not None:
+    if new_invitations.expires_at is not None:
         return False
-    by, role = get_viewer(work), new.access_level
+    by, role = get_viewer(work), new_invitations.access_level
     try:
-        user = add_member(namespace, email, role, by=by, session=work.session, now=work.now)
+        user = add_member(namespace, email, role, viewer=by, session=work.session, now=work.now)
     except (NotFoundError, ConflictError):
         return False
     record_member_added(work, namespace, user, role)
@@ -240,7 +242,7 @@ def _try_add_member(
 
 
 def _store_invitation(
-    work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations
+    work: UnitOfWork, namespace: Namespace, email: str, new_invitations: NewInvitations
 ) -> Invitation:
     """Store an invitation.
 
@@ -248,19 +250,19 @@ def _store_invitation(
     ConflictError if the address was already invited.
     """
     giver = lock_members(namespace, get_viewer(work), session=work.session)
-    check_grantable(new.access_level, giver)
-    check_expiry_date(new.expires_at, work.now.date())
+    check_grantable(new_invitations.access_level, giver)
+    check_expiry_date(new_invitations.expires_at, work.now.date())
     address = normalize_email(email)
     _delete_invitations(work, _is_for_address(namespace, address) & ~_is_pending(work))
     insert = insert_into(Row, session=work.session).values(
         group_id=namespace.group_id,
         project_id=namespace.project_id,
         email=address,
-        email_key=fold(address),
+        email_key=fold_text(address),
         invited_by=work.actor.id,
-        role=int(new.access_level),
+        role=int(new_invitations.access_level),
         created_at=work.now,
-        expires_at=new.expires_at,
+        expires_at=new_invitations.expires_at,
         authorization_id=lock_authorization(work),
     )
     stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
@@ -326,7 +328,9 @@ def _is_for_namespace(namespace: Namespace) -> ColumnElement[bool]:
 
 
 def _is_for_address(namespace: Namespace, email: str) -> ColumnElement[bool]:
-    return _is_for_namespace(namespace) & (Row.email_key == fold(email.replace("\x00", "\ufffd")))
+    return _is_for_namespace(namespace) & (
+        Row.email_key == fold_text(email.replace("\x00", "\ufffd"))
+    )
 
 
 def _is_pending(work: UnitOfWork) -> ColumnElement[bool]:
@@ -365,7 +369,9 @@ def _get_pending(work: UnitOfWork, condition: ColumnElement[bool]) -> Invitation
 def _record_event(work: UnitOfWork, kind: EventKind, invitation: Invitation) -> Invitation:
     """Record an audit event about an invitation, and return the invitation."""
     details = {"email": invitation.invite_email, "role": invitation.role.label}
-    work.record(kind, subject=invitation.path, place=invitation.namespace, details=details)
+    work.record_audit_event(
+        kind, subject=invitation.path, event_namespace=invitation.namespace, details=details
+    )
     return invitation
 
 

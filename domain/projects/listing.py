@@ -50,7 +50,7 @@ from models import (
     ProjectShare,
     RegistryRepository,
 )
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 _PROJECT_NAME = build_search_text(Project.name, Project.name_key)
 _GROUP_NAME = build_search_text(Group.name, Group.name_key)
@@ -224,19 +224,19 @@ class ProjectDetails:
 
 
 def list_projects(
-    wanted: ProjectFilter, part: PageRequest, viewer: Viewer, *, session: Session
+    project_filter: ProjectFilter, page_request: PageRequest, viewer: Viewer, *, session: Session
 ) -> PageResult[ProjectDetails]:
     """Return a page of the matching projects that a viewer can see."""
-    statement = select(Project).where(*_build_project_conditions(wanted, viewer))
-    if wanted.search:
-        statement = _search_projects(statement, wanted)
+    statement = select(Project).where(*_build_project_conditions(project_filter, viewer))
+    if project_filter.search:
+        statement = _search_projects(statement, project_filter)
     orders = _PROJECT_ORDERS
-    if part.order_by in _ACTIVITY_ORDERS:
-        orders = orders | {part.order_by: build_last_activity(viewer)}
-    found = fetch_list_page(statement, orders, part, session=session)
+    if page_request.order_by in _ACTIVITY_ORDERS:
+        orders = orders | {page_request.order_by: build_last_activity(viewer)}
+    found = fetch_list_page(statement, orders, page_request, session=session)
     rows = [row[0] for row in found.items]
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    views = [permissions.project(row) for row in rows]
+    views = [permissions.build_project_view(row) for row in rows]
     items = _build_details_of_projects(views, permissions, session=session)
     return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -256,14 +256,14 @@ def get_project_details(
 
 
 def list_groups(
-    wanted: GroupFilter, part: PageRequest, viewer: Viewer, *, session: Session
+    group_filter: GroupFilter, page_request: PageRequest, viewer: Viewer, *, session: Session
 ) -> PageResult[GroupDetails]:
     """Return a page of the matching groups that a viewer can see."""
-    statement = select(Group).where(*_build_group_conditions(wanted, viewer))
-    found = fetch_list_page(statement, _GROUP_ORDERS, part, session=session)
+    statement = select(Group).where(*_build_group_conditions(group_filter, viewer))
+    found = fetch_list_page(statement, _GROUP_ORDERS, page_request, session=session)
     rows = [row[0] for row in found.items]
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    views = [permissions.group(row) for row in rows]
+    views = [permissions.build_group_view(row) for row in rows]
     items = _build_group_details(views, session=session)
     return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -274,23 +274,31 @@ def get_group_details(group: GroupView, *, session: Session) -> GroupDetails:
     return found
 
 
-def _build_project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
+def _build_project_conditions(
+    project_filter: ProjectFilter, viewer: Viewer
+) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool] | None] = [
-        _is_in_group(wanted),
+        _is_in_group(project_filter),
         # A viewer with a role can see the project, so the visibility need not be checked as well.
         is_project_visible(viewer)
-        if wanted.least is None
-        else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
-        None if wanted.owner_id is None else _build_ownership_condition(wanted.owner_id, viewer),
-        None if wanted.visibility is None else Project.visibility == wanted.visibility,
-        _is_archived(wanted.is_archived),
-        _is_archived(None if wanted.is_active is None else not wanted.is_active),
-        None if wanted.id_after is None else Project.id > wanted.id_after,
-        None if wanted.id_before is None else Project.id < wanted.id_before,
-        None if wanted.active_after is None else build_last_activity(viewer) >= wanted.active_after,
+        if project_filter.least is None
+        else Project.deleted_at.is_(None) & has_role_in_project(viewer, project_filter.least),
         None
-        if wanted.active_before is None
-        else build_last_activity(viewer) <= wanted.active_before,
+        if project_filter.owner_id is None
+        else _build_ownership_condition(project_filter.owner_id, viewer),
+        None
+        if project_filter.visibility is None
+        else Project.visibility == project_filter.visibility,
+        _is_archived(project_filter.is_archived),
+        _is_archived(None if project_filter.is_active is None else not project_filter.is_active),
+        None if project_filter.id_after is None else Project.id > project_filter.id_after,
+        None if project_filter.id_before is None else Project.id < project_filter.id_before,
+        None
+        if project_filter.active_after is None
+        else build_last_activity(viewer) >= project_filter.active_after,
+        None
+        if project_filter.active_before is None
+        else build_last_activity(viewer) <= project_filter.active_before,
     ]
     return [each for each in conditions if each is not None]
 
@@ -305,12 +313,12 @@ def _build_ownership_condition(owner_id: int, viewer: Viewer) -> ColumnElement[b
     return owned if viewer.is_admin else owned & has_role_in_project(viewer)
 
 
-def _is_in_group(wanted: ProjectFilter) -> ColumnElement[bool] | None:
-    if wanted.group_id is None:
+def _is_in_group(project_filter: ProjectFilter) -> ColumnElement[bool] | None:
+    if project_filter.group_id is None:
         return None
-    if not wanted.with_subgroups:
-        return Project.group_id == wanted.group_id
-    return Project.group_id.in_(select_subtree(_select_group_id(wanted.group_id)))
+    if not project_filter.with_subgroups:
+        return Project.group_id == project_filter.group_id
+    return Project.group_id.in_(select_subtree(_select_group_id(project_filter.group_id)))
 
 
 def _select_group_id(group_id: int) -> Select[int]:
@@ -323,13 +331,13 @@ def _is_archived(wanted: bool | None) -> ColumnElement[bool] | None:  # noqa: FB
     return Project.archived_at.is_not(None) if wanted else Project.archived_at.is_(None)
 
 
-def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Select[Project]:
+def _search_projects(statement: Select[Project], project_filter: ProjectFilter) -> Select[Project]:
     """Search in the names of projects and in the last segments of their paths.
 
     With `searches_groups`, search in the whole paths.
     """
-    word = fold(wanted.search)
-    if wanted.searches_groups:
+    word = fold_text(project_filter.search)
+    if project_filter.searches_groups:
         return statement.where(
             or_(
                 _PROJECT_NAME.contains(word, autoescape=True),
@@ -345,24 +353,26 @@ def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Selec
     )
 
 
-def _build_group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
-    word = fold(wanted.search)
+def _build_group_conditions(group_filter: GroupFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
+    word = fold_text(group_filter.search)
     conditions: list[ColumnElement[bool] | None] = [
-        None if wanted.parent_id is None else Group.parent_id == wanted.parent_id,
-        None if wanted.below_id is None else _is_group_below(wanted.below_id),
-        Group.parent_id.is_(None) if wanted.is_top_level else None,
-        None if wanted.with_personal else Group.owner_id.is_(None),
+        None if group_filter.parent_id is None else Group.parent_id == group_filter.parent_id,
+        None if group_filter.below_id is None else _is_group_below(group_filter.below_id),
+        Group.parent_id.is_(None) if group_filter.is_top_level else None,
+        None if group_filter.with_personal else Group.owner_id.is_(None),
         is_group_visible(viewer)
-        if wanted.least is None
-        else Group.deleted_at.is_(None) & has_role_in_group(viewer, wanted.least),
-        Group.id.not_in(wanted.without) if wanted.without else None,
+        if group_filter.least is None
+        else Group.deleted_at.is_(None) & has_role_in_group(viewer, group_filter.least),
+        Group.id.not_in(group_filter.without) if group_filter.without else None,
         or_(
             _GROUP_NAME.contains(word, autoescape=True),
             Group.path_key.contains(word, autoescape=True),
         )
         if word
         else None,
-        None if wanted.visibility is None else _select_highest_visibility() == wanted.visibility,
+        None
+        if group_filter.visibility is None
+        else _select_highest_visibility() == group_filter.visibility,
     ]
     return [each for each in conditions if each is not None]
 
@@ -389,14 +399,14 @@ def _build_details_of_projects(
         ProjectDetails(
             project=view,
             shares=None if view.role is None else tuple(shares.get(view.id, ())),
-            holder=permissions.group(groups[fold(view.group_path)]),
+            holder=permissions.build_group_view(groups[fold_text(view.group_path)]),
             group_names=_list_group_names(view.path, groups),
             direct_role=permissions.get_project_membership(view.id),
             inherited_role=permissions.get_group_membership(view.group_path),
             last_activity_at=active_at[view.id],
         )
         for view in views
-        if fold(view.group_path) in groups and view.id in active_at
+        if fold_text(view.group_path) in groups and view.id in active_at
     )
 
 
@@ -443,13 +453,13 @@ def _build_group_details(
 
 
 def _list_group_names(path: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
-    return tuple(groups[fold(each)].name for each in list_ancestor_paths(path))
+    return tuple(groups[fold_text(each)].name for each in list_ancestor_paths(path))
 
 
 def _find_groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]:
-    keys = {fold(each) for path in paths for each in list_ancestor_paths(path)}
+    keys = {fold_text(each) for path in paths for each in list_ancestor_paths(path)}
     found = session.scalars(select(Group).where(Group.path_key.in_(keys)))
-    return {group.path_key or fold(group.path): group for group in found}
+    return {group.path_key or fold_text(group.path): group for group in found}
 
 
 def _find_visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:

@@ -84,14 +84,14 @@ def change_member(
     member, role = _get_direct_member(work, holder, user_id), change.access_level
     if role is not None and role != member.own_role:
         before = members.change_role(
-            holder.namespace, member.id or 0, role, by=get_viewer(work), session=work.session
+            holder.namespace, member.id or 0, role, viewer=get_viewer(work), session=work.session
         )
         _record_change(work, holder, member, role=role.label, before=before.label)
-    if "expires_at" in change.given and change.expires_at != member.own_expires_at:
+    if "expires_at" in change.given_values and change.expires_at != member.own_expires_at:
         _change_expiry_date(work, holder, member, change.expires_at)
         day = change.expires_at
         _record_change(work, holder, member, expires_at=day and day.isoformat())
-    if "member_role_id" in change.given:
+    if "member_role_id" in change.given_values:
         work.session.flush()  # A new role has removed the custom role.
         _set_custom_role(
             work, holder, _get_direct_member(work, holder, user_id), change.member_role_id
@@ -118,9 +118,9 @@ def remove_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> Mem
     member = _get_direct_member(work, holder, user_id)
     removed, namespace, by = _build_direct_member(work, member), holder.namespace, get_viewer(work)
     if user_id == work.actor.id:
-        members.leave_namespace(namespace, by=by, session=work.session)
+        members.leave_namespace(namespace, viewer=by, session=work.session)
     else:
-        members.remove_member(namespace, member.id or 0, by=by, session=work.session)
+        members.remove_member(namespace, member.id or 0, viewer=by, session=work.session)
     user = (member.user_id, member.username)
     record_member_event(work, EventKind.MEMBER_REMOVED, namespace, user)
     return removed
@@ -138,28 +138,32 @@ def _list_members(
     found = list_members(
         holder.namespace,
         wanted,
-        query.part,
+        query.requested_part,
         viewer_id=None,
         session=work.session,
         today=work.now.date(),
     )
-    return ListPage.of(
+    return ListPage.from_listed_page(
         found,
         lambda each: (_build_direct_member if is_direct else _build_effective_member)(work, each),
     )
 
 
-def _add_member(work: UnitOfWork, holder: ProjectOrGroup, login: str, new: NewMembers) -> int:
-    role, namespace = new.access_level, holder.namespace
+def _add_member(
+    work: UnitOfWork, holder: ProjectOrGroup, login: str, new_members: NewMembers
+) -> int:
+    role, namespace = new_members.access_level, holder.namespace
     user = members.add_member(
-        namespace, login, role, by=get_viewer(work), session=work.session, now=work.now
+        namespace, login, role, viewer=get_viewer(work), session=work.session, now=work.now
     )
-    if new.expires_at is not None:
-        _change_expiry_date(work, holder, _get_direct_member(work, holder, user.id), new.expires_at)
-    record_member_added(work, namespace, user, role, new.expires_at)
-    if new.member_role_id is not None:
+    if new_members.expires_at is not None:
+        _change_expiry_date(
+            work, holder, _get_direct_member(work, holder, user.id), new_members.expires_at
+        )
+    record_member_added(work, namespace, user, role, new_members.expires_at)
+    if new_members.member_role_id is not None:
         _set_custom_role(
-            work, holder, _get_direct_member(work, holder, user.id), new.member_role_id
+            work, holder, _get_direct_member(work, holder, user.id), new_members.member_role_id
         )
     return user.id
 
@@ -168,7 +172,7 @@ def _change_expiry_date(
     work: UnitOfWork, holder: ProjectOrGroup, member: MemberView, day: date | None
 ) -> None:
     members.change_expiry_date(
-        holder.namespace, member.id or 0, day, by=get_viewer(work), session=work.session
+        holder.namespace, member.id or 0, day, viewer=get_viewer(work), session=work.session
     )
 
 
@@ -180,7 +184,7 @@ def _set_custom_role(
         return
     custom = None if role_id is None else _get_requested_role(work, holder, role_id)
     members.set_member_role(
-        holder.namespace, member.id or 0, custom, by=get_viewer(work), session=work.session
+        holder.namespace, member.id or 0, custom, viewer=get_viewer(work), session=work.session
     )
     _record_change(work, holder, member, member_role=custom.name if custom else "none")
 

@@ -19,7 +19,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import AssignedMemberRole, MemberView, Namespace, SharedGroup
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member, MemberRole, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 _SEARCH_COLUMNS = (
     build_search_text(User.username, User.username_key),
@@ -41,8 +41,8 @@ class MemberFilter:
 
 def list_members(
     namespace: Namespace,
-    wanted: MemberFilter,
-    part: PageRequest,
+    member_filter: MemberFilter,
+    page_request: PageRequest,
     *,
     viewer_id: int | None,
     session: Session,
@@ -55,8 +55,8 @@ def list_members(
     role is also returned, since it remains when the inherited role ends.
     """
     groups = _find_member_sources(namespace, session=session, today=today)
-    found = _select_users(namespace, groups, wanted, today).subquery()
-    if part.order_by == "role":
+    found = _select_users(namespace, groups, member_filter, today).subquery()
+    if page_request.order_by == "role":
         highest = (
             select(found.c.user_id, found.c.role, User.username)
             .join(User, User.id == found.c.user_id)
@@ -66,7 +66,7 @@ def list_members(
         statement = select(highest.c.user_id)
     else:
         orders, statement = {"id": found.c.user_id}, select(found.c.user_id)
-    page = fetch_list_page(statement, orders, part, session=session)
+    page = fetch_list_page(statement, orders, page_request, session=session)
     views = _build_member_views(
         namespace,
         groups,
@@ -129,7 +129,7 @@ def list_usernames_with_ability(
 
 
 def find_users_with_ability(
-    wanted: ColumnElement[bool],
+    condition: ColumnElement[bool],
     ability: Ability,
     namespace: Namespace,
     *,
@@ -138,11 +138,11 @@ def find_users_with_ability(
 ) -> Mapping[int, str]:
     """Return the user names of matching people who have an ability in a namespace, by user id.
 
-    `wanted` is a condition that should match only few users. Locked accounts and bots are omitted.
+    `condition` should match only few users. Locked accounts and bots are omitted.
     """
     able = _select_users_with_ability(ability, namespace, session=session, today=today)
     rows = session.execute(
-        select(User.id, User.username).where(wanted, IS_ACTIVE_HUMAN, User.id.in_(able))
+        select(User.id, User.username).where(condition, IS_ACTIVE_HUMAN, User.id.in_(able))
     )
     return {row.id: row.username for row in rows}
 
@@ -241,7 +241,7 @@ def _find_member_sources(namespace: Namespace, *, session: Session, today: date)
 
 def _find_paths_upwards(path: str, *, session: Session) -> dict[int, str]:
     """Return the paths of a group and of its ancestor groups, by group id."""
-    keys = [fold(each) for each in (*list_ancestor_paths(path), path)]
+    keys = [fold_text(each) for each in (*list_ancestor_paths(path), path)]
     rows = session.execute(select(Group.id, Group.path).where(Group.path_key.in_(keys)))
     return dict(rows.all())
 
@@ -269,23 +269,23 @@ def _is_membership_in(namespace: Namespace, groups: Iterable[int]) -> ColumnElem
 
 
 def _select_users(
-    namespace: Namespace, groups: _MemberSources, wanted: MemberFilter, today: date
+    namespace: Namespace, groups: _MemberSources, member_filter: MemberFilter, today: date
 ) -> Select[int, int]:
     """Select the ids of matching users, each with the highest role."""
     inside = (
         is_direct_membership(namespace)
-        if wanted.is_direct
+        if member_filter.is_direct
         else _is_membership_in(namespace, groups)
     )
     found = select(Member.user_id, func.max(_select_effective_role(groups)).label("role")).where(
         inside, is_membership_active(today)
     )
-    if wanted.user_ids:
-        found = found.where(Member.user_id.in_(wanted.user_ids))
-    if wanted.without:
-        found = found.where(Member.user_id.not_in(wanted.without))
-    if wanted.search:
-        word = fold(wanted.search.replace("\x00", "\ufffd"))
+    if member_filter.user_ids:
+        found = found.where(Member.user_id.in_(member_filter.user_ids))
+    if member_filter.without:
+        found = found.where(Member.user_id.not_in(member_filter.without))
+    if member_filter.search:
+        word = fold_text(member_filter.search.replace("\x00", "\ufffd"))
         matches = or_(*(column.contains(word, autoescape=True) for column in _SEARCH_COLUMNS))
         found = found.join(User, User.id == Member.user_id).where(matches)
     return found.group_by(Member.user_id)

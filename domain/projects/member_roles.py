@@ -26,7 +26,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import GroupView, Namespace
 from models import Group, Member
 from models import MemberRole as Row
-from models.folding import fold
+from models.folding import fold_text
 
 #: Highest base role of a custom role. Owners already have every ability.
 MAX_BASE_ROLE = Role.MAINTAINER
@@ -46,28 +46,28 @@ def find_all_member_roles(*, session: Session) -> tuple[MemberRole, ...]:
     return tuple(_build_member_role(each) for each in session.scalars(select(Row).order_by(Row.id)))
 
 
-def find_usable_member_roles(place: Namespace, *, session: Session) -> tuple[MemberRole, ...]:
+def find_usable_member_roles(namespace: Namespace, *, session: Session) -> tuple[MemberRole, ...]:
     """Return the custom roles that members of a group or project can have, oldest first."""
-    found = session.scalars(select(Row).where(is_usable_in(place)).order_by(Row.id))
+    found = session.scalars(select(Row).where(is_usable_in(namespace)).order_by(Row.id))
     return tuple(_build_member_role(each) for each in found)
 
 
-def is_usable_in(place: Namespace) -> ColumnElement[bool]:
+def is_usable_in(namespace: Namespace) -> ColumnElement[bool]:
     """Return the condition for custom roles that members of a group or project can have.
 
     These are the roles of the instance, of the group and of its ancestor groups.
     """
-    paths = [fold(each) for each in (*list_ancestor_paths(place.path), place.path)]
+    paths = [fold_text(each) for each in (*list_ancestor_paths(namespace.path), namespace.path)]
     around = select(Group.id).where(Group.path_key.in_(paths))
     return Row.group_id.is_(None) | Row.group_id.in_(around)
 
 
-def get_usable_member_role(role_id: int, place: Namespace, *, session: Session) -> MemberRole:
+def get_usable_member_role(role_id: int, namespace: Namespace, *, session: Session) -> MemberRole:
     """Return a custom role that members of a group or project can have.
 
     Raise NotFoundError if there is no such role with this id.
     """
-    found = session.scalar(select(Row).where(Row.id == role_id, is_usable_in(place)))
+    found = session.scalar(select(Row).where(Row.id == role_id, is_usable_in(namespace)))
     if found is None:
         raise NotFoundError("Member role not found.")
     return _build_member_role(found)
@@ -125,7 +125,7 @@ def _build_member_role(row: Row) -> MemberRole:
 def list_member_roles(work: UnitOfWork, query: OffsetQuery) -> ListPage[MemberRole]:
     """List the member roles of the instance."""
     found = find_all_member_roles(session=work.session)
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @action("member_roles.create")
@@ -137,16 +137,18 @@ def create_member_role(work: UnitOfWork, new: NewMemberRole) -> MemberRole:
     return _create_role(work, new, None)
 
 
-def _create_role(work: UnitOfWork, new: NewMemberRole, group: GroupView | None) -> MemberRole:
-    name = new.name.strip()
-    _check_new_role(name, new)
+def _create_role(
+    work: UnitOfWork, new_member_role: NewMemberRole, group: GroupView | None
+) -> MemberRole:
+    name = new_member_role.name.strip()
+    _check_new_role(name, new_member_role)
     insert = insert_into(Row, session=work.session).values(
         group_id=group.id if group else None,
         name=name,
-        name_key=fold(name),
-        description=new.description,
-        base_role=int(new.base_access_level),
-        abilities=sorted(add_included_abilities(new.abilities)),
+        name_key=fold_text(name),
+        description=new_member_role.description,
+        base_role=int(new_member_role.base_access_level),
+        abilities=sorted(add_included_abilities(new_member_role.abilities)),
         created_at=work.now,
     )
     added = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
@@ -187,7 +189,7 @@ def list_group_member_roles(
     """List the member roles of a group (until release 17.0)."""
     own = select(Row).where(Row.group_id == group.id).order_by(Row.id)
     found = tuple(_build_member_role(each) for each in work.session.scalars(own))
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @action("group_member_roles.create")
@@ -204,14 +206,14 @@ def delete_group_member_role(work: UnitOfWork, group: GroupView, role_id: int) -
     return _delete_role(work, role_id, group)
 
 
-def _check_new_role(name: str, new: NewMemberRole) -> None:
+def _check_new_role(name: str, new_member_role: NewMemberRole) -> None:
     if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
         message = f"The name must be a single line of 1 to {MAX_NAME_LENGTH} characters."
         raise InvalidError(message, field="name")
-    if len(new.description) > MAX_DESCRIPTION_LENGTH:
+    if len(new_member_role.description) > MAX_DESCRIPTION_LENGTH:
         message = f"The description can have at most {MAX_DESCRIPTION_LENGTH:,} characters."
         raise InvalidError(message, field="description")
-    if new.base_access_level > MAX_BASE_ROLE:
+    if new_member_role.base_access_level > MAX_BASE_ROLE:
         message = f"`base_access_level` can be at most {int(MAX_BASE_ROLE)}."
         raise InvalidError(message, field="base_access_level")
 
@@ -225,4 +227,4 @@ def _record_event(
         "base_role": role.base.label,
         "permissions": ", ".join(sorted(role.abilities)),
     }
-    work.record(kind, subject=role.name, details=details)
+    work.record_audit_event(kind, subject=role.name, details=details)

@@ -21,7 +21,7 @@ from domain.projects.member_types import MemberRole
 from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace, Viewer
 from models import Group, Member, Project, User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Viewer for the command line, which has the permissions of an owner.
 OPERATOR_VIEWER = Viewer(user_id=None, is_admin=True)
@@ -32,7 +32,7 @@ def add_member(
     login: str,
     role: Role,
     *,
-    by: Viewer,
+    viewer: Viewer,
     session: Session,
     now: datetime,
 ) -> UserView:
@@ -42,8 +42,8 @@ def add_member(
     InvalidError for an invalid value. Raise ConflictError for an existing member, since only
     `change_role` changes the role of a member.
     """
-    giver = lock_members(namespace, by, session=session)
-    _check_login_allowed(login, by)
+    giver = lock_members(namespace, viewer, session=session)
+    _check_login_allowed(login, viewer)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
         message = "A bot belongs to its access token. Create an access token instead."
@@ -111,11 +111,11 @@ def record_member_event(
 ) -> None:
     """Record an audit event about a member; `user` contains the member's user id and user name."""
     user_id, username = user
-    work.record(
+    work.record_audit_event(
         kind,
         subject=namespace.path,
         user_id=user_id,
-        place=namespace,
+        event_namespace=namespace,
         details={"username": username, **details},
     )
 
@@ -134,7 +134,7 @@ def change_expiry_date(
     member_id: int,
     expires_at: date | None,
     *,
-    by: Viewer,
+    viewer: Viewer,
     session: Session,
 ) -> None:
     """Change the expiry date of a member's role; None removes the expiry date.
@@ -142,9 +142,9 @@ def change_expiry_date(
     Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
     Raise InvalidError for bots and for the last owner of a group.
     """
-    giver = lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
-    check_expiry_date(expires_at, by.today)
+    check_expiry_date(expires_at, viewer.today)
     if expires_at is not None:
         check_owner_remains(namespace, member, session=session)
     member.expires_at = expires_at
@@ -162,7 +162,7 @@ def get_username(user_id: int, *, session: Session) -> str:
 
 
 def change_role(
-    namespace: Namespace, member_id: int, role: Role, *, by: Viewer, session: Session
+    namespace: Namespace, member_id: int, role: Role, *, viewer: Viewer, session: Session
 ) -> Role:
     """Change a member's role and return the previous role.
 
@@ -170,7 +170,7 @@ def change_role(
     there is no such member, and ForbiddenError without the required role. Raise InvalidError for
     bots and for the last owner of a group.
     """
-    giver = lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
     check_grantable(role, giver)
     before = Role(member.role)
@@ -187,7 +187,7 @@ def set_member_role(
     member_id: int,
     custom: MemberRole | None,
     *,
-    by: Viewer,
+    viewer: Viewer,
     session: Session,
 ) -> None:
     """Set or remove the custom role of a member.
@@ -195,18 +195,20 @@ def set_member_role(
     Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
     Raise InvalidError for bots, and if the base role of the custom role is not the member's role.
     """
-    giver = lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
     assign_member_role(member.id, custom, session=session)
 
 
-def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: Session) -> None:
+def remove_member(
+    namespace: Namespace, member_id: int, *, viewer: Viewer, session: Session
+) -> None:
     """Remove a member other than the last owner of a group.
 
     Raise NotFoundError if there is no such member, and ForbiddenError without the required role.
     Raise InvalidError for bots and for the last owner of a group.
     """
-    giver = lock_members(namespace, by, session=session)
+    giver = lock_members(namespace, viewer, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
     check_owner_remains(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
@@ -237,12 +239,12 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
         raise NotFoundError(f"{namespace.path} was deleted in the meantime.")
 
 
-def _check_login_allowed(login: str, by: Viewer) -> None:
+def _check_login_allowed(login: str, viewer: Viewer) -> None:
     """Reject an email address unless the viewer may see the email addresses of other users.
 
     Raise InvalidError if the login is such an address.
     """
-    if "@" in login.removeprefix("@") and not by.is_admin:
+    if "@" in login.removeprefix("@") and not viewer.is_admin:
         message = (
             "Use the user name to add a member, not the email address. Users can see their user "
             "name in their profile."
@@ -322,7 +324,7 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
         .join(Group, Group.id == Member.group_id)
         .where(
             Group.path_key.in_(
-                [fold(each) for each in (*list_ancestor_paths(group_path), group_path)]
+                [fold_text(each) for each in (*list_ancestor_paths(group_path), group_path)]
             ),
             Member.role == int(Role.OWNER),
             # When the role of an owner with an expiry date ends, the group would have no owner.
@@ -351,7 +353,7 @@ def list_solely_owned_groups(user_id: int, *, session: Session) -> tuple[str, ..
     return tuple(path for path in paths if not has_owner(path, others, session=session))
 
 
-def leave_namespace(namespace: Namespace, *, by: Viewer, session: Session) -> None:
+def leave_namespace(namespace: Namespace, *, viewer: Viewer, session: Session) -> None:
     """Remove the viewer's own direct membership; inherited roles remain.
 
     Raise NotFoundError if the viewer is not a direct member. Raise InvalidError for bots and for
@@ -361,7 +363,7 @@ def leave_namespace(namespace: Namespace, *, by: Viewer, session: Session) -> No
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)
-        .where(Member.user_id == by.user_id, is_direct_membership(namespace))
+        .where(Member.user_id == viewer.user_id, is_direct_membership(namespace))
         .execution_options(populate_existing=True)
     ).first()
     if row is None:

@@ -44,8 +44,8 @@ class ViewerProjects:
     has_more: bool = False
 
 
-def list_my_projects(viewer: Viewer, *, most: int, session: Session) -> ViewerProjects:
-    """Return up to `most` projects in which the viewer has a role.
+def list_my_projects(viewer: Viewer, *, maximum: int, session: Session) -> ViewerProjects:
+    """Return up to `maximum` projects in which the viewer has a role.
 
     For administrators, only the projects of which they are members are returned.
     """
@@ -58,11 +58,11 @@ def list_my_projects(viewer: Viewer, *, most: int, session: Session) -> ViewerPr
         select(Project)
         .where(Project.deleted_at.is_(None), has_role_in_project(viewer))
         .order_by(has_open.desc(), Project.path_key)
-        .limit(most + 1)
+        .limit(maximum + 1)
     ).all()
-    views = _build_project_views(rows[:most], viewer, session=session)
+    views = _build_project_views(rows[:maximum], viewer, session=session)
     ordered = sorted(views, key=lambda project: (-project.open_alerts, project.path))
-    return ViewerProjects(projects=tuple(ordered), has_more=len(rows) > most)
+    return ViewerProjects(projects=tuple(ordered), has_more=len(rows) > maximum)
 
 
 def can_see_any_project(viewer: Viewer, *, session: Session) -> bool:
@@ -71,20 +71,20 @@ def can_see_any_project(viewer: Viewer, *, session: Session) -> bool:
 
 
 def search_projects(
-    wanted: ProjectFilter, part: PageRequest, viewer: Viewer, *, session: Session
+    project_filter: ProjectFilter, page_request: PageRequest, viewer: Viewer, *, session: Session
 ) -> PageResult[ProjectView]:
     """Return a page of the matching projects that a viewer can see, with open alert counts."""
-    found = list_projects(wanted, part, viewer, session=session)
+    found = list_projects(project_filter, page_request, viewer, session=session)
     views = [each.project for each in found.items]
     items = _add_open_alerts(views, session=session)
     return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
 def list_groups_with_projects(
-    wanted: GroupFilter, part: PageRequest, viewer: Viewer, *, session: Session
+    group_filter: GroupFilter, page_request: PageRequest, viewer: Viewer, *, session: Session
 ) -> PageResult[GroupView]:
     """Return a page of the matching groups that a viewer can see, each with its first projects."""
-    found = list_groups(wanted, part, viewer, session=session)
+    found = list_groups(group_filter, page_request, viewer, session=session)
     groups = [_add_first_projects(each.group, viewer, session=session) for each in found.items]
     shown = [project for group in groups for project in group.projects]
     counted = {each.id: each for each in _add_open_alerts(shown, session=session)}
@@ -96,14 +96,14 @@ def list_groups_with_projects(
 
 
 def list_groups_to_create_in(
-    viewer: Viewer, *, chosen: str | None, most: int, session: Session
+    viewer: Viewer, *, chosen: str | None, maximum: int, session: Session
 ) -> tuple[str, ...]:
-    """Return up to `most` paths of groups in which the viewer may create projects, sorted.
+    """Return up to `maximum` paths of groups in which the viewer may create projects, sorted.
 
     The chosen group is added if the viewer may create projects in it.
     """
     least = None if viewer.is_admin else Role.MAINTAINER
-    part = PageRequest(size=most, order_by="path")
+    part = PageRequest(size=maximum, order_by="path")
     found = list_groups(GroupFilter(least=least), part, viewer, session=session)
     paths = [each.group.path for each in found.items]
     if chosen and chosen not in paths and _can_create_in(chosen, viewer, session=session):
@@ -130,7 +130,7 @@ def _add_first_projects(group: GroupView, viewer: Viewer, *, session: Session) -
     permissions = read_permissions(viewer, map(build_namespace, shown), session=session)
     return replace(
         group,
-        projects=tuple(map(permissions.project, shown)),
+        projects=tuple(map(permissions.build_project_view, shown)),
         has_more_projects=len(rows) > _MAX_PROJECTS_PER_GROUP,
     )
 
@@ -139,7 +139,7 @@ def _build_project_views(
     rows: Sequence[Project], viewer: Viewer, *, session: Session
 ) -> tuple[ProjectView, ...]:
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    return _add_open_alerts(map(permissions.project, rows), session=session)
+    return _add_open_alerts(map(permissions.build_project_view, rows), session=session)
 
 
 def _add_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:

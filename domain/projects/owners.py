@@ -14,7 +14,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace, ProjectOrGroup
 from domain.projects.visibility_sql import select_subtree
 from models import Group, Project
-from models.folding import fold
+from models.folding import fold_text
 
 
 class OwnedRow(Protocol):
@@ -90,13 +90,13 @@ class GroupChain:
     #: Ids of the groups, nearest first. For a group, the first id is its own.
     group_ids: tuple[int, ...]
 
-    def uses(self, row: OwnedRow) -> bool:
+    def owns_row(self, row: OwnedRow) -> bool:
         """Return whether a row is owned by the project or group, or by an ancestor group."""
         if row.group_id is not None:
             return row.group_id in self.group_ids
         return row.project_id is not None and row.project_id == self.project_id
 
-    def distance(self, row: OwnedRow) -> int:
+    def count_levels_to_owner(self, row: OwnedRow) -> int:
         """Return the number of levels between the project or group and the owner of a row."""
         if row.group_id is None:
             return 0
@@ -106,7 +106,7 @@ class GroupChain:
 def find_group_chain(holder: ProjectOrGroup, *, session: Session) -> GroupChain:
     """Return a project or group with its ancestor groups."""
     paths = list_ancestor_paths(holder.path)
-    keys = [fold(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
+    keys = [fold_text(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
     found = session.scalars(
         select(Group.id)
         .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))
@@ -154,9 +154,9 @@ def _sort_nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def build_used_by_condition(table: Any, used: Iterable[GroupChain]) -> ColumnElement[bool]:
+def build_used_by_condition(table: Any, group_chains: Iterable[GroupChain]) -> ColumnElement[bool]:
     """Return the condition for rows that at least one of the projects or groups uses."""
-    some = tuple(used)
+    some = tuple(group_chains)
     projects = {each.project_id for each in some if each.project_id is not None}
     groups = {group_id for each in some for group_id in each.group_ids}
     return or_(table.project_id.in_(projects), table.group_id.in_(groups))
@@ -183,11 +183,11 @@ def find_group_ids_above(holder: ProjectOrGroup, *, session: Session) -> tuple[i
 
 
 def group_rows_by_project(
-    rows: Iterable[Row], used: Mapping[int, GroupChain]
+    rows: Iterable[Row], group_chains: Mapping[int, GroupChain]
 ) -> Mapping[int, Sequence[Row]]:
     """Return the rows that each project uses, by project id, in their original order."""
     of_project: dict[int, list[int]] = {}
-    for project_id, lineage in used.items():
+    for project_id, lineage in group_chains.items():
         for group_id in lineage.group_ids:
             of_project.setdefault(group_id, []).append(project_id)
     found: dict[int, list[Row]] = {}
@@ -195,7 +195,9 @@ def group_rows_by_project(
         if row.group_id is not None:
             users = of_project.get(row.group_id, [])
         else:
-            users = [each for each in (row.project_id,) if each in used and each is not None]
+            users = [
+                each for each in (row.project_id,) if each in group_chains and each is not None
+            ]
         for project_id in users:
             found.setdefault(project_id, []).append(row)
     return found

@@ -14,7 +14,7 @@ from domain.core.errors import NotFoundError, TakenError
 from domain.projects.views import Namespace
 from domain.projects.visibility_sql import select_subtree
 from models import FormerPath, Group, Project, RegistryRepository
-from models.folding import fold
+from models.folding import fold_text
 
 _PathRow = TypeVar("_PathRow", Group, Project)
 #: Columns of `FormerPath` that refer to the group or project with the path, by table.
@@ -61,10 +61,10 @@ def get_parent_path(path: str) -> str | None:
 class MovedError(NotFoundError):
     """Error for a former path of a group or project that the viewer may see."""
 
-    def __init__(self, former: str, namespace: Namespace) -> None:
+    def __init__(self, former_address: str, namespace: Namespace) -> None:
         """Store the requested path, and the group or project with its current path."""
-        super().__init__(f"{former} is now {namespace.path}.")
-        self.former = former
+        super().__init__(f"{former_address} is now {namespace.path}.")
+        self.former = former_address
         self.namespace = namespace
 
 
@@ -83,19 +83,19 @@ def find_by_former_path(table: type[_PathRow], path: str, *, session: Session) -
     return session.scalar(
         select(table)
         .join(FormerPath, _OWNER_COLUMNS[table] == table.id)
-        .where(FormerPath.path_key == fold(path), table.deleted_at.is_(None))
+        .where(FormerPath.path_key == fold_text(path), table.deleted_at.is_(None))
     )
 
 
 def list_former_paths(
-    namespace: Namespace, *, most: int, session: Session
+    namespace: Namespace, *, maximum: int, session: Session
 ) -> tuple[FormerPathView, ...]:
     """Return the most recent former paths of a group or project."""
     rows = session.scalars(
         select(FormerPath)
         .where(_belongs_to_namespace(namespace))
         .order_by(FormerPath.id.desc())
-        .limit(most)
+        .limit(maximum)
     )
     return tuple(
         FormerPathView(id=row.id, path=row.path, created_at=row.created_at) for row in rows
@@ -126,15 +126,16 @@ def _belongs_to_namespace(namespace: Namespace) -> ColumnElement[bool]:
     return FormerPath.project_id == namespace.project_id
 
 
-def _is_at_or_below(former: FormerPath) -> ColumnElement[bool]:
+def _is_at_or_below(former_path: FormerPath) -> ColumnElement[bool]:
     """Return the condition for a former path and, for a group, the former paths below it."""
-    if former.group_id is None:
-        return FormerPath.id == former.id
-    groups = select_subtree(select(Group.id).where(Group.id == former.group_id))
+    if former_path.group_id is None:
+        return FormerPath.id == former_path.id
+    groups = select_subtree(select(Group.id).where(Group.id == former_path.group_id))
     projects = select(Project.id).where(Project.group_id.in_(groups))
     is_inside = or_(FormerPath.group_id.in_(groups), FormerPath.project_id.in_(projects))
     return or_(
-        FormerPath.id == former.id, is_inside & _is_path_below(FormerPath.path_key, former.path_key)
+        FormerPath.id == former_path.id,
+        is_inside & _is_path_below(FormerPath.path_key, former_path.path_key),
     )
 
 
@@ -144,13 +145,13 @@ def _is_path_below(column: InstrumentedAttribute[str], path: str) -> ColumnEleme
 
 
 def _check_no_images(
-    former: FormerPath, released: ColumnElement[bool], *, session: Session
+    former_path: FormerPath, released: ColumnElement[bool], *, session: Session
 ) -> None:
     projects = select(FormerPath.project_id).where(released, FormerPath.project_id.is_not(None))
     name = RegistryRepository.name
     images = select(name).where(
         RegistryRepository.project_id.in_(projects),
-        or_(name == former.path_key, _is_path_below(name, former.path_key)),
+        or_(name == former_path.path_key, _is_path_below(name, former_path.path_key)),
         or_(
             RegistryRepository.removed_at.is_(None),
             RegistryRepository.pushed_at > RegistryRepository.removed_at,

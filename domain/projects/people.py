@@ -17,7 +17,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Viewer
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member, Project, User
-from models.folding import fold
+from models.folding import fold_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +27,12 @@ class Membership:
     path: str
     role: Role
 
-    def is_common_with(self, others: "OtherNamespaces") -> bool:
+    def is_common_with(self, other_namespaces: "OtherNamespaces") -> bool:
         """Return whether this role and a role of another user apply to a common namespace.
 
         The subgroups and projects of a group inherit the roles in the group.
         """
-        return self.path in others.around or not others.paths.isdisjoint(
+        return self.path in other_namespaces.around or not other_namespaces.paths.isdisjoint(
             list_ancestor_paths(self.path)
         )
 
@@ -48,7 +48,7 @@ class OtherNamespaces(NamedTuple):
     around: frozenset[str]
 
     @classmethod
-    def of(cls, memberships: Iterable[Membership]) -> "OtherNamespaces":
+    def from_memberships(cls, memberships: Iterable[Membership]) -> "OtherNamespaces":
         """Return the namespaces of memberships."""
         paths = frozenset(each.path for each in memberships)
         return cls(paths, paths | {above for path in paths for above in list_ancestor_paths(path)})
@@ -79,7 +79,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     Raise NotFoundError for other users, with a message that does not reveal whether the account
     exists.
     """
-    wanted = fold(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
+    wanted = fold_text(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
     message = "User not found, or you do not share a group or project with this user."
     if user is None:
@@ -112,7 +112,7 @@ def _find_common_memberships(
     theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
 ) -> tuple[Membership, ...]:
     """Return the memberships in namespaces where the viewer is also a member."""
-    mine = OtherNamespaces.of(
+    mine = OtherNamespaces.from_memberships(
         find_memberships(viewer.user_id or 0, today=viewer.today, session=session)
     )
     return tuple(each for each in theirs if each.is_common_with(mine))

@@ -52,7 +52,7 @@ from domain.projects.views import (
 )
 from models import Group as GroupRow
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 _EVENT_KINDS = {
     "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
@@ -64,7 +64,9 @@ _MAX_FORMER_PATHS = 1_000
 
 def record_namespace_created(work: UnitOfWork, namespace: Namespace) -> None:
     """Record a new group or project in the audit log."""
-    work.record(_EVENT_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
+    work.record_audit_event(
+        _EVENT_KINDS[namespace.resource_type][0], subject=namespace.path, event_namespace=namespace
+    )
 
 
 def record_namespace_changes(work: UnitOfWork, namespace: Namespace, changes: ColumnChanges) -> str:
@@ -80,7 +82,7 @@ def record_namespace_changes(work: UnitOfWork, namespace: Namespace, changes: Co
     if changes:
         place = replace(namespace, path=path)
         kind = _EVENT_KINDS[namespace.resource_type][1]
-        work.record(kind, subject=path, place=place, details=details)
+        work.record_audit_event(kind, subject=path, event_namespace=place, details=details)
     return path
 
 
@@ -88,7 +90,9 @@ def record_path_released(work: UnitOfWork, namespace: Namespace, path: str) -> N
     """Record the release of a former path in the audit log."""
     details = {"changed": "former paths", "released": path}
     kind = _EVENT_KINDS[namespace.resource_type][1]
-    work.record(kind, subject=namespace.path, place=namespace, details=details)
+    work.record_audit_event(
+        kind, subject=namespace.path, event_namespace=namespace, details=details
+    )
 
 
 def record_namespace_deleted(
@@ -97,7 +101,9 @@ def record_namespace_deleted(
     """Record a deleted project, or a deleted group with its number of projects."""
     details = {} if projects is None else {"projects": projects}
     kind = _EVENT_KINDS[namespace.resource_type][2]
-    work.record(kind, subject=namespace.path, place=namespace, details=details)
+    work.record_audit_event(
+        kind, subject=namespace.path, event_namespace=namespace, details=details
+    )
 
 
 @read_action("projects.index")
@@ -117,7 +123,7 @@ def list_transfer_locations(
     work: UnitOfWork, project: ProjectView, query: TransferQuery
 ) -> ListPage[Group]:
     """List the groups to which the caller can transfer a project."""
-    return find_groups(work, query, query.wanted(without=(project.group_id,)))
+    return find_groups(work, query, query.build_filter(without=(project.group_id,)))
 
 
 @action("projects.create")
@@ -135,10 +141,12 @@ def create_project(work: UnitOfWork, new: NewProject) -> Project:
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
-        words=creation.NamespaceDetails(name=new.name, description=new.description),
+        namespace_details=creation.NamespaceDetails(name=new.name, description=new.description),
     )
     number = made.project_id or 0
-    creation.edit_project(number, new.parts, by=get_viewer(work), session=work.session)
+    creation.edit_project(
+        number, new.access_settings, viewer=get_viewer(work), session=work.session
+    )
     add_creator_as_owner(work, made)
     record_namespace_created(work, made)
     return _reload_project(work, made.path)
@@ -159,7 +167,7 @@ def change_project(work: UnitOfWork, project: ProjectView, change: ProjectChange
             project.id, change.path, session=work.session, now=work.now
         )
     edits = creation.edit_project(
-        project.id, change.settings, by=get_viewer(work), session=work.session
+        project.id, change.changed_settings, viewer=get_viewer(work), session=work.session
     )
     return _reload_project(
         work, record_namespace_changes(work, project.namespace, {**moved, **edits})
@@ -194,10 +202,12 @@ def delete_project(work: UnitOfWork, project: ProjectView) -> Accepted:
 
 
 @action("projects.archive")
-def archive(work: UnitOfWork, project: ProjectView) -> Project:
+def archive_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Archive a project, so that it accepts no changes, pushes or alerts."""
     if creation.archive_project_row(project.id, session=work.session, now=work.now):
-        work.record(EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace)
+        work.record_audit_event(
+            EventKind.PROJECT_ARCHIVED, subject=project.path, event_namespace=project.namespace
+        )
     return _reload_project(work, project.path)
 
 
@@ -205,14 +215,16 @@ def archive(work: UnitOfWork, project: ProjectView) -> Project:
 def unarchive_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Unarchive a project, so that it accepts changes, pushes and alerts again."""
     if creation.unarchive_project(project.id, session=work.session):
-        work.record(EventKind.PROJECT_UNARCHIVED, subject=project.path, place=project.namespace)
+        work.record_audit_event(
+            EventKind.PROJECT_UNARCHIVED, subject=project.path, event_namespace=project.namespace
+        )
     return _reload_project(work, project.path)
 
 
 @read_action("former_paths.index")
 def show_former_paths(work: UnitOfWork, holder: ProjectOrGroup) -> tuple[FormerPathView, ...]:
     """List the former paths of a group or project, newest first."""
-    return list_former_paths(holder.namespace, most=_MAX_FORMER_PATHS, session=work.session)
+    return list_former_paths(holder.namespace, maximum=_MAX_FORMER_PATHS, session=work.session)
 
 
 @action("former_paths.release")
@@ -261,7 +273,7 @@ def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str
     if reference is None:
         return _get_or_create_own_namespace(work)
     path = find_group_path(str(reference), session=work.session)
-    named = select(User.id).where(User.username_key == fold(path), User.id == work.actor.id)
+    named = select(User.id).where(User.username_key == fold_text(path), User.id == work.actor.id)
     if work.session.scalar(named) is not None:
         return _get_or_create_own_namespace(work)
     return get_maintained_group(work, path).path
@@ -339,5 +351,5 @@ def change_job_token_scope(
         "limits_job_token_to_others": change.outbound_enabled,
         "limits_job_tokens_of_others": inbound,
     }
-    changes = edit_project(project.id, limits, by=get_viewer(work), session=work.session)
+    changes = edit_project(project.id, limits, viewer=get_viewer(work), session=work.session)
     record_namespace_changes(work, project.namespace, changes)

@@ -113,4 +113,4 @@ def _is_share(
 def _record_share(work: UnitOfWork, project: ProjectView, group: str, role: str) -> None:
     details = {"changed": "shared groups", "group": group, "role": role}
     kind, place = EventKind.PROJECT_CHANGED, project.namespace
-    work.record(kind, subject=project.path, place=place, details=details)
+    work.record_audit_event(kind, subject=project.path, event_namespace=place, details=details)

@@ -44,7 +44,7 @@ from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import Namespace, Viewer
 from domain.projects.visibility_sql import is_membership_active, select_subtree
 from models import FormerPath, Group, Member, Project, RegistryRepository, User
-from models.folding import fold
+from models.folding import fold_text
 
 Row = TypeVar("Row", Group, Project)
 Table = type[Group] | type[Project]
@@ -61,7 +61,7 @@ def rename_project(
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     group_path = get_parent_path(_get_row(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
@@ -74,9 +74,9 @@ def transfer_project(
     Raise InvalidError for an invalid destination, NotFoundError for a destination that does not
     exist, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     project = _get_row(Project, project_id, session=session)
-    if fold(get_parent_path(project.path) or "") == fold(group_path):
+    if fold_text(get_parent_path(project.path) or "") == fold_text(group_path):
         raise InvalidError(f"The project is already in {group_path}.", field="namespace")
     segment = project.path.rpartition("/")[2]
     return _move_project(project_id, group_path, segment, session=session, now=now)
@@ -89,7 +89,7 @@ def rename_group(
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     above = get_parent_path(_get_row(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
 
@@ -126,12 +126,12 @@ def transfer_group(
     Raise InvalidError for an invalid destination, NotFoundError for a destination that does not
     exist, and TakenError for a path in use.
     """
-    AdvisoryLock.MOVES.take(session)
+    AdvisoryLock.TRANSFERS.acquire(session)
     path = _get_row(Group, group_id, session=session).path
-    if fold(get_parent_path(path) or "") == fold(parent_path or ""):
+    if fold_text(get_parent_path(path) or "") == fold_text(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
         raise InvalidError(f"The group is already {there}.", field="group_id")
-    if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
+    if parent_path and fold_text(f"{parent_path}/").startswith(fold_text(f"{path}/")):
         message = "A group cannot be moved into itself or into one of its subgroups."
         raise InvalidError(message, field="group_id")
     segment = path.rpartition("/")[2]
@@ -149,8 +149,8 @@ def _move_project(
     if path == before:
         return {}
     check_path_valid(path, reserved=_NO_RESERVED_NAMES)
-    if fold(path) != fold(before):
-        check_path_free(path, session=session, own=namespace)
+    if fold_text(path) != fold_text(before):
+        check_path_free(path, session=session, own_namespace=namespace)
         _store_former_paths(Project, Project.id == project.id, session=session, now=now)
     project.path, project.group_id = path, group.id
     session.flush()
@@ -177,9 +177,9 @@ def _move_group(
         return {}
     check_path_valid(path, reserved=reserved)
     _check_lengths(before, path, groups, projects, session=session)
-    if fold(path) != fold(before):
+    if fold_text(path) != fold_text(before):
         own = Namespace(group_id=group.id, path=before)
-        check_path_free(path, session=session, own=own, owner_id=group.owner_id)
+        check_path_free(path, session=session, own_namespace=own, owner_id=group.owner_id)
         _store_former_paths(Group, groups, session=session, now=now)
         _store_former_paths(Project, projects, session=session, now=now)
     group.parent_id = holder.id if holder else None
@@ -203,36 +203,38 @@ def _build_subtree_conditions(group_id: int) -> tuple[ColumnElement[bool], Colum
 
 
 def _store_former_paths(
-    table: Table, inside: ColumnElement[bool], *, session: Session, now: datetime
+    table: Table, condition: ColumnElement[bool], *, session: Session, now: datetime
 ) -> None:
     """Store the current paths of groups or projects as former paths."""
-    rows = select(table.path, _get_path_key(table), table.id, literal(now)).where(inside)
+    rows = select(table.path, _get_path_key(table), table.id, literal(now)).where(condition)
     columns = ["path", "path_key", _get_owner_column(table), "created_at"]
     session.execute(insert(FormerPath).from_select(columns, rows))
 
 
 def _replace_path_prefix(
-    table: Table, inside: ColumnElement[bool], before: str, path: str, *, session: Session
+    table: Table, condition: ColumnElement[bool], before: str, path: str, *, session: Session
 ) -> None:
     # Paths are ASCII (`domain/accounts/names.py`), so folding does not change their length.
     rest = len(before) + 1
     values = {
         "path": literal(path) + func.substr(table.path, rest),
-        "path_key": literal(fold(path)) + func.substr(_get_path_key(table), rest),
+        "path_key": literal(fold_text(path)) + func.substr(_get_path_key(table), rest),
     }
-    session.execute(update_rows(table).where(inside).values(values))
+    session.execute(update_rows(table).where(condition).values(values))
 
 
-def _resolve_former_paths(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
+def _resolve_former_paths(
+    table: Table, condition: ColumnElement[bool], *, session: Session
+) -> None:
     """Delete former paths that groups or projects use again.
 
     Raise TakenError if a path is a former path of another group or project.
     """
     holder = getattr(FormerPath, _get_owner_column(table))
-    is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
+    is_again = exists().where(condition, table.id == holder, table.path_key == FormerPath.path_key)
     session.execute(delete_rows(FormerPath).where(is_again))
     taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
-    of_another = session.scalar(taken.where(inside).limit(1))
+    of_another = session.scalar(taken.where(condition).limit(1))
     if of_another is not None:
         raise build_former_path_error(of_another)
 
@@ -273,11 +275,13 @@ def _get_row(table: type[Row], row_id: int, *, session: Session) -> Row:
     return found
 
 
-def _lock_rows(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
+def _lock_rows(
+    table: type[Row], condition: ColumnElement[bool], *, session: Session
+) -> Sequence[Row]:
     """Lock rows until the commit, so that nothing can be added to the groups and projects."""
     found = session.scalars(
         select(table)
-        .where(inside, table.deleted_at.is_(None))
+        .where(condition, table.deleted_at.is_(None))
         .order_by(table.id)
         .with_for_update()
         .execution_options(populate_existing=True)
@@ -385,7 +389,7 @@ def ensure_group_has_owner(
 
 
 def _is_in_any_group(paths: Iterable[str]) -> ColumnElement[bool]:
-    keys = [fold(path) for path in paths]
+    keys = [fold_text(path) for path in paths]
     return Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
 
 

@@ -41,11 +41,11 @@ _GITLAB_ONLY_LEVELS = {5: Role.GUEST, 25: Role.DEVELOPER}
 Level = Literal["disabled", "private", "enabled"]
 
 
-def choose_minimum_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
+def choose_minimum_role(*, owned: bool, role: Role | None, is_member: bool) -> Role | None:
     """Return the minimum role that the caller must have in the listed groups or projects."""
     if owned:
         return Role.OWNER
-    return given or (Role.GUEST if is_member else None)
+    return role or (Role.GUEST if is_member else None)
 
 
 def _map_access_level(value: Any) -> Any:
@@ -97,7 +97,9 @@ class GroupQuery(PagedQuery, GitLabQuery):
         """True if the query filters by a state that no group has."""
         return self.active is False or super().matches_nothing
 
-    def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
+    def build_filter(
+        self, *, parent_id: int | None = None, below_id: int | None = None
+    ) -> GroupFilter:
         """Return the filter, limited to the direct subgroups or to all subgroups of a group."""
         return GroupFilter(
             parent_id=parent_id,
@@ -105,7 +107,7 @@ class GroupQuery(PagedQuery, GitLabQuery):
             is_top_level=self.top_level_only,
             least=choose_minimum_role(
                 owned=self.owned,
-                given=self.min_access_level,
+                role=self.min_access_level,
                 is_member=not self.all_available,
             ),
             search=self.search,
@@ -126,9 +128,9 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
     order_by: Literal["name", "path", "id"] = "name"
     sort: Literal["asc", "desc"] = "asc"
 
-    def wanted(self, *, is_admin: bool) -> GroupFilter:
+    def build_filter(self, *, is_admin: bool) -> GroupFilter:
         """Return the filter: the caller's groups or, for administrators, all groups."""
-        least = choose_minimum_role(owned=self.owned_only, given=None, is_member=not is_admin)
+        least = choose_minimum_role(owned=self.owned_only, role=None, is_member=not is_admin)
         return GroupFilter(
             is_top_level=self.top_level_only, least=least, search=self.search, with_personal=True
         )
@@ -173,7 +175,7 @@ class TransferQuery(PagedQuery, GitLabQuery):
     order_by: Literal["name", "path", "id"] = "name"
     sort: Literal["asc", "desc"] = "asc"
 
-    def wanted(self, *, without: tuple[int, ...] = ()) -> GroupFilter:
+    def build_filter(self, *, without: tuple[int, ...] = ()) -> GroupFilter:
         """Return the filter for groups in which the caller can create projects and groups."""
         return GroupFilter(least=Role.MAINTAINER, search=self.search, without=without)
 
@@ -262,7 +264,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     with_merge_requests_enabled: WithoutEffect = ""
     with_security_reports: WithoutEffect = ""
 
-    def wanted(
+    def build_filter(
         self,
         *,
         group_id: int | None = None,
@@ -275,7 +277,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
             with_subgroups=with_subgroups,
             owner_id=owner_id,
             least=choose_minimum_role(
-                owned=self.owned, given=self.min_access_level, is_member=self.membership
+                owned=self.owned, role=self.min_access_level, is_member=self.membership
             ),
             search=self.search,
             searches_groups=self.search_namespaces,
@@ -316,7 +318,7 @@ class _ProjectSettings(Body):
     )
 
     @property
-    def parts(self) -> dict[str, Any]:
+    def access_settings(self) -> dict[str, Any]:
         """The access settings by column; None leaves a column unchanged."""
         levels = {name: getattr(self, name) for name in map("{}_access_level".format, Feature)}
         return levels | {"limits_job_token_to_others": self.ci_job_token_scope_enabled}
@@ -343,10 +345,10 @@ class ProjectChange(_ProjectSettings):
     description: Description | None = None
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def changed_settings(self) -> dict[str, Any]:
         """The settings by column, without the path; None leaves a column unchanged."""
         words = {"name": self.name, "description": self.description}
-        return words | {"visibility": self.visibility} | self.parts
+        return words | {"visibility": self.visibility} | self.access_settings
 
 
 class ProjectTransfer(Body):
@@ -475,11 +477,13 @@ class RepositoryLookup:
 
 
 def find_groups(
-    work: UnitOfWork, query: GroupQuery | TransferQuery, wanted: GroupFilter
+    work: UnitOfWork, query: GroupQuery | TransferQuery, group_filter: GroupFilter
 ) -> ListPage[Group]:
     """Return a page of the matching groups that the actor can see."""
-    found = listing.list_groups(wanted, query.part, get_viewer(work), session=work.session)
-    return ListPage.of(found, lambda each: _build_group(work, each))
+    found = listing.list_groups(
+        group_filter, query.requested_part, get_viewer(work), session=work.session
+    )
+    return ListPage.from_listed_page(found, lambda each: _build_group(work, each))
 
 
 def show_group(work: UnitOfWork, group: GroupView) -> Group:
@@ -489,9 +493,9 @@ def show_group(work: UnitOfWork, group: GroupView) -> Group:
 
 def find_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[ProjectNamespace]:
     """Return a page of the actor's groups and personal namespace as namespaces."""
-    wanted = query.wanted(is_admin=work.actor.is_admin)
-    found = listing.list_groups(wanted, query.part, get_viewer(work), session=work.session)
-    return ListPage.of(found, lambda each: show_namespace(work, each.group))
+    wanted, viewer = query.build_filter(is_admin=work.actor.is_admin), get_viewer(work)
+    found = listing.list_groups(wanted, query.requested_part, viewer, session=work.session)
+    return ListPage.from_listed_page(found, lambda each: show_namespace(work, each.group))
 
 
 def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListPage[Project]:
@@ -500,11 +504,11 @@ def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListP
     `limits` can contain `group_id`, `with_subgroups` and `owner_id`.
     """
     found = listing.list_projects(
-        query.wanted(**limits), query.part, get_viewer(work), session=work.session
+        query.build_filter(**limits), query.requested_part, get_viewer(work), session=work.session
     )
     shown = _build_simple_project if query.simple else _build_project
     look = work.policy(RepositoryLookup).find
-    return ListPage.of(found, lambda each: shown(work, each, look(each.project)))
+    return ListPage.from_listed_page(found, lambda each: shown(work, each, look(each.project)))
 
 
 def show_project(work: UnitOfWork, project: ProjectView) -> Project:
@@ -513,36 +517,38 @@ def show_project(work: UnitOfWork, project: ProjectView) -> Project:
     return _build_project(work, found, work.policy(RepositoryLookup).find(project))
 
 
-def _build_group(work: UnitOfWork, found: GroupDetails) -> Group:
-    group = found.group
+def _build_group(work: UnitOfWork, group_details: GroupDetails) -> Group:
+    group = group_details.group
     return Group(
         **get_column_values(group, Group) | {"path": group.path.rpartition("/")[2]},
         full_path=group.path,
-        full_name=" / ".join(found.names),
-        visibility=cast("Visibility", found.visibility),
+        full_name=" / ".join(group_details.names),
+        visibility=cast("Visibility", group_details.visibility),
         web_url=f"{work.settings.base_url}/{group.path}",
     )
 
 
-def _build_project(work: UnitOfWork, found: ProjectDetails, repository: RepositoryState) -> Project:
+def _build_project(
+    work: UnitOfWork, details: ProjectDetails, repository: RepositoryState
+) -> Project:
     """Return a project with all fields, including fields that a release removes."""
-    project = found.project
+    project = details.project
     levels: dict[str, Any] = {
         f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()
     }
     url = f"{work.settings.base_url}/api/v4/projects/{project.id}"
-    return _build_simple_project(work, found, repository).model_copy(
+    return _build_simple_project(work, details, repository).model_copy(
         update={
             **levels,
             "visibility": project.visibility,
             "archived": project.is_archived,
             "empty_repo": repository.is_empty,
-            "shared_with_groups": found.shares,
+            "shared_with_groups": details.shares,
             "operations_access_level": levels["monitor_access_level"],
             "ci_job_token_scope_enabled": project.job_token_scope.outbound_enabled,
             "permissions": ProjectPermissions(
-                project_access=_build_role(found.direct_role),
-                group_access=_build_role(found.inherited_role),
+                project_access=_build_role(details.direct_role),
+                group_access=_build_role(details.inherited_role),
             ),
             "links": ProjectLinks(
                 self=url,
@@ -555,14 +561,14 @@ def _build_project(work: UnitOfWork, found: ProjectDetails, repository: Reposito
 
 
 def _build_simple_project(
-    work: UnitOfWork, found: ProjectDetails, repository: RepositoryState
+    work: UnitOfWork, details: ProjectDetails, repository: RepositoryState
 ) -> Project:
     """Return a project with its basic fields."""
-    project, url = found.project, f"{work.settings.base_url}/{found.project.path}"
+    project, url = details.project, f"{work.settings.base_url}/{details.project.path}"
     return Project(
         id=project.id,
         name=project.name,
-        name_with_namespace=" / ".join((*found.group_names, project.name)),
+        name_with_namespace=" / ".join((*details.group_names, project.name)),
         path=project.path.rpartition("/")[2],
         path_with_namespace=project.path,
         description=project.description,
@@ -570,9 +576,9 @@ def _build_simple_project(
         default_branch=repository.default_branch,
         http_url_to_repo=f"{url}.git",
         ssh_url_to_repo=f"{url}.git",
-        last_activity_at=found.last_activity_at,
+        last_activity_at=details.last_activity_at,
         web_url=url,
-        namespace=show_namespace(work, found.holder),
+        namespace=show_namespace(work, details.holder),
     )
 
 

@@ -81,18 +81,18 @@ class _NamespaceView:
     #: Abilities that custom roles add to the role.
     abilities: frozenset[Ability] = frozenset()
 
-    def may(self, ability: Ability) -> bool:
+    def has_ability(self, ability: Ability) -> bool:
         """Return whether the viewer has an ability by role or by custom role."""
         return self.has_role(MINIMUM_ROLES[ability]) or ability in self.abilities
 
-    def has_role(self, least: Role) -> bool:
+    def has_role(self, minimum_role: Role) -> bool:
         """Return whether the viewer has at least the given role."""
-        return self.role is not None and self.role >= least
+        return self.role is not None and self.role >= minimum_role
 
     @property
     def handles_alerts(self) -> bool:
         """True if the viewer may change, assign, comment on and silence alerts."""
-        return self.may(Ability.ADMIN_ALERTS)
+        return self.has_ability(Ability.ADMIN_ALERTS)
 
     @property
     def can_maintain(self) -> bool:
@@ -123,22 +123,24 @@ class ProjectView(_NamespaceView):
     @property
     def shows_alerts(self) -> bool:
         """True if the viewer may see the project's alerts."""
-        return self.has(Feature.MONITOR) and self.may(Ability.READ_ALERTS)
+        return self.has_feature(Feature.MONITOR) and self.has_ability(Ability.READ_ALERTS)
 
     @property
     def manages_environments(self) -> bool:
         """True if the viewer may create and delete environments."""
-        return self.may(Ability.ADMIN_ENVIRONMENTS)
+        return self.has_ability(Ability.ADMIN_ENVIRONMENTS)
 
     @property
     def shows_environments(self) -> bool:
         """True if the viewer may see environments."""
-        return self.has(Feature.ENVIRONMENTS) and self.may(Ability.READ_ENVIRONMENTS)
+        return self.has_feature(Feature.ENVIRONMENTS) and self.has_ability(
+            Ability.READ_ENVIRONMENTS
+        )
 
     @property
     def can_integrate(self) -> bool:
         """True if the viewer may see and change integrations."""
-        return self.has(Feature.MONITOR) and self.may(Ability.ADMIN_INTEGRATIONS)
+        return self.has_feature(Feature.MONITOR) and self.has_ability(Ability.ADMIN_INTEGRATIONS)
 
     @property
     def url_values(self) -> Mapping[str, Any]:
@@ -165,11 +167,11 @@ class ProjectView(_NamespaceView):
         """True if the viewer has the role to see and change alerts and environments."""
         return self.has_role(Role.DEVELOPER)
 
-    def level_of(self, feature: Feature) -> AccessLevel:
+    def get_access_level(self, feature: Feature) -> AccessLevel:
         """Return the access level of a feature of the project."""
         return self.access_levels[feature]
 
-    def has(self, feature: Feature) -> bool:
+    def has_feature(self, feature: Feature) -> bool:
         """Return whether a feature of the project is enabled."""
         return self.access_levels[feature] is not AccessLevel.DISABLED
 
@@ -204,7 +206,7 @@ class GroupView(_NamespaceView):
         """True for a user's personal namespace, which contains only projects."""
         return self.owner_id is not None
 
-    def level_of(self, feature: Feature) -> AccessLevel:
+    def get_access_level(self, feature: Feature) -> AccessLevel:
         """Return ENABLED, since only projects can disable features."""
         del feature
         return AccessLevel.ENABLED
@@ -212,7 +214,7 @@ class GroupView(_NamespaceView):
     @property
     def shows_alerts(self) -> bool:
         """True if the viewer may see the group's settings for alerts."""
-        return not self.is_personal and self.may(Ability.READ_ALERTS)
+        return not self.is_personal and self.has_ability(Ability.READ_ALERTS)
 
     @property
     def url_values(self) -> Mapping[str, Any]:
@@ -285,7 +287,7 @@ class MemberView:
     #: Abilities that direct and inherited custom roles add.
     abilities: frozenset[Ability] = frozenset()
 
-    def may(self, ability: Ability) -> bool:
+    def has_ability(self, ability: Ability) -> bool:
         """Return whether the member has an ability by role or by custom role."""
         return self.role >= MINIMUM_ROLES[ability] or ability in self.abilities
 

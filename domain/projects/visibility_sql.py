@@ -33,21 +33,21 @@ def is_group_or_below(inner: type[Group], outer: type[Group]) -> ColumnElement[b
     return or_(inner.id == outer.id, beginning == outer.path + "/")
 
 
-def _build_membership_conditions(viewer: Viewer, least: Role) -> list[ColumnElement[bool]]:
+def _build_membership_conditions(viewer: Viewer, minimum_role: Role) -> list[ColumnElement[bool]]:
     return [
         Member.user_id == viewer.user_id,
-        Member.role >= int(least),
+        Member.role >= int(minimum_role),
         is_membership_active(viewer.today),
     ]
 
 
-def select_groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
+def select_groups_with_role(viewer: Viewer, minimum_role: Role = Role.GUEST) -> Select[int]:
     """Select the ids of groups in which the viewer has a direct or inherited role.
 
     The result may include deleted groups, as in `select_subtree`.
     """
     direct = select(Member.group_id).where(
-        Member.group_id.is_not(None), *_build_membership_conditions(viewer, least)
+        Member.group_id.is_not(None), *_build_membership_conditions(viewer, minimum_role)
     )
     return select_subtree(direct)
 
@@ -58,19 +58,19 @@ def is_share_active(today: date | BindParameter[date]) -> ColumnElement[bool]:
 
 
 def select_projects_with_direct_role(
-    viewer: Viewer, least: Role = Role.GUEST, *, groups: Select[int] | None = None
+    viewer: Viewer, minimum_role: Role = Role.GUEST, *, groups: Select[int] | None = None
 ) -> CompoundSelect[int | None]:
     """Select the ids of projects in which the viewer has a direct role or a role through a share.
 
     A share gives a role to the members of the group with which the project is shared. `groups`
     selects the groups of the viewer; the default is `select_groups_with_role`.
     """
-    groups = select_groups_with_role(viewer, least) if groups is None else groups
+    groups = select_groups_with_role(viewer, minimum_role) if groups is None else groups
     direct = select(Member.project_id).where(
-        Member.project_id.is_not(None), *_build_membership_conditions(viewer, least)
+        Member.project_id.is_not(None), *_build_membership_conditions(viewer, minimum_role)
     )
     shared = select(ProjectShare.project_id).where(
-        ProjectShare.role >= int(least),
+        ProjectShare.role >= int(minimum_role),
         is_share_active(viewer.today),
         ProjectShare.group_id.in_(groups),
     )
@@ -90,10 +90,10 @@ def select_subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
     return select(whole.c[root.key])
 
 
-def has_role_in_project(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
+def has_role_in_project(viewer: Viewer, minimum_role: Role = Role.GUEST) -> ColumnElement[bool]:
     """Return the condition for projects in which the viewer has at least the given role."""
-    groups = select_groups_with_role(viewer, least)
-    direct = select_projects_with_direct_role(viewer, least, groups=groups)
+    groups = select_groups_with_role(viewer, minimum_role)
+    direct = select_projects_with_direct_role(viewer, minimum_role, groups=groups)
     return or_(Project.group_id.in_(groups), Project.id.in_(direct))
 
 
@@ -129,8 +129,8 @@ def is_group_visible(viewer: Viewer) -> ColumnElement[bool]:
     return exists & or_(Group.id.in_(select_groups_with_role(viewer)), holds_seen)
 
 
-def has_role_in_group(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
+def has_role_in_group(viewer: Viewer, minimum_role: Role = Role.GUEST) -> ColumnElement[bool]:
     """Return the condition for groups in which the viewer has at least the given role."""
     if viewer.user_id is None:
         return ~true()
-    return Group.id.in_(select_groups_with_role(viewer, least))
+    return Group.id.in_(select_groups_with_role(viewer, minimum_role))

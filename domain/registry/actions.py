@@ -95,7 +95,7 @@ def show_tag(
     """Show a tag of a registry repository."""
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     found = repositories.get_tag(repository, tag_name, session=work.session)
-    return RegistryTag.of(found, work.policy(RegistryPolicy).host)
+    return RegistryTag.from_view(found, work.policy(RegistryPolicy).host)
 
 
 @action("registry_repositories.delete_tag")
@@ -131,7 +131,7 @@ def delete_tag(
             raise RegistryUnavailableError(message) from error
     store_tag_removal(repository, tag, session=session)
     _record_event(work, EventKind.REGISTRY_TAGS_REMOVED, tag.path, project, digest=tag.digest)
-    return RegistryTag.of(tag, policy.host)
+    return RegistryTag.from_view(tag, policy.host)
 
 
 @action("registry_repositories.delete_tags")
@@ -161,7 +161,7 @@ def _record_event(
     work: UnitOfWork, kind: EventKind, image: str, project: ProjectView, **details: object
 ) -> None:
     about = {"project": project.path, **details}
-    work.record(kind, subject=image, place=project.namespace, details=about)
+    work.record_audit_event(kind, subject=image, event_namespace=project.namespace, details=about)
 
 
 @action("registry_keys.rotate", command="rotate-key")
@@ -172,7 +172,7 @@ def rotate_key(work: UnitOfWork, new: NewRegistryKey) -> MadeRegistryKey:
     kid = signing_keys.rotate_signing_key(notice, session=session, keyring=keyring, now=now)
     if new.forget_former:
         signing_keys.delete_former_keys(session=session, keyring=keyring, now=now)
-    work.record(EventKind.REGISTRY_KEY_ROTATED, subject=kid, details=new.model_dump())
+    work.record_audit_event(EventKind.REGISTRY_KEY_ROTATED, subject=kid, details=new.model_dump())
     found = signing_keys.list_keys(session=session, keyring=keyring, now=now)
     return MadeRegistryKey(kid=kid, keys=[RegistryKey.model_validate(each) for each in found])
 
@@ -181,7 +181,7 @@ def _list_repositories(
     work: UnitOfWork, project_ids: Sequence[int], query: RepositoryListQuery
 ) -> ListPage[RegistryRepository]:
     found, total = repositories.list_repositories(
-        project_ids, offset=query.offset, limit=query.size, session=work.session
+        project_ids, offset=query.offset, limit=query.page_size, session=work.session
     )
     return ListPage(items=[_build_repository(work, each, query) for each in found], total=total)
 
@@ -191,9 +191,9 @@ def _build_repository(
 ) -> RegistryRepository:
     host = work.policy(RegistryPolicy).host
     tags = repositories.list_all_tags(repository, session=work.session) if query.tags else ()
-    return RegistryRepository.of(
+    return RegistryRepository.from_view(
         repository,
         host,
         tags_count=repository.tags_count if query.tags_count else None,
-        tags=[RegistryTagName.of(each, host) for each in tags] if query.tags else None,
+        tags=[RegistryTagName.from_view(each, host) for each in tags] if query.tags else None,
     )

@@ -21,7 +21,7 @@ from urllib3.exceptions import HTTPError
 from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
 from domain.core.errors import DomainError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.registry.repositories import DIGEST_PATTERN, TAG_PATTERN
 from domain.registry.signing_keys import get_signer
 from domain.registry.tokens import TokenPolicy, sign_token
@@ -97,7 +97,9 @@ class RegistryClient:
 
     def find_digest(self, repository: str, tag: str) -> str | None:
         """Return the current digest of a tag, or None if there is no such tag."""
-        answer = self._send("HEAD", repository, f"manifests/{tag}", headers=_ACCEPT_HEADERS)
+        answer = self._send_repository_request(
+            "HEAD", repository, f"manifests/{tag}", headers=_ACCEPT_HEADERS
+        )
         if answer.status == _NOT_FOUND:
             return None
         _check_status(answer, _OK)
@@ -109,7 +111,7 @@ class RegistryClient:
 
     def delete_manifest(self, repository: str, digest: str) -> None:
         """Delete a manifest with all its tags, if it exists."""
-        answer = self._send("DELETE", repository, f"manifests/{digest}")
+        answer = self._send_repository_request("DELETE", repository, f"manifests/{digest}")
         if answer.status == _NOT_ALLOWED:
             message = (
                 "The container registry does not allow deletion. Set storage.delete.enabled in its "
@@ -122,8 +124,8 @@ class RegistryClient:
     def remove_tag(self, repository: str, tag: str) -> None:
         """Remove one tag, but keep its image, which has other tags."""
         # The image is unique, so that no other tag is removed with it.
-        config = orjson.dumps({"gatebell.removed": random_hex(16)})
-        config_digest = self._upload(repository, config)
+        config = orjson.dumps({"gatebell.removed": generate_random_hex(16)})
+        config_digest = self._upload_blob(repository, config)
         manifest = {
             "schemaVersion": 2,
             "mediaType": _OCI_MANIFEST,
@@ -132,17 +134,19 @@ class RegistryClient:
         }
         content = orjson.dumps(manifest)
         headers = {"Content-Type": _OCI_MANIFEST}
-        answer = self._send("PUT", repository, f"manifests/{tag}", content, headers=headers)
+        answer = self._send_repository_request(
+            "PUT", repository, f"manifests/{tag}", content, headers=headers
+        )
         _check_status(answer, _CREATED)
         self.delete_manifest(repository, _compute_digest(content))
 
-    def tags(self, repository: str) -> Iterator[str]:
+    def iterate_tags(self, repository: str) -> Iterator[str]:
         """Yield all tags of a repository in the registry."""
-        url: str | None = self._url(repository, "tags/list?n=500")
+        url: str | None = self._build_url(repository, "tags/list?n=500")
         for _ in range(_MAX_TAG_PAGES):
             if url is None:
                 return
-            answer = self._request("GET", repository, url)
+            answer = self._send_request("GET", repository, url)
             if answer.status == _NOT_FOUND:
                 return
             _check_status(answer, _OK)
@@ -158,21 +162,23 @@ class RegistryClient:
         is_here = following is not None and following.startswith(f"{self._address.url}/")
         return following if is_here else None
 
-    def _upload(self, repository: str, content: bytes) -> str:
+    def _upload_blob(self, repository: str, content: bytes) -> str:
         """Upload a blob in a single request, and return its digest."""
-        begun = self._send("POST", repository, "blobs/uploads/")
+        begun = self._send_repository_request("POST", repository, "blobs/uploads/")
         _check_status(begun, _ACCEPTED)
         digest = _compute_digest(content)
-        location = urljoin(self._url(repository, ""), begun.headers.get("Location", ""))
+        location = urljoin(self._build_url(repository, ""), begun.headers.get("Location", ""))
         # Only path and query are used, because the registry may return a different host.
         path = location.partition("://")[2].partition("/")[2]
         joint = "&" if "?" in path else "?"
         headers = {"Content-Type": "application/octet-stream"}
         url = f"{self._address.url}/{path}{joint}digest={digest}"
-        _check_status(self._request("PUT", repository, url, content, headers=headers), _CREATED)
+        _check_status(
+            self._send_request("PUT", repository, url, content, headers=headers), _CREATED
+        )
         return digest
 
-    def _send(
+    def _send_repository_request(
         self,
         method: str,
         repository: str,
@@ -181,12 +187,14 @@ class RegistryClient:
         *,
         headers: dict[str, str] | None = None,
     ) -> _Response:
-        return self._request(method, repository, self._url(repository, path), body, headers=headers)
+        return self._send_request(
+            method, repository, self._build_url(repository, path), body, headers=headers
+        )
 
-    def _url(self, repository: str, path: str) -> str:
+    def _build_url(self, repository: str, path: str) -> str:
         return f"{self._address.url}/v2/{repository}/{path}"
 
-    def _request(
+    def _send_request(
         self,
         method: str,
         repository: str,
@@ -214,9 +222,9 @@ class RegistryClient:
         return _Response(response.status, response.headers, content)
 
 
-def _check_status(answer: _Response, expected: int) -> None:
+def _check_status(answer: _Response, expected_status: int) -> None:
     """Raise the error for a response without the expected status."""
-    if answer.status == expected:
+    if answer.status == expected_status:
         return
     if answer.status >= _SERVER_ERRORS or answer.status == _TOO_MANY:
         message = f"The container registry failed with status {answer.status}."

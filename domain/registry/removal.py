@@ -45,7 +45,7 @@ class RemovalRule:
     keep_newest: int = 0
     older_than: timedelta = timedelta(0)
 
-    def check(self) -> None:
+    def check_patterns(self) -> None:
         """Check the regular expressions.
 
         Raise InvalidError for a malformed one.
@@ -62,7 +62,7 @@ class RemovalRule:
             "older_than_seconds": int(self.older_than.total_seconds()),
         }
 
-    def removed(self, tags: Iterable[TagView], *, now: datetime) -> tuple[TagView, ...]:
+    def select_removed_tags(self, tags: Iterable[TagView], *, now: datetime) -> tuple[TagView, ...]:
         """Return the tags that the rule removes."""
         delete, keep = _compile_pattern(self.delete, "name_regex_delete"), None
         if self.keep:
@@ -149,10 +149,12 @@ def plan_tag_removal(repository: RepositoryView, tag: TagView, *, session: Sessi
     return _plan_removals([tag], list_all_tags(repository, session=session))[0]
 
 
-def _plan_removals(removed: Iterable[TagView], existing: Iterable[TagView]) -> list[TagRemoval]:
-    names = {tag.name for tag in removed}
-    staying = {tag.digest for tag in existing if tag.name not in names}
-    return [TagRemoval(tag=tag, is_shared=tag.digest in staying) for tag in removed]
+def _plan_removals(
+    removed_tags: Iterable[TagView], existing_tags: Iterable[TagView]
+) -> list[TagRemoval]:
+    names = {tag.name for tag in removed_tags}
+    staying = {tag.digest for tag in existing_tags if tag.name not in names}
+    return [TagRemoval(tag=tag, is_shared=tag.digest in staying) for tag in removed_tags]
 
 
 def remove_tag_in_registry(
@@ -196,7 +198,7 @@ def queue_removal(
     if rule is None and repository.is_going:
         return
     if rule is not None:
-        rule.check()
+        rule.check_patterns()
     waiting = select(func.count()).where(RegistryRemoval.repository_id == repository.id)
     if (session.scalar(waiting) or 0) >= _MAX_WAITING_REMOVALS:
         message = "Too many removals of this repository are waiting. Try again later."
@@ -272,7 +274,7 @@ def remove_tags(
     """Remove the tags that match a rule one by one; return False if time is up."""
     existing = list_all_tags(repository, session=session)
     pace.between()
-    for each in _plan_removals(rule.removed(existing, now=now), existing):
+    for each in _plan_removals(rule.select_removed_tags(existing, now=now), existing):
         if not pace.goes_on():
             return False
         remove_tag_in_registry(repository, each, client=client)
@@ -299,7 +301,9 @@ def remove_repository(
     ).all()
     pace.between()
     # Include tags that were pushed before the registry sent notifications.
-    tagged = (client.find_digest(repository.path, tag) for tag in client.tags(repository.path))
+    tagged = (
+        client.find_digest(repository.path, tag) for tag in client.iterate_tags(repository.path)
+    )
     for digest in dict.fromkeys([*(each for each in tagged if each), *known]):
         if not pace.goes_on():
             return False

@@ -24,7 +24,7 @@ from models import (
     RegistryRepository,
     RegistryTag,
 )
-from models.folding import fold
+from models.folding import fold_text
 
 #: Patterns of Docker's registry (github.com/distribution/reference).
 _COMPONENT = r"[a-z0-9]++(?:(?:\.|__?+|-++)[a-z0-9]++)*"
@@ -73,7 +73,9 @@ def find_repository_project(name: str, *, session: Session) -> Project | None:
     if not is_repository_name(name):
         return None
     parts = name.split("/")
-    beginnings = [fold("/".join(parts[:end])) for end in range(_MIN_PATH_PARTS, len(parts) + 1)]
+    beginnings = [
+        fold_text("/".join(parts[:end])) for end in range(_MIN_PATH_PARTS, len(parts) + 1)
+    ]
     present = select(Project.id, Project.path_key).where(
         Project.path_key.in_(beginnings), Project.deleted_at.is_(None)
     )
@@ -204,7 +206,7 @@ def list_repositories(
 
 
 def get_repository_page(
-    project_id: int, part: KeysetRange, *, session: Session
+    project_id: int, keyset_range: KeysetRange, *, session: Session
 ) -> KeysetPage[RepositoryView]:
     """Return a page of the repositories of a project, newest first."""
     statement = (
@@ -215,7 +217,7 @@ def get_repository_page(
     rows = fetch_page(
         statement,
         _REPOSITORY.id,
-        part,
+        keyset_range,
         session=session,
         view=lambda row: _RepositoryRow(row[0].id, row[0], row[1]),
     )
@@ -266,11 +268,11 @@ def get_repository_to_remove(repository_id: int, *, session: Session) -> Reposit
     return _get_repository([_REPOSITORY.id == repository_id, _is_repository_present()], session)
 
 
-def _get_repository(wanted: Sequence[ColumnElement[bool]], session: Session) -> RepositoryView:
+def _get_repository(conditions: Sequence[ColumnElement[bool]], session: Session) -> RepositoryView:
     row = session.execute(
         select(_REPOSITORY, Project.path)
         .join(Project, Project.id == _REPOSITORY.project_id)
-        .where(*wanted)
+        .where(*conditions)
     ).first()
     if row is None:
         raise RepositoryNotFoundError

@@ -120,7 +120,7 @@ def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSig
     found = _find_signer(session, keyring, now)
     if found is not None:
         return found
-    AdvisoryLock.REGISTRY_KEYS.take(session)
+    AdvisoryLock.REGISTRY_KEYS.acquire(session)
     # Another process may have created it in the meantime.
     found = _find_signer(session, keyring, now)
     if found is not None:
@@ -156,7 +156,7 @@ def rotate_signing_key(
         most = int(MAX_NOTICE_PERIOD.total_seconds() // 3600)
         message = f"The notice period must be 0 to {most:,} hours."
         raise InvalidError(message, field="notice")
-    AdvisoryLock.REGISTRY_KEYS.take(session)
+    AdvisoryLock.REGISTRY_KEYS.acquire(session)
     # A new key replaces other keys that have not been used yet, because no tokens depend on them.
     session.execute(delete(RegistryKey).where(RegistryKey.signs_from > now))
     return _store_new_key(now + notice, session=session, keyring=keyring, now=now).kid
@@ -164,7 +164,7 @@ def rotate_signing_key(
 
 def delete_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> int:
     """Delete all keys that are older than the current key, and return their number."""
-    AdvisoryLock.REGISTRY_KEYS.take(session)
+    AdvisoryLock.REGISTRY_KEYS.acquire(session)
     signing = _find_signer(session, keyring, now)
     if signing is None:
         return 0

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from joserfc import jwt
 
 from domain.core.clock import format_api_time
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.registry.signing_keys import SIGNING_ALGORITHM, TokenSigner
 
 #: Name of the `service` in the registry's configuration, and audience of its tokens.
@@ -66,7 +66,7 @@ def sign_token(
         "exp": issued + lifetime,
         "nbf": issued - 5,
         "iat": issued,
-        "jti": random_hex(16),
+        "jti": generate_random_hex(16),
         "access": [dict(each) for each in access],
     }
     header = {"typ": "JWT", "alg": SIGNING_ALGORITHM, "kid": signer.kid, "x5c": list(signer.x5c)}

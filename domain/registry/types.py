@@ -111,7 +111,7 @@ class RegistryTagName(Resource):
     location: str
 
     @classmethod
-    def of(cls, view: TagView, host: str | None) -> Self:
+    def from_view(cls, view: TagView, host: str | None) -> Self:
         """Return the API representation of a tag."""
         return cls(**get_column_values(view, cls), location=_build_location(view.path, host))
 
@@ -174,7 +174,7 @@ class RegistryRepository(Resource):
     tags: list[RegistryTagName] | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @classmethod
-    def of(
+    def from_view(
         cls,
         view: RepositoryView,
         host: str | None,

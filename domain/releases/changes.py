@@ -173,7 +173,7 @@ class Change:
         return release >= self.removal
 
     @property
-    def calls(self) -> tuple[CallPattern, ...]:
+    def call_patterns(self) -> tuple[CallPattern, ...]:
         """The patterns for the affected HTTP calls."""
         return tuple(each for each in self.matches if isinstance(each, CallPattern))
 
@@ -191,7 +191,7 @@ class Change:
     @property
     def depends_on_values(self) -> bool:
         """True if the change affects only calls with certain parameters."""
-        calls = self.calls
+        calls = self.call_patterns
         return bool(calls) and all(each.when is not None for each in calls)
 
     @property

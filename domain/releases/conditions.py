@@ -18,12 +18,12 @@ _MAX_DEPTH = 4
 _BRACKETS_PATTERN = re.compile(r"\[(\w*)\]")
 
 
-def list_nested_names(given: Mapping[str, Any]) -> Iterator[str]:
+def list_nested_names(given_values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the dotted names of nested parameters, with `[]` for the items of a list.
 
     The form parameter `assets[links][][url]` becomes `assets.links[].url`, as in a JSON body.
     """
-    for name, value in given.items():
+    for name, value in given_values.items():
         if "[" in name:
             yield _BRACKETS_PATTERN.sub(lambda found: f".{found[1]}" if found[1] else "[]", name)
         elif isinstance(value, dict | list):
@@ -46,7 +46,7 @@ class Condition(Protocol):
     """A condition on the parameters of a call."""
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def parameter_names(self) -> tuple[str, ...]:
         """The names of the parameters in the condition."""
         ...
 
@@ -59,19 +59,19 @@ class Condition(Protocol):
 class ParameterGiven:
     """The condition that at least one of several parameters is given."""
 
-    names: tuple[str, ...]
+    parameter_names: tuple[str, ...]
 
     def __init__(self, *names: str) -> None:
         """Store the names."""
-        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "parameter_names", names)
 
     def __call__(self, parameters: Parameters) -> bool:
         """Return whether one of the parameters is given."""
-        return not parameters.keys().isdisjoint(self.names)
+        return not parameters.keys().isdisjoint(self.parameter_names)
 
     def __str__(self) -> str:
         """Return a description."""
-        return f"parameter {', '.join(self.names)}"
+        return f"parameter {', '.join(self.parameter_names)}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class ParameterMissing:
     name: str
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def parameter_names(self) -> tuple[str, ...]:
         """Return the name of the parameter."""
         return (self.name,)
 
@@ -101,7 +101,7 @@ class NumberAboveOne:
     name: str
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def parameter_names(self) -> tuple[str, ...]:
         """Return the name of the parameter."""
         return (self.name,)
 
@@ -120,20 +120,20 @@ class TextLonger:
     """The condition that one of several parameters exceeds a maximum length in characters."""
 
     limit: int
-    names: tuple[str, ...]
+    parameter_names: tuple[str, ...]
 
     def __init__(self, limit: int, *names: str) -> None:
         """Store the maximum length and the names."""
         object.__setattr__(self, "limit", limit)
-        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "parameter_names", names)
 
     def __call__(self, parameters: Parameters) -> bool:
         """Return whether one of the parameters is longer than the maximum."""
-        return any(len(parameters.get(name, "")) > self.limit for name in self.names)
+        return any(len(parameters.get(name, "")) > self.limit for name in self.parameter_names)
 
     def __str__(self) -> str:
         """Return a description."""
-        return f"{', '.join(self.names)} over {self.limit} characters"
+        return f"{', '.join(self.parameter_names)} over {self.limit} characters"
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class TextShorter:
     name: str
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def parameter_names(self) -> tuple[str, ...]:
         """Return the name of the parameter."""
         return (self.name,)
 
@@ -166,7 +166,7 @@ class FilterSortMismatch:
     by: str
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def parameter_names(self) -> tuple[str, ...]:
         """The names of the filters and of the sort parameter."""
         return (*self.filters, self.sort)
 

@@ -37,14 +37,14 @@ def get_change_state(change: Change, *, running: Release) -> ReleaseChangeState:
     return ReleaseChangeState.IN_FORCE if is_in_force else ReleaseChangeState.ANNOUNCED
 
 
-def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
+def list_changes(change_filter: ChangeFilter, *, running: Release) -> Sequence[Change]:
     """Return the matching changes in the order of the schedule."""
     return [
         each
         for each in SCHEDULE
-        if wanted.release in {None, each.removal}
-        and wanted.interface in {None, each.interface}
-        and wanted.state in {None, get_change_state(each, running=running)}
+        if change_filter.release in {None, each.removal}
+        and change_filter.interface in {None, each.interface}
+        and change_filter.state in {None, get_change_state(each, running=running)}
     ]
 
 
@@ -94,7 +94,7 @@ def _describe_removed_field(change: Change) -> str:
     )
     refused = (
         f", and requests that set it return {change.status}"
-        if any(each.attributes for each in change.calls)
+        if any(each.attributes for each in change.call_patterns)
         else ""
     )
     return f"From {change.release} on, responses do not contain the field{refused}.{former}"
@@ -152,9 +152,9 @@ def build_example(change: Change) -> ExampleRequest | None:
 
     Return None if Platform-Release does not affect the change.
     """
-    if change.is_strict or not change.hosted or not change.calls:
+    if change.is_strict or not change.hosted or not change.call_patterns:
         return None
-    call = change.calls[0]
+    call = change.call_patterns[0]
     return ExampleRequest(
         method=call.methods[0] if call.methods else "GET",
         path=call.path.replace("*", "alerts"),
@@ -166,7 +166,7 @@ def build_example(change: Change) -> ExampleRequest | None:
 def _build_parameters(call: CallPattern) -> tuple[tuple[str, str], ...]:
     if call.when is None:
         return ()
-    name = call.when.names[0]
+    name = call.when.parameter_names[0]
     return ((name, _EXAMPLE_VALUES.get(name, "…")),)
 
 

@@ -40,7 +40,7 @@ def compile_path_pattern(path: str) -> re.Pattern[str]:
 def find_call_matches(method: str, path: str) -> Iterator[CallMatch]:
     """Yield the schedule entries that match a method and a URL path, ignoring parameters."""
     for change in SCHEDULE:
-        for call in change.calls:
+        for call in change.call_patterns:
             if _matches_call(call, method, path):
                 yield CallMatch(change, call)
 

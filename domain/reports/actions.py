@@ -81,7 +81,9 @@ def list_handoff_notes(
         OnCallHandoverNote.schedule_id == schedule.id
     )
     orders = {"id": OnCallHandoverNote.id}
-    return ListPage.of(fetch_list_page(here, orders, query.part, session=work.session), build_note)
+    return ListPage.from_listed_page(
+        fetch_list_page(here, orders, query.requested_part, session=work.session), build_note
+    )
 
 
 @read_action("on_call_handover_notes.index")
@@ -127,7 +129,7 @@ def create_handoff_note(
     work.session.add(row)
     work.session.flush()  # The flush assigns the ID.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
-    work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
+    work.record_audit_event(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
     return _get_note(work, holder, schedule.id, row.id)
 
 
@@ -150,7 +152,7 @@ def delete_handoff_note(
         raise ForbiddenError(message)
     work.session.delete(row)
     details = {holder.namespace.resource_type: holder.path, "note_id": note_id}
-    work.record(EventKind.HANDOVER_NOTE_REMOVED, subject=schedule.name, details=details)
+    work.record_audit_event(EventKind.HANDOVER_NOTE_REMOVED, subject=schedule.name, details=details)
     return gone
 
 

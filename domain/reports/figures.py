@@ -64,11 +64,11 @@ def _find_automatic_end(alert: CountedAlert) -> datetime | None:
     return alert.ended_at if alert.status == RESOLVED else None
 
 
-def is_self_resolved(alert: CountedAlert, within: timedelta) -> bool:
+def is_self_resolved(alert: CountedAlert, duration: timedelta) -> bool:
     """Return whether an alert ended within a given time, before any user changed its status."""
     if alert.status != RESOLVED or alert.ended_at is None or list_user_changes(alert):
         return False
-    return alert.ended_at - alert.started_at <= within
+    return alert.ended_at - alert.started_at <= duration
 
 
 def _create_durations() -> "array[float]":

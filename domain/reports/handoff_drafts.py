@@ -122,5 +122,5 @@ def _format_alert_state(alert: AlertListRow) -> str:
 
 def _format_page(page: ReportedPage, time_zone: str) -> str:
     at = format_local_time(page.at, time_zone)
-    what = f"{page.about} {format_plain_line(page.title)}"
+    what = f"{page.subject_reference} {format_plain_line(page.title)}"
     return f"- {at}: {what}, to {format_plain_line(page.name)}, {format_answer(page.answer)}"

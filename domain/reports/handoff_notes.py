@@ -21,14 +21,14 @@ from models import OnCallHandoverNote, OnCallSchedule, User
 _MAX_SHOWN_NOTES = 5
 
 
-def select_notes(here: ColumnElement[bool]) -> Select[OnCallHandoverNote, str, str]:
+def select_notes(owner_condition: ColumnElement[bool]) -> Select[OnCallHandoverNote, str, str]:
     """Return a query for matching notes of schedules, with the fields of `HandoverNote`."""
     note = OnCallHandoverNote
     return (
         select(note, OnCallSchedule.name.label("schedule"), User.username.label("user"))
         .join(OnCallSchedule, OnCallSchedule.id == note.schedule_id)
         .outerjoin(User, User.id == note.user_id)
-        .where(here)
+        .where(owner_condition)
     )
 
 
@@ -46,7 +46,7 @@ def build_note(row: Any) -> HandoverNote:
 
 
 def find_notes_in_period(
-    work: UnitOfWork, holder: ProjectOrGroup, project_ids: Collection[int], within: Period
+    work: UnitOfWork, holder: ProjectOrGroup, project_ids: Collection[int], period: Period
 ) -> list[HandoverNote]:
     """Return the notes that were created in a period, in chronological order.
 
@@ -57,7 +57,7 @@ def find_notes_in_period(
     own = find_group_chain(holder, session=work.session)
     below = find_group_chains(project_ids, session=work.session) if holder.is_group else {}
     used = build_used_by_condition(OnCallSchedule, [own, *below.values()])
-    found = select_notes(used).where(note.created_at >= within.start, note.created_at < within.end)
+    found = select_notes(used).where(note.created_at >= period.start, note.created_at < period.end)
     return list(map(build_note, work.session.execute(found.order_by(note.id))))
 
 

@@ -90,7 +90,9 @@ def change_document(
     row.text, row.revision, row.updated_at = text, row.revision + 1, work.now
     row.user_id = work.actor.id
     details = {"project": project.path, "iid": iid, "revision": row.revision}
-    work.record(EventKind.INCIDENT_DOCUMENT_CHANGED, subject=incident.title, details=details)
+    work.record_audit_event(
+        EventKind.INCIDENT_DOCUMENT_CHANGED, subject=incident.title, details=details
+    )
     work.session.flush()
     return _build_document(work, project, iid, row, text)
 

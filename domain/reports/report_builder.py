@@ -19,12 +19,14 @@ from domain.reports.types import MAX_LISTED_PAGES, Report, ReportedPage
 
 
 def build_on_call_report(
-    work: UnitOfWork, holder: ProjectOrGroup, within: Period, time_zone: str
+    work: UnitOfWork, holder: ProjectOrGroup, period: Period, time_zone: str
 ) -> Report:
     """Return the report for a period."""
     scope, session = find_report_scope(work, holder), work.session
-    wanted = ReportFilter(project_ids=tuple(scope.projects), within=within)
-    ranked = rows.rank_rules(wanted, least_openings=MIN_OPENINGS, most=MAX_RULES, session=session)
+    wanted = ReportFilter(project_ids=tuple(scope.projects), within=period)
+    ranked = rows.rank_rules(
+        wanted, least_openings=MIN_OPENINGS, maximum=MAX_RULES, session=session
+    )
     figures, noisy = ReportFigures(time_zone), NoisyRules(ranked)
     for alert in rows.read_alerts(wanted, session=session):
         figures.count_alert(alert)
@@ -41,8 +43,8 @@ def build_on_call_report(
         project=None if holder.is_group else holder.path,
         group=holder.path if holder.is_group else None,
         projects_left_out=[*scope.left_out],
-        starts_at=within.start,
-        ends_at=within.end,
+        starts_at=period.start,
+        ends_at=period.end,
         time_zone=time_zone,
         totals=totals,
         pages=_build_pages(work, scope, last),
@@ -54,16 +56,16 @@ def build_on_call_report(
         noisy_rules=noisy.build_noisy_rules(
             {each.id: each.path for each in scope.projects.values()}
         ),
-        handover_notes=find_notes_in_period(work, holder, tuple(scope.projects), within),
+        handover_notes=find_notes_in_period(work, holder, tuple(scope.projects), period),
     )
 
 
 def read_all_pages(
-    work: UnitOfWork, holder: ProjectOrGroup, within: Period
+    work: UnitOfWork, holder: ProjectOrGroup, period: Period
 ) -> Iterator[ReportedPage]:
     """Yield all pages in a period lazily, in chronological order."""
     scope = find_report_scope(work, holder)
-    wanted = ReportFilter(project_ids=tuple(scope.projects), within=within)
+    wanted = ReportFilter(project_ids=tuple(scope.projects), within=period)
     return _read_pages(work, scope, rows.find_page_numbers(wanted, session=work.session))
 
 

@@ -156,7 +156,7 @@ def _format_page_row(
     project += " " if of_group and page.incident_iid else ""
     return (
         local(page.at),
-        f"{project}{page.about} {format_plain_line(page.title)} ({page.severity})",
+        f"{project}{page.subject_reference} {format_plain_line(page.title)} ({page.severity})",
         format_plain_line(page.name),
         format_plain_line(format_contacts(page)) or _EMPTY_CELL,
         local(page.accepted_at) if page.accepted_at else _EMPTY_CELL,

@@ -146,7 +146,7 @@ class ReportFilter:
     within: Period
 
     @property
-    def started(self) -> ColumnElement[bool]:
+    def started_condition(self) -> ColumnElement[bool]:
         """Condition for alerts that started in the period."""
         return and_(
             Alert.project_id.in_(self.project_ids),
@@ -155,7 +155,7 @@ class ReportFilter:
         )
 
     @property
-    def paged(self) -> ColumnElement[bool]:
+    def paged_condition(self) -> ColumnElement[bool]:
         """Condition for pages in the period, joined with their alerts."""
         pages = EscalationPage
         return and_(
@@ -195,9 +195,11 @@ _ACCEPTED_AT = case((Page.outcome == PageState.ACCEPTED.value, Page.outcome_at))
 _IS_INCIDENT_PAGE = Incident.id == Page.incident_id
 
 
-def read_alerts(wanted: ReportFilter, *, session: Session) -> Iterator[CountedAlert]:
+def read_alerts(report_filter: ReportFilter, *, session: Session) -> Iterator[CountedAlert]:
     """Yield the alerts that started in the period, in order of start time."""
-    found = _join_status_entries(select(*_ALERT_COLUMNS), session=session).where(wanted.started)
+    found = _join_status_entries(select(*_ALERT_COLUMNS), session=session).where(
+        report_filter.started_condition
+    )
     in_order = found.order_by(Alert.started_at, Alert.id, _ENTRY_ID)
     return (
         _build_alert(row, entries) for row, entries in _group_by_alert(in_order, session=session)
@@ -205,14 +207,14 @@ def read_alerts(wanted: ReportFilter, *, session: Session) -> Iterator[CountedAl
 
 
 def read_paged_alerts(
-    wanted: ReportFilter, *, session: Session
+    report_filter: ReportFilter, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the alerts with pages in the period, each with the time of its first page."""
     pages = EscalationPage
     first = select(pages.alert_id, func.min(pages.paged_at).label("first_paged_at"))
     firsts = (
         first.join(Alert, Alert.id == pages.alert_id)
-        .where(wanted.paged)
+        .where(report_filter.paged_condition)
         .group_by(pages.alert_id)
         .subquery()
     )
@@ -225,13 +227,13 @@ def read_paged_alerts(
 
 
 def read_paged_incidents(
-    wanted: ReportFilter, *, session: Session
+    report_filter: ReportFilter, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the incidents with pages in the period, each with the time of its first page."""
     found = (
         select(Page.incident_id, func.min(Page.created_at))
         .join(Incident, _IS_INCIDENT_PAGE)
-        .where(wanted.paged_incidents)
+        .where(report_filter.paged_incidents)
         .group_by(Page.incident_id)
     )
     for rows in _read_in_batches(found, BATCH_SIZE, session=session):
@@ -240,7 +242,7 @@ def read_paged_incidents(
             yield incident, first[number]
 
 
-def read_pages(wanted: ReportFilter, *, session: Session) -> Iterator[CountedPage]:
+def read_pages(report_filter: ReportFilter, *, session: Session) -> Iterator[CountedPage]:
     """Yield the pages in the period."""
     pages = EscalationPage
     of_alerts = (
@@ -249,7 +251,7 @@ def read_pages(wanted: ReportFilter, *, session: Session) -> Iterator[CountedPag
         .join(Alert, Alert.id == pages.alert_id)
         .outerjoin(User, User.id == pages.user_id)
         .outerjoin(Page, Page.key == pages.page_key)
-        .where(wanted.paged)
+        .where(report_filter.paged_condition)
     )
     of_incidents = (
         select(Page.created_at, PageRecipient.contact_id, PageRecipient.user_id)
@@ -257,40 +259,42 @@ def read_pages(wanted: ReportFilter, *, session: Session) -> Iterator[CountedPag
         .join(Incident, _IS_INCIDENT_PAGE)
         .join(PageRecipient, PageRecipient.id == Page.recipient_id)
         .outerjoin(User, User.id == PageRecipient.user_id)
-        .where(wanted.paged_incidents)
+        .where(report_filter.paged_incidents)
     )
     for found in (of_alerts, of_incidents):
         for rows in _read_in_batches(found, session=session):
             yield from (CountedPage(*row) for row in rows)
 
 
-def read_last_pages(wanted: ReportFilter, most: int, *, session: Session) -> list[ListedPage]:
+def read_last_pages(
+    report_filter: ReportFilter, maximum: int, *, session: Session
+) -> list[ListedPage]:
     """Return the last pages in the period, in chronological order."""
-    both = _select_page_numbers(wanted)
-    newest = select(both.number).order_by(both.at.desc(), both.number.desc()).limit(most)
+    both = _select_page_numbers(report_filter)
+    newest = select(both.number).order_by(both.at.desc(), both.number.desc()).limit(maximum)
     numbers = session.scalars(newest).all()[::-1]
     parts = (numbers[start : start + BATCH_SIZE] for start in range(0, len(numbers), BATCH_SIZE))
     return [page for some in parts for page in list_pages(some, session=session)]
 
 
-def find_page_numbers(wanted: ReportFilter, *, session: Session) -> Sequence[int]:
+def find_page_numbers(report_filter: ReportFilter, *, session: Session) -> Sequence[int]:
     """Return the numbers of all pages in the period, in chronological order, as a compact array.
 
     The number of a page about an incident is the negated ID of the page.
     """
-    both = _select_page_numbers(wanted)
+    both = _select_page_numbers(report_filter)
     found = _read_in_batches(select(both.number).order_by(both.at, both.number), session=session)
     return array("q", (row.number for rows in found for row in rows))
 
 
-def _select_page_numbers(wanted: ReportFilter) -> Any:
+def _select_page_numbers(report_filter: ReportFilter) -> Any:
     """Return the columns with the time and the number of each page."""
     pages = EscalationPage
     of_alerts = select(pages.paged_at.label("at"), pages.id.label("number"))
     of_incidents = select(Page.created_at.label("at"), (-Page.id).label("number"))
     both = union_all(
-        of_alerts.join(Alert, Alert.id == pages.alert_id).where(wanted.paged),
-        of_incidents.join(Incident, _IS_INCIDENT_PAGE).where(wanted.paged_incidents),
+        of_alerts.join(Alert, Alert.id == pages.alert_id).where(report_filter.paged_condition),
+        of_incidents.join(Incident, _IS_INCIDENT_PAGE).where(report_filter.paged_incidents),
     )
     return both.subquery().c
 
@@ -304,7 +308,7 @@ def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[Listed
 
 
 def rank_rules(
-    wanted: ReportFilter, *, least_openings: int, most: int, session: Session
+    report_filter: ReportFilter, *, least_openings: int, maximum: int, session: Session
 ) -> list[RankedRule]:
     """Return the noisiest rules, sorted by number of pages and then by number of openings."""
     columns = (Alert.project_id, Alert.title, Alert.fingerprint)
@@ -313,7 +317,14 @@ def rank_rules(
     of_pages = paged.join(EscalationPage, EscalationPage.alert_id == Alert.id)
     # Use a union instead of a join, because PostgreSQL would underestimate two groupings and
     # compare each row with every other row.
-    both = union_all(opened.where(wanted.started), of_pages.where(wanted.paged)).subquery().c
+    both = (
+        union_all(
+            opened.where(report_filter.started_condition),
+            of_pages.where(report_filter.paged_condition),
+        )
+        .subquery()
+        .c
+    )
     is_opening, openings, pages = both.openings == 1, func.sum(both.openings), func.sum(both.pages)
     different = func.count(case((is_opening, both.fingerprint)).distinct())
     ungrouped = func.count().filter(is_opening, both.fingerprint.is_(None))
@@ -322,7 +333,7 @@ def rank_rules(
         .group_by(both.project_id, both.title)
         .having(openings >= least_openings)
         .order_by(pages.desc(), openings.desc(), both.title, both.project_id)
-        .limit(most)
+        .limit(maximum)
     )
     return [RankedRule(*row) for row in session.execute(found)]
 

@@ -33,7 +33,9 @@ def find_report_scope(work: UnitOfWork, holder: ProjectOrGroup) -> ReportScope:
     permissions = read_permissions(
         get_viewer(work), map(build_namespace, rows), session=work.session
     )
-    seen = [permissions.project(each) for each in rows if permissions.can_see_project(each)]
+    seen = [
+        permissions.build_project_view(each) for each in rows if permissions.can_see_project(each)
+    ]
     return ReportScope(
         projects={each.id: each for each in seen if each.shows_alerts},
         left_out=[each.path for each in seen if not each.shows_alerts],

@@ -151,7 +151,7 @@ class ReportedPage(Resource):
     web_url: str = Field(description="URL of the alert's or incident's web page.")
 
     @property
-    def about(self) -> str:
+    def subject_reference(self) -> str:
         """Number of the alert or incident, such as `#7` or `incident #7`."""
         return f"#{self.alert_iid}" if self.alert_iid else f"incident #{self.incident_iid}"
 

@@ -41,7 +41,7 @@ def marked() -> str:
     return "hello"
 
 
-@open_to_anyone.but(cross_origin=CorsPolicy())
+@open_to_anyone.with_changes(cross_origin=CorsPolicy())
 def readable() -> str:
     return "hello"
 

@@ -9,7 +9,7 @@ from domain.oauth.clients.secrets import renew_secret
 from domain.paging.notifications.acknowledging import AcknowledgementLink, sign_link
 from models import AccessToken, AlertBatch, Identity, PersonalAccessToken
 from tests.browser.looks import NASTY
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -20,7 +20,7 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token, script_of
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.heartbeats import heartbeat
 from tests.support.oauth.oauth_wire import post_token
@@ -149,7 +149,7 @@ def identity_pages(gatebell: LiveGatebell, person: Person, nasty: str) -> list[s
             Identity(
                 provider_id=add_provider(gatebell, nasty, unique("idp")),
                 subject=person.username,
-                user_id=id_of(gatebell, person),
+                user_id=find_user_id(gatebell, person),
                 name=nasty[:200],
                 created_at=now(),
                 last_used_at=now(),
@@ -230,10 +230,10 @@ def token_pages(
 ) -> list[str]:
     """Create tokens with texts that are hard to display, and return their pages."""
     # Groups have the same pages.
-    script, namespace = script_of(gatebell, person), namespace_of(gatebell, "projects", project)
+    script, namespace = script_of(gatebell, person), get_namespace(gatebell, "projects", project)
     make_bot_token(script, namespace, name=nasty[:100], description=nasty[:255])
     gone = make_bot_token(script, namespace)
-    script.send("DELETE", f"{namespace.by_id}/{gone.id}")
+    script.send_request("DELETE", f"{namespace.by_id}/{gone.id}")
     page = namespace.page
     _sign_in_with_passwords(gatebell, person, client, nasty)
     _renew(gatebell, client)

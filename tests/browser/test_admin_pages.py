@@ -28,7 +28,11 @@ from models import AuditStream, User
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at, problems_of
 from tests.browser.page_lists import add_provider, remove_providers
-from tests.support.accounts.administration import forget_settings, store, stored_settings
+from tests.support.accounts.administration import (
+    forget_settings,
+    read_stored_settings,
+    store_setting,
+)
 from tests.support.accounts.people import (
     CALLBACK,
     Person,
@@ -107,8 +111,8 @@ def addresses(live_sqlite: LiveGatebell, root: Person) -> Iterator[list[str]]:
     )
     live_sqlite.cli("keys", "rotate")
     provider_id = add_provider(live_sqlite, NASTY, unique("idp"))
-    store(live_sqlite, "page_size", "5")
-    store(live_sqlite, "oauth2_device_grant_flow", "false")
+    store_setting(live_sqlite, "page_size", "5")
+    store_setting(live_sqlite, "oauth2_device_grant_flow", "false")
     yield [
         *("/admin", "/admin/notifications"),
         *(f"/admin/users?group={group}" for group in ("people", "locked")),
@@ -177,10 +181,10 @@ def test_a_setting_is_changed_and_reset(live_sqlite: LiveGatebell, desk: Page) -
     field.fill("30")
     field.press("Enter")  # Pressing Enter does not navigate back by accident.
     expect(desk.get_by_text("Saved: Refresh replay.")).to_be_visible()
-    assert stored_settings(live_sqlite) == {"refresh_replay_seconds": "30"}
+    assert read_stored_settings(live_sqlite) == {"refresh_replay_seconds": "30"}
     desk.get_by_role("button", name="Reset for Refresh replay").click()
     expect(field).to_have_value("10")
-    assert stored_settings(live_sqlite) == {}
+    assert read_stored_settings(live_sqlite) == {}
 
 
 # The audit log and a user's own activity
@@ -289,7 +293,7 @@ def test_title_description_and_messages_are_readable(live_sqlite: LiveGatebell, 
 def early_release(live_sqlite: LiveGatebell) -> Iterator[None]:
     """Runs a release before all changes."""
     forget_settings(live_sqlite)
-    store(live_sqlite, "release", "15.11")
+    store_setting(live_sqlite, "release", "15.11")
     yield
     forget_settings(live_sqlite)
 
@@ -318,12 +322,12 @@ def test_a_release_is_changed_without_scripts_after_a_confirmation(
     )
     expect(plain_page.get_by_text("consumers would break within a second")).to_be_visible()
     plain_page.get_by_role("link", name="Cancel").click()
-    assert stored_settings(live_sqlite)["release"] == "15.11"
+    assert read_stored_settings(live_sqlite)["release"] == "15.11"
 
     ask_for_17(live_sqlite, plain_page)
     plain_page.get_by_role("button", name="Change release to 17.0").click()
     expect(plain_page.get_by_text("Saved: Release.")).to_be_visible()
-    assert stored_settings(live_sqlite)["release"] == "17.0"
+    assert read_stored_settings(live_sqlite)["release"] == "17.0"
 
 
 def ask_for_17(live_sqlite: LiveGatebell, page: Page) -> None:

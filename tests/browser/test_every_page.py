@@ -37,8 +37,8 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import script_of
-from tests.support.database.stored import deliveries_of
-from tests.support.mail.email_links import new_address, waiting_link
+from tests.support.database.stored import list_stored_deliveries
+from tests.support.mail.email_links import create_waiting_link, new_address
 from tests.support.registry.notifications import notify, pushed
 from tests.support.service.live import LiveGatebell
 
@@ -70,13 +70,15 @@ def addresses(live_sqlite: LiveGatebell) -> Iterator[tuple[Person, list[str]]]:
     )
     for body in bodies:
         requests.post(made["url"], json=body, headers=headers, timeout=10)
-    delivery = deliveries_of(live_sqlite, path)[0].id
+    delivery = list_stored_deliveries(live_sqlite, path)[0].id
     make_token(live_sqlite, alice, name=NASTY[:100], lifetime=timedelta(days=9))
     make_token(live_sqlite, alice, name=NASTY[:100], revoked_at=now())
     for name in (path, f"{path}/worker"):
         notify(live_sqlite, pushed(name))
     script = script_of(live_sqlite, alice)
-    of_registry = script.send("GET", f"/projects/{path.replace('/', '%2F')}/registry/repositories")
+    of_registry = script.send_request(
+        "GET", f"/projects/{path.replace('/', '%2F')}/registry/repositories"
+    )
     of_tokens = token_pages(live_sqlite, alice, application, path, NASTY)
     asked = {
         "response_type": "code",
@@ -122,7 +124,7 @@ def addresses(live_sqlite: LiveGatebell) -> Iterator[tuple[Person, list[str]]]:
             *escalation_pages(live_sqlite, alice, path),
             *incident_pages(live_sqlite, alice, path, NASTY),
             *identity_pages(live_sqlite, alice, NASTY),
-            waiting_link(live_sqlite, alice, new_address()),
+            create_waiting_link(live_sqlite, alice, new_address()),
             *("/-/user_settings/profile", "/-/user_settings/applications"),
             *("/-/user_settings/authorized_applications", "/-/user_settings/activity"),
             "/-/user_settings/api_changes",

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import Person, make_user
-from tests.support.accounts.sign_ups import newcomer
+from tests.support.accounts.sign_ups import make_newcomer
 from tests.support.alerts.monitoring import wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -51,7 +51,7 @@ def link_to(mailbox: Mailbox, person: Person) -> str:
 def test_a_visitor_creates_an_account_with_a_link(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:
-    person = newcomer()
+    person = make_newcomer()
     SECRETS.remember(person.password)
     page.goto(f"{service.url}/users/sign_in?next=/-/user_settings/profile")
     page.get_by_role("link", name="Sign up").press("Enter")
@@ -83,7 +83,7 @@ def test_a_visitor_creates_an_account_with_a_link(
 def test_a_user_resets_a_password_with_a_link_and_signs_in(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:
-    person, new = make_user(service), random_password()
+    person, new = make_user(service), generate_random_password()
     SECRETS.remember(new)
     page.goto(f"{service.url}/users/sign_in")
     page.get_by_role("link", name="Forgot your password?").press("Enter")

@@ -12,9 +12,9 @@ from tests.browser.doors import have_signed_in
 from tests.browser.keys import press
 from tests.browser.looks import NASTY, problems_at, problems_of
 from tests.http.api.projects.test_invitations_api import link_to
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import Person, make_project, make_user
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token, script_of
 from tests.support.accounts.team import give_role
 from tests.support.registry.notifications import notify, pushed
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -48,18 +48,22 @@ def house(new_service: NewService) -> Iterator[House]:
             give_role(service, path, guest, Role.GUEST)
         give_role(service, project, make_user(service, name="developer"), Role.DEVELOPER)
         role = {"name": "On call " + "at night " * 20, "base_access_level": 10}
-        made = script_of(service, root(service)).send("POST", "/member_roles", json=role).json()
+        made = (
+            script_of(service, get_shared_administrator(service))
+            .send_request("POST", "/member_roles", json=role)
+            .json()
+        )
         service.cli("members", "give-member-role", project, guest.username, str(made["id"]))
         for email in (f"{'x' * 60}@people.example", guest.email):
             wanted = {"email": email, "access_level": 30, "expires_at": "2100-01-01"}
-            assert script.send("POST", f"/projects/{ref}/invitations", json=wanted).ok
+            assert script.send_request("POST", f"/projects/{ref}/invitations", json=wanted).ok
         words = {"name": NASTY[:100], "description": NASTY}
-        assert script.send("PUT", f"/projects/{ref}", json=words).ok
-        assert script.send("PUT", f"/groups/{project.partition('/')[0]}", json=words).ok
-        make_bot_token(script, namespace_of(service, "groups", project), name=NASTY[:100])
-        script.send("POST", f"/projects/{quote(archived, safe='')}/archive")
+        assert script.send_request("PUT", f"/projects/{ref}", json=words).ok
+        assert script.send_request("PUT", f"/groups/{project.partition('/')[0]}", json=words).ok
+        make_bot_token(script, get_namespace(service, "groups", project), name=NASTY[:100])
+        script.send_request("POST", f"/projects/{quote(archived, safe='')}/archive")
         notify(service, pushed(project, "v1"), pushed(project, "x" * 120))
-        listed = script.send("GET", f"/projects/{ref}/registry/repositories").json()
+        listed = script.send_request("GET", f"/projects/{ref}/registry/repositories").json()
         yield House(
             service=service,
             owner=owner,

@@ -10,7 +10,7 @@ from tests.browser.doors import have_signed_in
 from tests.support.accounts.people import alice, make_user
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
-from web.pages.templating import relative_time
+from web.pages.templating import format_relative_time
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -82,7 +82,9 @@ def test_the_script_formats_times_as_the_server_does(
         3_000_000,
         70_000_000,
     )
-    words = {length: relative_time(now - timedelta(seconds=length), now) for length in lengths}
+    words = {
+        length: format_relative_time(now - timedelta(seconds=length), now) for length in lengths
+    }
     assert (words[-6], words[3]) == ("in a moment", "just now")
     assert (words[-7_190], words[-150], words[-40]) == (
         "in 2 hours",

@@ -9,7 +9,7 @@ from flask import Flask
 from domain.accounts.passwords import get_first_password_path
 from tests.support.service.commands import operate
 from web.instance_files import write_private_file
-from web.services import settings
+from web.services import get_settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 _PASSWORD = "5vfz5a-d9mri0-sz6gkp"
@@ -18,7 +18,7 @@ _PASSWORD = "5vfz5a-d9mri0-sz6gkp"
 def back_up(app: Flask, directory: Path, *options: str, key: str | None = None) -> Any:
     """Back up an instance whose first administrator has not changed the initial password."""
     with app.app_context():
-        folder, own_key = settings().instance_path, settings().secret_key
+        folder, own_key = get_settings().instance_path, get_settings().secret_key
     write_private_file(get_first_password_path(folder), f"password: {_PASSWORD}\n")
     write_private_file(folder / "secret_key", key or own_key)
     return operate(app, "backup", str(directory), *options)

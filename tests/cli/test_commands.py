@@ -12,7 +12,7 @@ from flask import Flask
 
 from tests.support.accounts.people import Person, alice, sign_in, unique
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.commands import operate
 from tests.support.service.live import LiveGatebell
 
@@ -47,7 +47,7 @@ def test_an_installation_can_be_set_up_by_script(live_postgres: LiveGatebell) ->
     page = sign_in(live_postgres, person).get(f"{live_postgres.url}/{group}/shop/-/alerts")
     assert "It works" in page.text
     for subject, kind in ((group, "group.created"), (f"{group}/shop", "project.created")):
-        event = events_with_subject(live_postgres, subject)[-1]
+        event = list_events_with_subject(live_postgres, subject)[-1]
         assert (event.kind, event.details) == (kind, {"by": "command"})
 
 

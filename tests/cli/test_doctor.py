@@ -25,7 +25,7 @@ from tests.support.service.ports import free_port
 from web.commands.doctor.command import FORGED_ADDRESS, evaluate_forwarded_headers
 from web.extensions import db
 from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings
 
 States = dict[str, tuple[str, str]]
@@ -148,7 +148,7 @@ def report(app: Flask, name: str) -> None:
     with app.app_context():
         told = HostReport(
             name=name,
-            key_fingerprints=services().keyring.fingerprints,
+            key_fingerprints=get_services().keyring.fingerprints,
             revision="0001",
             clock_lead_ms=None,
             seen_at=now(),
@@ -254,6 +254,6 @@ def test_a_test_message_is_sent_or_the_error_is_reported(
     assert diagnosis(app)[1]["mail"][0] == "failed"
     message = NewEmail(key="k", recipient="a@acme.example", subject="s", text="t")
     with app.app_context():
-        queue_emails([message], session=db.session(), keyring=services().keyring, now=now())
+        queue_emails([message], session=db.session(), keyring=get_services().keyring, now=now())
         db.session.commit()
     assert operate(app, "mail", "status")["waiting"] == 1

@@ -9,7 +9,7 @@ import pytest
 
 from domain.audit.events import EventKind
 from tests.support.accounts.people import Person, make_project, make_user
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 
 EXPORTS = Path(__file__).parents[1] / "payloads" / "exports"
@@ -87,7 +87,7 @@ def test_an_opsgenie_backup_can_be_tried_imported_and_imported_again(
     assert policy["default"] is True
     (step,) = [each for each in done["policies"][0]["notes"] if each.startswith("Step 4")][:1]
     assert "24 hours" in step
-    kinds = {each.kind for each in events_with_subject(gatebell, "Shop_schedule")}
+    kinds = {each.kind for each in list_events_with_subject(gatebell, "Shop_schedule")}
     assert EventKind.ON_CALL_SCHEDULE_CHANGED in kinds
 
     again = gatebell.cli("import", "opsgenie", *given)

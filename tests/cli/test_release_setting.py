@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.accounts.administration import forget_settings, stored_settings
+from tests.support.accounts.administration import forget_settings, read_stored_settings
 from tests.support.accounts.people import make_user
 from tests.support.service.live import Done, LiveGatebell
 from tests.support.service.live_settings import changed_settings
@@ -92,7 +92,7 @@ def test_a_user_at_a_terminal_has_to_confirm(gatebell: LiveGatebell) -> None:
         os.close(ours)
     assert done.returncode == 1, done.stderr
     assert asks_for_confirmation(done)
-    assert stored_settings(gatebell) == {}
+    assert read_stored_settings(gatebell) == {}
 
 
 @pytest.mark.parametrize("more", [(), ("--yes",)])
@@ -103,4 +103,4 @@ def test_a_confirmation_is_requested_once_or_skipped_by_an_option(
     done = gatebell.run_cli(*SET_RELEASE, *more, stdin="y\n")
     assert done.returncode == 0, done.stderr
     assert asks_for_confirmation(done) is (not more)
-    assert stored_settings(gatebell) == {"release": "17.0"}
+    assert read_stored_settings(gatebell) == {"release": "17.0"}

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import delete, select
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.hosts import HostReport, record_host_report
 from domain.core.keyring import Keyring
 from models import ApplicationSecret, Base, Integration, PersonalAccessToken, SecretKeyUse
@@ -38,7 +38,7 @@ def host(settings: Settings, make_app: Callable[[Settings], Flask]) -> Make:
 
 def report_host(app: Flask, name: str, *keys: str) -> None:
     """Record a host with its keys."""
-    moment = system_clock()
+    moment = read_system_clock()
     sighting = HostReport(
         name=name,
         key_fingerprints=Keyring(*keys).fingerprints,
@@ -210,7 +210,7 @@ def test_reencryption_keeps_integration_keys(host: Make) -> None:
     with newer.app_context():
         (row,) = db.session.scalars(select(Integration))
         keyring = Keyring(NEW)
-        assert keyring.digest(keyring.decrypt(row.key_ciphertext)) == row.key_digest
+        assert keyring.compute_digest(keyring.decrypt(row.key_ciphertext)) == row.key_digest
 
 
 def test_reencryption_is_rejected_while_a_host_does_not_have_the_new_key(host: Make) -> None:

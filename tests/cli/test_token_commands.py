@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.accounts.people import make_user, now, unique
 from tests.support.accounts.personal_tokens import Api, change, make_token
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 
 DAY = timedelta(days=1)
@@ -17,7 +17,7 @@ DAY = timedelta(days=1)
 def test_operators_can_list_a_user_s_tokens_and_revoke_one(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     kept, lost = make_token(gatebell, alice), make_token(gatebell, alice, name="lost")
-    assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 200
+    assert Api(gatebell, lost.clear).send_request("GET", "/user").status_code == 200
 
     listed = gatebell.cli("tokens", "list", alice.username)["tokens"]
     revoked = gatebell.cli("tokens", "revoke", str(lost.id))
@@ -25,8 +25,8 @@ def test_operators_can_list_a_user_s_tokens_and_revoke_one(gatebell: LiveGatebel
     assert [each["id"] for each in listed] == [lost.id, kept.id]
     assert "token" not in listed[0]
     assert (revoked["name"], revoked["revoked"]) == ("lost", True)
-    assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 401
-    assert Api(gatebell, kept.clear).send("GET", "/user").status_code == 200
+    assert Api(gatebell, lost.clear).send_request("GET", "/user").status_code == 401
+    assert Api(gatebell, kept.clear).send_request("GET", "/user").status_code == 200
 
 
 def test_revoking_a_revoked_token_causes_no_event(gatebell: LiveGatebell) -> None:
@@ -34,7 +34,7 @@ def test_revoking_a_revoked_token_causes_no_event(gatebell: LiveGatebell) -> Non
     lost = make_token(gatebell, make_user(gatebell), name=name)
     for _ in range(2):
         assert gatebell.cli("tokens", "revoke", str(lost.id))["revoked"] is True
-    assert [event.kind for event in events_with_subject(gatebell, name)] == ["token.revoked"]
+    assert [event.kind for event in list_events_with_subject(gatebell, name)] == ["token.revoked"]
 
 
 def test_a_token_cannot_exceed_the_maximum_lifetime(
@@ -68,4 +68,4 @@ def test_tokens_that_were_invalid_for_a_year_are_pruned(gatebell: LiveGatebell) 
     removed = gatebell.cli("prune")
 
     assert removed["personal_access_tokens"] == 2
-    assert Api(gatebell, live.clear).listed() == [live.id, ended.id, recent.id]
+    assert Api(gatebell, live.clear).list_token_ids() == [live.id, ended.id, recent.id]

@@ -3,10 +3,10 @@
 import pytest
 import requests
 
-from tests.support.accounts.administration import last_event, stored_settings
+from tests.support.accounts.administration import find_last_event, read_stored_settings
 from tests.support.accounts.people import Person, make_user, sign_in, unique
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 
 
@@ -25,7 +25,7 @@ def test_a_user_can_be_locked_and_unlocked(live_sqlite: LiveGatebell, charlie: P
     token = make_token(live_sqlite, charlie).clear
     assert live_sqlite.cli("users", "lock", charlie.username)["state"] == "blocked"
     assert whoami(live_sqlite, token) == 401
-    event = last_event(live_sqlite, charlie.username)
+    event = find_last_event(live_sqlite, charlie.username)
     assert (event.kind, event.details["by"]) == ("user.locked", "command")
     assert live_sqlite.cli("users", "unlock", charlie.email)["state"] == "active"
     assert whoami(live_sqlite, token) == 200
@@ -37,7 +37,7 @@ def test_a_command_without_a_change_causes_no_event(
     for _ in range(2):
         live_sqlite.cli("users", "lock", charlie.username)
         live_sqlite.cli("users", "change", charlie.username, "--admin")
-    events = [each.kind for each in events_with_subject(live_sqlite, charlie.username)]
+    events = [each.kind for each in list_events_with_subject(live_sqlite, charlie.username)]
     assert events.count("user.locked") == events.count("user.changed") == 1
     assert live_sqlite.cli("users", "show", charlie.username)["is_admin"]
 
@@ -73,13 +73,13 @@ def test_a_setting_can_be_changed_listed_and_reset(live_sqlite: LiveGatebell) ->
     assert live_sqlite.cli("settings", "set", "PAGE_SIZE", "33")["value"] == 33
     changed = live_sqlite.cli("settings", "list", "--changed")["settings"]
     assert {"PAGE_SIZE": "33"}.items() <= {each["name"]: each["value"] for each in changed}.items()
-    event = last_event(live_sqlite, "page_size")
+    event = find_last_event(live_sqlite, "page_size")
     assert event.details == {"old": 20, "new": 33, "by": "command"}
     assert live_sqlite.cli("settings", "reset", "page_size") == {
         "name": "PAGE_SIZE",
         "value": 20,
     }
-    assert "page_size" not in stored_settings(live_sqlite)
+    assert "page_size" not in read_stored_settings(live_sqlite)
     assert live_sqlite.run_cli("settings", "reset", "port").returncode == 1
 
 

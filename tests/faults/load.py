@@ -14,7 +14,7 @@ import requests
 
 from tests.faults.account import KEPT, Account, doubled_in
 from tests.support.alerts.senders import JSON, Endpoint
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 SENDERS = 6
@@ -160,7 +160,7 @@ def assert_nothing_was_lost(
     gatebell: LiveGatebell, endpoint: Endpoint, answers: Answers
 ) -> Account:
     """Compare the alerts answered with 200 to the stored ones; return and print the account."""
-    everything = alerts_of(gatebell, endpoint.project)
+    everything = list_stored_alerts(gatebell, endpoint.project)
     stored = [alert for alert in everything if alert.title.startswith(answers.name)]
     by_title = {alert.title: alert.iid for alert in stored}
     account = Account(

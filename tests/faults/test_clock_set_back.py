@@ -8,7 +8,7 @@ from tests.faults.conftest import Start
 from tests.faults.processes import wait_until
 from tests.support.accounts.people import alice
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import ROOT
 
@@ -20,15 +20,15 @@ from datetime import timedelta
 sys.path.insert(0, os.environ["CODE"])
 from domain.core import clock
 
-_right = clock.system_clock
+_right = clock.read_system_clock
 
 
-def system_clock():
+def read_system_clock():
     with open(os.environ["MOVED_BY"]) as file:
         return _right() + timedelta(seconds=float(file.read() or 0))
 
 
-clock.system_clock = system_clock
+clock.read_system_clock = read_system_clock
 """
 
 
@@ -65,7 +65,9 @@ def test_critical_alerts_page_immediately_after_the_clock_is_set_back(
             endpoint.accepted(title=f"After {number}", severity="critical")
         wait_until(lambda: "After 2" in _message_texts(mailbox), seconds=50)
         assert all(f"After {number}" in _message_texts(mailbox) for number in range(3))
-        assert {alert.status for alert in alerts_of(live, endpoint.project)} == {"triggered"}
+        assert {alert.status for alert in list_stored_alerts(live, endpoint.project)} == {
+            "triggered"
+        }
         http = live.http()
         wait_until(
             lambda: "A clock was set back" in http.get(f"{live.url}/readyz", timeout=20).text

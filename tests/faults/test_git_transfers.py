@@ -93,7 +93,7 @@ def test_clients_that_do_not_read_are_cut_off_and_do_not_block_token_checks(
         assert int(refused.headers["Retry-After"]) > 0
         # Other users are served, and tokens are checked.
         other_caller(live, project, tmp_path / "other").clone(project)
-        assert script.send("GET", "/user").status_code == 200
+        assert script.send_request("GET", "/user").status_code == 200
         wait_until(lambda: is_at_rest(live))
     git.clone(project, into=str(tmp_path / "later"))
 
@@ -288,7 +288,7 @@ def test_sixteen_clients_that_do_not_read_delay_no_token(start: Start, tmp_path:
         wait_until(lambda: len(children_of(live)) == 16)
         for _ in range(100):
             began = monotonic()
-            assert script.send("GET", "/user").status_code == 200
+            assert script.send_request("GET", "/user").status_code == 200
             assert monotonic() - began < 5
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import AlertChange, Escalation, EscalationPage
 from tests.conftest import KINDS
 from tests.faults.account import assert_each_was_sent
@@ -17,7 +17,7 @@ from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until, web_processes
 from tests.support.accounts.people import alice, database_of
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from web.jobs.pages import PagingJob
@@ -60,7 +60,7 @@ def test_each_accepted_alert_is_paged_once(
         send_what_waits(live)
         assert_nothing_was_lost(live, endpoint, answers)
         # Alerts whose sender got no response may be stored; if they are, they page as well.
-        stored = [each.id for each in alerts_of(live, endpoint.project)]
+        stored = [each.id for each in list_stored_alerts(live, endpoint.project)]
         assert paged(live) == Counter(stored)
         # The worker dies with the supervisor.
         assert_each_was_sent(mailbox, len(stored), kills=1)
@@ -68,7 +68,7 @@ def test_each_accepted_alert_is_paged_once(
 
 def waiting_changes(live: LiveGatebell) -> int:
     """Return the number of unprocessed changes and due escalation steps."""
-    due = select(func.count()).where(Escalation.next_at <= system_clock())
+    due = select(func.count()).where(Escalation.next_at <= read_system_clock())
     with database_of(live) as session:
         changes = session.scalar(select(func.count()).select_from(AlertChange)) or 0
         return changes + (session.scalar(due) or 0)
@@ -78,7 +78,7 @@ def send_what_waits(live: LiveGatebell) -> None:
     """Send delayed pages, as the worker would half a minute later."""
     later = timedelta(minutes=2)
     settings = parse_settings(live.environment)
-    with PagingJob(settings, clock=lambda: system_clock() + later) as paging:
+    with PagingJob(settings, clock=lambda: read_system_clock() + later) as paging:
         paging.run_due()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import KINDS
 from tests.support.accounts.people import Person, make_project, make_user
-from tests.support.accounts.resource_tokens import Namespace, namespace_of
+from tests.support.accounts.resource_tokens import Namespace, get_namespace
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.sign_in.openid_provider import FakeProvider, add_provider, running_provider
 
@@ -34,7 +34,7 @@ def mailing(new_service: NewService, request: pytest.FixtureRequest) -> Iterator
 @pytest.fixture(params=["projects", "groups"])
 def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
     """Alice's project and Alice's group, one at a time."""
-    return namespace_of(gatebell, request.param, make_project(gatebell, alice))
+    return get_namespace(gatebell, request.param, make_project(gatebell, alice))
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from sqlalchemy import select
 from domain.delivery.mail.outbox import redact_secret_links
 from models import Base
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import (
     database_of,
     make_application,
@@ -31,11 +31,11 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.accounts.sign_ups import sign_up_link
 from tests.support.alerts.senders import connect
-from tests.support.mail.email_links import link_to, new_address, wish
-from tests.support.mail.stored_texts import texts_to
+from tests.support.mail.email_links import find_link, new_address, request_new_address
+from tests.support.mail.stored_texts import list_texts
 from tests.support.oauth.device_wire import codes, television
 from tests.support.oauth.oauth_wire import ask, decide, landing, machine, pair_in, redeem
 from tests.support.oauth.pushes import push
@@ -91,7 +91,7 @@ def credentials(new_service: NewService, request: pytest.FixtureRequest) -> Iter
     with running(new_service(request.param, only="app", **settings)) as service:
         before = set(SECRETS.all)
         made_here = Credentials(service)
-        root(service)
+        get_shared_administrator(service)
         _sign_in(made_here)
         _authorize(made_here)
         _use_api(made_here)
@@ -137,13 +137,13 @@ def _authorize(found: Credentials) -> None:
 def _use_api(found: Credentials) -> None:
     service, owner = found.service, make_user(found.service)
     project, script = make_project(service, owner), script_of(service, owner)
-    administrator = script_of(service, root(service))
+    administrator = script_of(service, get_shared_administrator(service))
     at = path_of(project)
     found.keep(personal_token=make_token(service, owner).clear)
-    namespace = namespace_of(service, "projects", project)
+    namespace = get_namespace(service, "projects", project)
     found.keep(project_token=make_bot_token(script, namespace).clear)
     body = {"name": "again", "scopes": ["api"], "expires_at": "2027-01-31", "access_level": 30}
-    again = script.send(
+    again = script.send_request(
         "POST", namespace.by_id, json=body, headers={"Idempotency-Key": unique("key")}
     )
     found.keep(token_of_stored_response=made(again)["token"])
@@ -161,21 +161,23 @@ def _use_api(found: Credentials) -> None:
     sent = requests.post(f"{service.url}/v2/enqueue", json=event, timeout=30)
     found.keep(routing_key=pager.key)
     assert sent.status_code == 202, sent.text
-    heartbeat = made(script.send("POST", f"{at}/heartbeats", json={"name": "b", "every": "1h"}))
+    heartbeat = made(
+        script.send_request("POST", f"{at}/heartbeats", json={"name": "b", "every": "1h"})
+    )
     found.keep(heartbeat_url=heartbeat["url"].rpartition("/")[2])
     url = f"http://127.0.0.1:1/{_PATH_SECRET}?key={_QUERY_SECRET}"
-    webhook = made(script.send("POST", f"{at}/webhooks", json={"url": url}))
+    webhook = made(script.send_request("POST", f"{at}/webhooks", json={"url": url}))
     found.keep(webhook_secret=webhook["secret"], path_secret=_PATH_SECRET, query=_QUERY_SECRET)
-    script.send("POST", f"{at}/webhooks/{webhook['id']}/test")
-    script.send("POST", f"{at}/webhooks/{webhook['id']}/rotate_secret")
-    stream = made(administrator.send("POST", "/audit_streams", json={"url": url}))
+    script.send_request("POST", f"{at}/webhooks/{webhook['id']}/test")
+    script.send_request("POST", f"{at}/webhooks/{webhook['id']}/rotate_secret")
+    stream = made(administrator.send_request("POST", "/audit_streams", json={"url": url}))
     found.keep(stream_secret=stream["secret"])
     address = f"ntfy://user:{_CONTACT_SECRET}@127.0.0.1:1/alerts"
     contact = {"type": "apprise", "address": address}
-    made(script.send("POST", "/user/contacts", json=contact))
-    made(script.send("POST", f"{at}/notification_channels", json=contact))
+    made(script.send_request("POST", "/user/contacts", json=contact))
+    made(script.send_request("POST", f"{at}/notification_channels", json=contact))
     found.keep(contact_url=_CONTACT_SECRET)
-    calendar = made(script.send("POST", "/user/on_call/calendar"))["url"]
+    calendar = made(script.send_request("POST", "/user/on_call/calendar"))["url"]
     found.keep(calendar=calendar.rpartition("/")[2].removesuffix(".ics"))
     provider = ("--slug", "idp", "--title", "Idp", "--issuer", "https://idp.example")
     secret = ("--client-id", "gatebell", "--client-secret", _PROVIDER_SECRET)
@@ -183,22 +185,22 @@ def _use_api(found: Credentials) -> None:
     found.keep(provider_secret=_PROVIDER_SECRET, mail_password=_MAIL_PASSWORD)
     invited = new_address()
     invitation = {"email": invited, "access_level": 30}
-    made(script.send("POST", f"{at}/invitations", json=invitation))
-    (text,) = texts_to(service, invited)
+    made(script.send_request("POST", f"{at}/invitations", json=invitation))
+    (text,) = list_texts(service, invited)
     found.keep(invitation=text.partition("/-/invitations/")[2].split()[0])
 
 
 def _send_links(found: Credentials) -> None:
     service, person = found.service, make_user(found.service)
     email = new_address()
-    wish(service, person, email)
-    found.keep(confirmation=link_to(service, email).rpartition("/")[2])
+    request_new_address(service, person, email)
+    found.keep(confirmation=find_link(service, email).rpartition("/")[2])
     visitor = new_address()
     found.keep(sign_up=str(sign_up_link(service, visitor)).rpartition("/")[2])
     browser = service.http()
     page = browser.get(f"{service.url}/users/password/new")
     submit(browser, page, form_with(page, "login"), login=person.username)
-    (text,) = [each for each in texts_to(service, person) if "/users/password/" in each]
+    (text,) = [each for each in list_texts(service, person) if "/users/password/" in each]
     found.keep(reset=re.findall(r"/users/password/(\S+)", text)[-1])
 
 

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from demo.cast import BACKUPS, DEMO_USERS, PAYMENTS, SHOP, SITE
 from demo.folder import DatabaseNotEmptyError, DemoState, check_is_empty
-from demo.furnish import seed_demo
+from demo.furnish import fill_demo_database
 from demo.telephones import receive_messages
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import (
     Alert,
     Application,
@@ -56,10 +56,10 @@ def test_the_demonstration_has_content_on_every_page(
     )
     check_is_empty(settings)
     with receive_messages(port=0, is_loud=False) as port:
-        end = system_clock()
-        memory = seed_demo(settings, telephones=port, end=end, say=lambda _: None, days=1)
-    memory.write(settings)
-    assert DemoState.read(settings) == memory
+        end = read_system_clock()
+        memory = fill_demo_database(settings, telephones=port, end=end, say=lambda _: None, days=1)
+    memory.write_state(settings)
+    assert DemoState.read_stored_state(settings) == memory
     with pytest.raises(DatabaseNotEmptyError, match="9 accounts and 2 groups"):
         check_is_empty(settings)
     assert_data_is_varied(settings)
@@ -98,7 +98,7 @@ def assert_data_is_varied(settings: Settings) -> None:
         assert words(Heartbeat.state) >= {"up", "new"}
         newest = session.scalar(select(func.max(Alert.created_at)))
         assert newest is not None
-        assert newest <= system_clock()
+        assert newest <= read_system_clock()
     engine.dispose()
 
 

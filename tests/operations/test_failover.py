@@ -11,7 +11,7 @@ import pytest
 from tests.support.alerts.senders import connect
 from tests.support.database.postgres import memory_directory
 from tests.support.database.standby import PROGRAMS, Server, primary_with_standby, url_of_both
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell, running
 from web.database.schema import migrate_to_newest
 from web.settings.reader import parse_settings
@@ -63,7 +63,10 @@ def test_the_service_continues_with_the_promoted_standby(
         # Numbers that the first server had reserved are skipped.
         assert answer.json()[0]["iid"] > 1
         live.close()  # Closes the test's own connections to the first server.
-        assert {each.title for each in alerts_of(live, endpoint.project)} == {"before", "after"}
+        assert {each.title for each in list_stored_alerts(live, endpoint.project)} == {
+            "before",
+            "after",
+        }
         # The command fails, because no worker runs.
         checks = json.loads(live.run_cli("doctor").stdout)["checks"]
         states = {each["check"]: each["state"] for each in checks}

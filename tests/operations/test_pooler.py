@@ -25,7 +25,7 @@ from tests.support.accounts.people import make_application, make_project, make_u
 from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.pgbouncer import PgBouncer, is_installed, running_pgbouncer
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.oauth.device_wire import approve, codes, poll, television
 from tests.support.oauth.oauth_wire import (
     new_pair,
@@ -156,7 +156,7 @@ def test_many_clients_on_one_connection_lose_and_double_nothing(pooled: Pooled) 
     until = monotonic() + _CROWD_SECONDS
     counted = sum(together([lambda: work(live, endpoint, until)] * CLIENTS), Counter[int]())
     assert set(counted) == {200}
-    stored = Counter(alert.title for alert in alerts_of(live, endpoint.project))
+    stored = Counter(alert.title for alert in list_stored_alerts(live, endpoint.project))
     assert set(stored.values()) == {1}
     assert len(stored) == counted[200] // 3
     assert not re.search(r'"status":5\d\d|Traceback', live.log_text())

@@ -12,7 +12,7 @@ from tests.faults.balancer import is_ready
 from tests.faults.load import Answers, load_on
 from tests.faults.test_rolling_changes import OLD, two_hosts
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 from tests.support.service.ports import free_port
 from tests.support.service.proxies import find, running_proxy
@@ -70,5 +70,5 @@ def test_no_request_fails_while_hosts_are_restarted_one_after_another(
                 sleep(DELAYS[name])
             answers.wait_for(20)
         assert_nothing_failed(answers)
-        stored = {alert.title for alert in alerts_of(balancer.hosts[0], endpoint.project)}
+        stored = {alert.title for alert in list_stored_alerts(balancer.hosts[0], endpoint.project)}
     assert answers.accepted.keys() <= stored

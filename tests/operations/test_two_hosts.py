@@ -33,7 +33,7 @@ from tests.support.accounts.people import (
     sign_in,
 )
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
@@ -178,7 +178,7 @@ def test_simultaneous_reports_to_both_hosts_are_one_alert(pair: Pair) -> None:
     endpoints = endpoints_of(pair)
     with ThreadPoolExecutor(16) as several:
         answers = list(several.map(lambda each: each.accepted(title="Disk full"), endpoints * 20))
-    (alert,) = alerts_of(pair.one, endpoints[0].project)
+    (alert,) = list_stored_alerts(pair.one, endpoints[0].project)
     assert (alert.events, alert.status) == (40, "triggered")
     assert {answer["iid"] for answer in answers} == {alert.iid}
 
@@ -193,7 +193,7 @@ def test_alert_numbers_are_unique_across_hosts(pair: Pair) -> None:
 
     with ThreadPoolExecutor(16) as several:
         told = list(several.map(report, range(60)))
-    stored = [alert.iid for alert in alerts_of(pair.one, endpoints[0].project)]
+    stored = [alert.iid for alert in list_stored_alerts(pair.one, endpoints[0].project)]
     assert len(set(told)) == 60
     assert sorted(told) == stored
 

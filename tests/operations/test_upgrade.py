@@ -11,7 +11,7 @@ from sqlalchemy import select, text, update
 from domain.alerts.reading.fingerprint import combine_with_monitor
 from domain.core.keyring import Keyring
 from models import Alert, Occurrence
-from tests.support.database.catalog import catalog_of
+from tests.support.database.catalog import read_catalog
 from tests.support.database.former_release import THEN, FormerDatabase, on_postgres, on_sqlite
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
@@ -21,8 +21,8 @@ from web.database.engine import open_engine
 from web.database.schema import (
     UnknownRevisionError,
     get_newest_known_revision,
-    migrate_to,
     migrate_to_newest,
+    migrate_to_revision,
 )
 from web.extensions import db
 from web.jobs.retention import assign_alerts_to_monitors
@@ -60,7 +60,7 @@ def catalog(postgres: Postgres, tmp_path: Path) -> Catalog:
             settings = replace(settings, database_url=restored)
         engine = open_engine(settings)
         with engine.connect() as connection:
-            found = catalog_of(connection)
+            found = read_catalog(connection)
         engine.dispose()
         return [line for line in found if not line.startswith("relation S alert_iids_")]
 
@@ -87,7 +87,7 @@ def test_the_first_migration_creates_the_tables_of_release_0_1_0(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'empty.db'}" if settings.uses_sqlite else postgres.new_database()
     new = replace(settings, database_url=url)
-    migrate_to(new, _FIRST)
+    migrate_to_revision(new, _FIRST)
     made = catalog(new)
     assert len(made) > 1000
     assert made == catalog(former.settings)
@@ -105,12 +105,12 @@ def test_an_upgraded_database_has_the_schema_of_a_new_one(
 def test_rows_survive_an_upgrade_a_downgrade_and_another_upgrade(former: FormerDatabase) -> None:
     before = rows(former.settings)
     assert len([count for count in before.values() if count]) > 45
-    migrate_to(former.settings, get_newest_known_revision())
+    migrate_to_revision(former.settings, get_newest_known_revision())
     upgraded = rows(former.settings)
     assert {name: upgraded[name] for name in before} == before
-    migrate_to(former.settings, _FIRST)
+    migrate_to_revision(former.settings, _FIRST)
     assert rows(former.settings) == before
-    migrate_to(former.settings, get_newest_known_revision())
+    migrate_to_revision(former.settings, get_newest_known_revision())
     assert rows(former.settings) == upgraded
 
 
@@ -197,4 +197,4 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
 
 def test_an_unknown_migration_is_rejected(settings: Settings) -> None:
     with pytest.raises(UnknownRevisionError, match="9999 is not a migration"):
-        migrate_to(settings, "9999")
+        migrate_to_revision(settings, "9999")

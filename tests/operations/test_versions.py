@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
@@ -46,7 +46,7 @@ def test_the_program_the_api_the_metrics_and_the_page_show_the_version(
         "version": version,
         "commit": commit,
     }
-    token = make_token(gatebell, root(gatebell), scopes="read_api").clear
+    token = make_token(gatebell, get_shared_administrator(gatebell), scopes="read_api").clear
     for name in ("version", "metadata"):
         url = f"{gatebell.url}/api/v4/{name}"
         shown = requests.get(url, headers={"PRIVATE-TOKEN": token}, timeout=30).json()
@@ -56,7 +56,7 @@ def test_the_program_the_api_the_metrics_and_the_page_show_the_version(
     [line] = [each for each in told.splitlines() if each.startswith("gatebell_build_info{")]
     assert f'version="{version}"' in line
     assert f'commit="{commit}"' in line
-    page = signed_in(gatebell, root(gatebell)).get(f"{gatebell.url}/admin")
+    page = signed_in(gatebell, get_shared_administrator(gatebell)).get(f"{gatebell.url}/admin")
     assert f"{version} ({commit[:12]})" in page.text
     found = json.loads(gatebell.run_program("doctor").stdout)
     assert f"Gatebell {version} ({commit[:12]})" in json.dumps(found)

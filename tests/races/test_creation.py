@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import requests
 
-from tests.support.accounts.administration import at_work, id_of
+from tests.support.accounts.administration import find_user_id, get_administrator_browser
 from tests.support.accounts.people import Person, alice, make_project, make_user, signed_in, unique
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
@@ -46,7 +46,7 @@ def test_only_one_concurrent_request_creates_a_project(gatebell: LiveGatebell) -
 
 @pytest.mark.long
 def test_only_one_concurrent_request_creates_a_user(gatebell: LiveGatebell) -> None:
-    browser = at_work(gatebell)
+    browser = get_administrator_browser(gatebell)
     page = browser.get(f"{gatebell.url}/admin/users/new")
     for _ in range(ROUNDS):
         name = unique("new")
@@ -63,8 +63,8 @@ def prepare_confirmation(
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
     values = {"email": email, "current_password": person.password}
     assert submit(browser, page, form_with(page, "email"), **values).status_code == 302
-    desk = at_work(gatebell)
-    account = desk.get(f"{gatebell.url}/admin/users/{id_of(gatebell, person)}")
+    desk = get_administrator_browser(gatebell)
+    account = desk.get(f"{gatebell.url}/admin/users/{find_user_id(gatebell, person)}")
     return partial(submit, desk, account, form_to(account, "/confirm_address"))
 
 

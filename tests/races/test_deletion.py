@@ -23,7 +23,7 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.accounts.personal_tokens import Api
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.alerts.senders import connect
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
@@ -84,7 +84,7 @@ def test_only_one_concurrent_api_request_creates_a_group_or_project(gatebell: Li
             ("/projects", {"name": name, "path": f"{name}-shop", "namespace_id": group["id"]}),
         )
         for path, body in bodies:
-            create = partial(script.send, "POST", path, json=body)
+            create = partial(script.send_request, "POST", path, json=body)
             assert_one_is_made(together([create] * PARALLEL))
 
 
@@ -98,8 +98,10 @@ def test_a_group_and_a_project_cannot_get_the_same_path(
         name = unique("same")
         body = {"name": name, "path": name}
         actions: list[Action] = [
-            partial(script.send, "POST", "/groups", json=body | {"parent_id": group["id"]}),
-            partial(script.send, "POST", "/projects", json=body | {"namespace_id": group["id"]}),
+            partial(script.send_request, "POST", "/groups", json=body | {"parent_id": group["id"]}),
+            partial(
+                script.send_request, "POST", "/projects", json=body | {"namespace_id": group["id"]}
+            ),
         ]
         assert_one_is_made(together(actions * 2))
 
@@ -110,9 +112,9 @@ def test_only_one_concurrent_deletion_succeeds(gatebell: LiveGatebell) -> None:
     for _ in range(ROUNDS):
         group = new_group(script)
         body = {"name": "shop", "path": "shop", "namespace_id": group["id"]}
-        project = made(script.send("POST", "/projects", json=body))
+        project = made(script.send_request("POST", "/projects", json=body))
         for path in (f"/projects/{project['id']}", f"/groups/{group['id']}"):
-            answers = together([partial(script.send, "DELETE", path)] * PARALLEL)
+            answers = together([partial(script.send_request, "DELETE", path)] * PARALLEL)
             assert statuses(answers) == {202: 1, 404: PARALLEL - 1}
 
 
@@ -124,34 +126,38 @@ def test_requests_during_a_group_s_deletion_complete_before_or_fail(
     for _ in range(ROUNDS):
         endpoint = connect(gatebell, make_project(gatebell, alice(gatebell)))
         script, url = script_of(gatebell, alice(gatebell)), path_of(endpoint.project)
-        group = made(script.send("GET", f"/groups/{endpoint.project.partition('/')[0]}"), 200)
+        group = made(
+            script.send_request("GET", f"/groups/{endpoint.project.partition('/')[0]}"), 200
+        )
         name, here = unique("late"), f"/groups/{group['id']}"
-        bot = make_bot_token(script, namespace_of(gatebell, "projects", endpoint.project))
+        bot = make_bot_token(script, get_namespace(gatebell, "projects", endpoint.project))
         alert = json.dumps({"title": name}).encode()
         others: list[Action] = [
-            partial(script.send, "POST", "/projects", json=new_in(group, name)),
+            partial(script.send_request, "POST", "/projects", json=new_in(group, name)),
             partial(
-                script.send,
+                script.send_request,
                 "POST",
                 "/groups",
                 json={"name": name, "path": name, "parent_id": group["id"]},
             ),
-            partial(script.send, "POST", f"{here}/members", json=member(gatebell)),
-            partial(admin.send, "POST", f"{here}/members", json=member(gatebell)),
-            partial(admin.send, "POST", f"{url}/members", json=member(gatebell)),
-            partial(script.send, "POST", f"{url}/environments", json={"name": "production"}),
-            partial(script.send, "POST", f"{url}/archive"),
+            partial(script.send_request, "POST", f"{here}/members", json=member(gatebell)),
+            partial(admin.send_request, "POST", f"{here}/members", json=member(gatebell)),
+            partial(admin.send_request, "POST", f"{url}/members", json=member(gatebell)),
+            partial(
+                script.send_request, "POST", f"{url}/environments", json={"name": "production"}
+            ),
+            partial(script.send_request, "POST", f"{url}/archive"),
             partial(endpoint.post, alert),
-            partial(Api(gatebell, bot.clear).send, "GET", url),
-            partial(script.send, "DELETE", url),
+            partial(Api(gatebell, bot.clear).send_request, "GET", url),
+            partial(script.send_request, "DELETE", url),
         ]
-        delete: Action = partial(script.send, "DELETE", here)
+        delete: Action = partial(script.send_request, "DELETE", here)
         deleted, *answers = together([delete, *others])
         assert deleted.status_code == 202, deleted.text
         assert set(statuses(answers)) <= {200, 201, 202} | LATE
-        assert script.send("GET", here).status_code == 404
+        assert script.send_request("GET", here).status_code == 404
         assert endpoint.post(alert).status_code == 404
-        assert Api(gatebell, bot.clear).send("GET", "/user").status_code == 401
+        assert Api(gatebell, bot.clear).send_request("GET", "/user").status_code == 401
         assert orphans(gatebell) == {}
 
 
@@ -174,7 +180,7 @@ def test_an_alert_during_the_archiving_of_a_project_is_stored_or_rejected(
             partial(endpoint.post, json.dumps({"title": f"alert {number}"}).encode())
             for number in range(PARALLEL)
         ]
-        archive: Action = partial(script.send, "POST", f"{url}/archive")
+        archive: Action = partial(script.send_request, "POST", f"{url}/archive")
         archived, *answers = together([archive, *alerts])
         assert archived.status_code == 201
         found = statuses(answers)
@@ -196,10 +202,12 @@ def test_a_replayed_creation_after_the_deletion_creates_nothing(
 ) -> None:
     script = script_of(gatebell)
     group, headers = new_group(script), {"Idempotency-Key": unique("key")}
-    send = partial(script.send, "POST", "/projects", json=new_in(group, "once"), headers=headers)
+    send = partial(
+        script.send_request, "POST", "/projects", json=new_in(group, "once"), headers=headers
+    )
     project = made(send())
-    assert script.send("DELETE", f"/projects/{project['id']}").status_code == 202
+    assert script.send_request("DELETE", f"/projects/{project['id']}").status_code == 202
     again = send()
     assert (again.status_code, again.json()["id"]) == (201, project["id"])
     assert again.headers["Idempotency-Replayed"] == "true"
-    assert script.send("GET", path_of(project["path_with_namespace"])).status_code == 404
+    assert script.send_request("GET", path_of(project["path_with_namespace"])).status_code == 404

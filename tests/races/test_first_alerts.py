@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
@@ -33,10 +33,10 @@ def test_identical_first_alerts_are_one_alert_with_an_event_each(
     endpoint = connect(gatebell, kind=kind)
     answers = at_once(endpoint, [body] * CROWD)
     assert {answer.status_code for answer in answers} == {200}
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.title, alert.status, alert.events) == ("Disk full", "triggered", CROWD)
     assert {answer.text for answer in answers} == {f'[{{"iid":{alert.iid},"title":"Disk full"}}]'}
-    log = deliveries_of(gatebell, endpoint.project)
+    log = list_stored_deliveries(gatebell, endpoint.project)
     assert len(log) == CROWD
     assert sum(delivery.opened for delivery in log) == 1
     assert sum(delivery.joined for delivery in log) == CROWD - 1
@@ -49,7 +49,9 @@ def test_different_alerts_get_different_numbers(gatebell: LiveGatebell) -> None:
     assert {answer.status_code for answer in answers} == {200}
     given = {item["title"]: item["iid"] for answer in answers for item in answer.json()}
     assert sorted(given.values()) == list(range(1, CROWD + 1))
-    assert given == {alert.title: alert.iid for alert in alerts_of(gatebell, endpoint.project)}
+    assert given == {
+        alert.title: alert.iid for alert in list_stored_alerts(gatebell, endpoint.project)
+    }
 
 
 @pytest.mark.spec("I1")
@@ -58,7 +60,9 @@ def test_concurrent_batches_get_different_numbers(gatebell: LiveGatebell) -> Non
     bodies = [webhook(*(item(f"{batch}-{one}") for one in range(10))) for batch in range(8)]
     answers = at_once(endpoint, bodies)
     assert {answer.status_code for answer in answers} == {200}
-    assert [alert.iid for alert in alerts_of(gatebell, endpoint.project)] == list(range(1, 81))
+    assert [alert.iid for alert in list_stored_alerts(gatebell, endpoint.project)] == list(
+        range(1, 81)
+    )
     for batch, answer in enumerate(answers):
         iids = [each["iid"] for each in answer.json()]
         assert iids == list(range(iids[0], iids[0] + 10))
@@ -76,7 +80,7 @@ def test_equal_items_in_opposite_order_do_not_deadlock(
     for _ in range(8):
         answers = at_once(endpoint, [webhook(*there), webhook(*back)] * 4)
         assert {answer.status_code for answer in answers} == {200}
-    assert {alert.events for alert in alerts_of(gatebell, endpoint.project)} == {64}
+    assert {alert.events for alert in list_stored_alerts(gatebell, endpoint.project)} == {64}
 
 
 @pytest.mark.long
@@ -89,6 +93,6 @@ def test_concurrent_firing_and_recovery_leave_at_most_one_open_alert(
         bodies = [webhook(item("a")), webhook(resolved("a")), webhook(item("a"), "no item")] * 4
         answers = at_once(endpoint, bodies)
         assert {answer.status_code for answer in answers} == {200}
-    alerts = alerts_of(gatebell, endpoint.project)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
     assert sum(alert.status != "resolved" for alert in alerts) <= 1
     assert len({alert.iid for alert in alerts}) == len(alerts)

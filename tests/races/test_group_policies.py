@@ -8,7 +8,7 @@ from sqlalchemy import select
 from models import AlertFollower, Project
 from tests.http.api.projects.test_projects_api import made, script_of
 from tests.support.accounts.people import database_of, make_project, make_user
-from tests.support.accounts.resource_tokens import namespace_of
+from tests.support.accounts.resource_tokens import get_namespace
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
@@ -21,18 +21,20 @@ def test_all_projects_of_the_group_are_followed(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell, owner)
     policy = {"name": "Night", "steps": [f"0s user:{owner.username}"], "default": True}
     for number in range(ROUNDS):
-        group = namespace_of(gatebell, "groups", make_project(gatebell, owner)).id
-        elsewhere = namespace_of(gatebell, "groups", make_project(gatebell, owner)).id
+        group = get_namespace(gatebell, "groups", make_project(gatebell, owner)).id
+        elsewhere = get_namespace(gatebell, "groups", make_project(gatebell, owner)).id
         other = made(
-            script.send("POST", "/projects", json={"name": "q", "namespace_id": elsewhere})
+            script.send_request("POST", "/projects", json={"name": "q", "namespace_id": elsewhere})
         )
         new = {"name": f"p{number}-{group}", "namespace_id": group}
         answers = together(
             [
-                partial(script.send, "POST", f"/groups/{group}/escalation_policies", json=policy),
-                partial(script.send, "POST", "/projects", json=new),
                 partial(
-                    script.send,
+                    script.send_request, "POST", f"/groups/{group}/escalation_policies", json=policy
+                ),
+                partial(script.send_request, "POST", "/projects", json=new),
+                partial(
+                    script.send_request,
                     "PUT",
                     f"/projects/{other['id']}/transfer",
                     json={"namespace": str(group)},

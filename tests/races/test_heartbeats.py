@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from tests.support.alerts.heartbeats import Job, heartbeat
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 
@@ -22,7 +22,7 @@ def at_once(job: Job, signals: list[str]) -> set[int]:
 def test_concurrent_failures_are_one_alert(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     assert at_once(job, ["/fail"] * CROWD) == {200}
-    (alert,) = alerts_of(gatebell, job.project)
+    (alert,) = list_stored_alerts(gatebell, job.project)
     assert alert.status == "triggered"
     assert 1 <= alert.events <= CROWD
 
@@ -31,4 +31,4 @@ def test_concurrent_failures_and_successes_leave_no_open_alert(gatebell: LiveGat
     job = heartbeat(gatebell)
     assert at_once(job, ["/fail", "", "/start", "/log"] * (CROWD // 4)) == {200}
     assert job.ping().status_code == 200
-    assert {alert.status for alert in alerts_of(gatebell, job.project)} <= {"resolved"}
+    assert {alert.status for alert in list_stored_alerts(gatebell, job.project)} <= {"resolved"}

@@ -14,7 +14,7 @@ from models import Integration
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import integrations_of
+from tests.support.database.stored import list_stored_integrations
 from tests.support.database.work import project_in, work_in
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
@@ -37,14 +37,14 @@ def test_only_one_concurrent_reset_of_a_key_succeeds(gatebell: LiveGatebell) -> 
         try:
             with database_of(gatebell) as session:
                 work = work_in(session, service=gatebell)
-                until = GracePeriod.DAY.until(work.now)
+                until = GracePeriod.DAY.compute_end(work.now)
                 rotation = KeyRotation(key_id=seen, previous_key_expires_at=until)
                 return rotate_key(work, project, endpoint.id, rotation).key
         except ConflictError:
             return ""
 
     (winner,) = filter(None, together([reset] * CROWD))
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert row.previous_key_expires_at is not None
     assert row.previous_key_expires_at > now() + timedelta(hours=23)
     renewed = replace(endpoint, key=winner)
@@ -71,7 +71,7 @@ def test_a_link_and_an_endpoint_cannot_both_be_enabled(gatebell: LiveGatebell) -
         link = connect(gatebell, endpoint.project, kind="external", name="Pager", active=False)
         told = together([partial(turn_on, each.id) for each in (endpoint, link)])
         assert sorted(told) == ["", "on"]
-        active = [row.active for row in integrations_of(gatebell, endpoint.project)]
+        active = [row.active for row in list_stored_integrations(gatebell, endpoint.project)]
         assert sorted(active) == [False, True]
 
 
@@ -83,7 +83,7 @@ def test_only_one_script_creates_the_first_integration(
     script = script_of(gatebell, project, "alert_management_integrations")
     answers = together([partial(script.post, type="http")] * CROWD)
     assert sorted(each.status_code for each in answers) == [201, *[400] * (CROWD - 1)]
-    assert len(integrations_of(gatebell, project)) == 1
+    assert len(list_stored_integrations(gatebell, project)) == 1
 
 
 @pytest.mark.spec("H5")

@@ -16,7 +16,7 @@ from tests.support.accounts.people import (
     now,
     signed_in,
 )
-from tests.support.accounts.team import give_role, member_id
+from tests.support.accounts.team import find_member_id, give_role
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
@@ -40,7 +40,7 @@ def action_on(
     """Return a function that submits the form to change or remove a member."""
     browser = signed_in(gatebell, who)
     page = browser.get(f"{gatebell.url}/groups/{group}/-/members")
-    form = form_to(page, f"/{member_id(gatebell, group, whom)}/{ending}")
+    form = form_to(page, f"/{find_member_id(gatebell, group, whom)}/{ending}")
     return partial(submit, browser, page, form, **values)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.http.api.projects.test_projects_api import made, script_of
 from tests.races.test_deletion import statuses
 from tests.support.accounts.people import make_project, make_user
-from tests.support.accounts.resource_tokens import namespace_of
+from tests.support.accounts.resource_tokens import get_namespace
 from tests.support.alerts.senders import connect
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
@@ -21,20 +21,25 @@ def test_no_alert_is_lost_during_transfers_of_groups(gatebell: LiveGatebell) -> 
     owner = make_user(gatebell)
     script = script_of(gatebell, owner)
     projects = [make_project(gatebell, owner) for _ in range(2)]
-    first, second = (namespace_of(gatebell, "groups", each).id for each in projects)
+    first, second = (get_namespace(gatebell, "groups", each).id for each in projects)
     endpoint = connect(gatebell, projects[0])
     for number in range(ROUNDS):
         body = json.dumps({"title": f"alert {number}"}).encode()
         into = [
-            partial(script.send, "POST", f"/groups/{each}/transfer", json={"group_id": other})
+            partial(
+                script.send_request, "POST", f"/groups/{each}/transfer", json={"group_id": other}
+            )
             for each, other in ((first, second), (second, first))
         ]
         rename = partial(
-            script.send, "PUT", f"/groups/{first}", json={"path": f"a{number}-{first}"}
+            script.send_request, "PUT", f"/groups/{first}", json={"path": f"a{number}-{first}"}
         )
         send = partial(endpoint.post, body)
         create = partial(
-            script.send, "POST", "/projects", json={"name": f"p{number}", "namespace_id": first}
+            script.send_request,
+            "POST",
+            "/projects",
+            json={"name": f"p{number}", "namespace_id": first},
         )
         answers = together([*into, rename, send, send, create])
         statuses(answers)
@@ -43,9 +48,9 @@ def test_no_alert_is_lost_during_transfers_of_groups(gatebell: LiveGatebell) -> 
         accepted, refused = sorted(each.status_code for each in answers[:2])
         assert (accepted, refused in {400, 404}) == (201, True)
         moved = first if answers[0].status_code == 201 else second
-        made(script.send("POST", f"/groups/{moved}/transfer", json={}))
+        made(script.send_request("POST", f"/groups/{moved}/transfer", json={}))
         if answers[5].status_code == 201:
-            project = script.send("GET", f"/projects/{answers[5].json()['id']}").json()
-            group = script.send("GET", f"/groups/{first}").json()
+            project = script.send_request("GET", f"/projects/{answers[5].json()['id']}").json()
+            group = script.send_request("GET", f"/groups/{first}").json()
             assert project["namespace"]["full_path"] == group["full_path"]
     assert endpoint.post(b'{"title": "at the end"}').status_code == 200

@@ -231,7 +231,7 @@ def test_an_incident_is_acknowledged_while_a_worker_sends_its_pages(
                 incident = session.query(Incident).filter_by(title=title).one()
                 by = EventActor(id=shop.alice.id, name="alice")
                 change_incident_status(
-                    incident, "acknowledged", by=by, session=session, now=shop.now
+                    incident, "acknowledged", actor=by, session=session, now=shop.now
                 )
 
         with ConcurrentAction(acknowledge, patience=0.5, skipped=2 * number):

@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 import requests
 
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from tests.http.accounts.settings.test_copied_cookies import COOKIE, SETTINGS
 from tests.http.accounts.settings.test_sessions import with_cookie
-from tests.support.accounts.administration import at_work, id_of
+from tests.support.accounts.administration import find_user_id, get_administrator_browser
 from tests.support.accounts.people import Person, make_user, open_browser
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
@@ -49,7 +49,7 @@ def test_only_one_concurrent_password_change_succeeds(
         if are_copies:
             cookie = browsers[0].cookies[COOKIE]
             browsers = [with_cookie(gatebell, cookie) for _ in range(PARALLEL)]
-        new = [random_password() for _ in browsers]
+        new = [generate_random_password() for _ in browsers]
         answers = together([change(gatebell, *each) for each in zip_with(person, browsers, new)])
         # The other browsers are signed out, get an error, or have sent a wrong password.
         assert {answer.status_code for answer in answers} <= {302, 409, 422}
@@ -70,11 +70,11 @@ def zip_with(
 def test_an_administrator_s_reset_wins_against_a_concurrent_change(
     gatebell: LiveGatebell,
 ) -> None:
-    root = at_work(gatebell)
+    root = get_administrator_browser(gatebell)
     for _ in range(ROUNDS):
-        person, new = make_user(gatebell), random_password()
+        person, new = make_user(gatebell), generate_random_password()
         thief = open_browser(gatebell, person)
-        page = root.get(f"{gatebell.url}/admin/users/{id_of(gatebell, person)}")
+        page = root.get(f"{gatebell.url}/admin/users/{find_user_id(gatebell, person)}")
         reset: Action = partial(submit, root, page, form_to(page, "/reset_password"))
         changed, done = together([change(gatebell, thief, person, new), reset])
         assert done.status_code == 302

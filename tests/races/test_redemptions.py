@@ -34,7 +34,7 @@ from tests.support.service.crowd import sent_together
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
 from web.oauth import build_oauth_context
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings
 
 PARALLEL = 16
@@ -200,7 +200,7 @@ def test_a_pair_that_is_stored_first_is_revoked_with_its_family(
             assert not wait([thief], timeout=1).done
             return answer, thief
 
-        honest, thief = services().connections.transact(refresh_first)
+        honest, thief = get_services().connections.run_transaction(refresh_first)
         assert thief.result().json()["error"] == "invalid_grant"
     assert honest.status == 200
     assert not is_live(gatebell, honest.body["access_token"])

@@ -10,12 +10,12 @@ from models import Member, Project
 from tests.support.accounts.people import alice, database_of, make_project, make_user
 from tests.support.accounts.resource_tokens import (
     day,
+    get_namespace,
     make_bot_token,
-    namespace_of,
     post,
     script_of,
 )
-from tests.support.accounts.team import give_role, member_id
+from tests.support.accounts.team import find_member_id, give_role
 from tests.support.service.live import LiveGatebell
 
 #: SQLite has one writer, which reads the role after the other one has finished.
@@ -27,18 +27,18 @@ def test_a_role_that_is_removed_concurrently_gives_no_token(
     gatebell: LiveGatebell, action: str
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
-    namespace, owner = namespace_of(gatebell, "projects", project), make_user(gatebell)
+    namespace, owner = get_namespace(gatebell, "projects", project), make_user(gatebell)
     give_role(gatebell, project, owner, Role.OWNER)
     script = script_of(gatebell, owner)
     bot = make_bot_token(script, namespace, access_level=int(Role.OWNER))
     calls = {
         "create": lambda: post(script, namespace, access_level=int(Role.OWNER)),
-        "rotate": lambda: script.send(
+        "rotate": lambda: script.send_request(
             "POST", f"{namespace.by_id}/{bot.id}/rotate", json={"expires_at": day(9)}
         ),
-        "revoke": lambda: script.send("DELETE", f"{namespace.by_id}/{bot.id}"),
+        "revoke": lambda: script.send_request("DELETE", f"{namespace.by_id}/{bot.id}"),
     }
-    number = member_id(gatebell, project, owner)
+    number = find_member_id(gatebell, project, owner)
     with ThreadPoolExecutor() as pool:
         with database_of(gatebell) as session:
             # A change of the role holds this lock on the project until its commit.

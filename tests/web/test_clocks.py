@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import create_app
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from models import Host
 from tests.support.service.live import close_app
 from web.database.engine import open_engine
@@ -22,10 +22,10 @@ AHEAD = timedelta(seconds=7)
 
 
 def fast_clock() -> datetime:
-    return system_clock() + AHEAD
+    return read_system_clock() + AHEAD
 
 
-@pytest.fixture(params=[system_clock, fast_clock])
+@pytest.fixture(params=[read_system_clock, fast_clock])
 def clock(request: pytest.FixtureRequest) -> Clock:
     chosen: Clock = request.param
     return chosen
@@ -44,7 +44,7 @@ def test_readiness_reports_the_clock_difference(
     answer = host.test_client().get("/readyz")
     assert answer.status_code == 200
     assert answer.json is not None
-    if clock is system_clock or settings.uses_sqlite:
+    if clock is read_system_clock or settings.uses_sqlite:
         assert "clock" not in answer.json
     else:
         remark = answer.json["clock"]

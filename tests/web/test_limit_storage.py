@@ -28,7 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(limit_storage, "system_clock", made)
+    monkeypatch.setattr(limit_storage, "read_system_clock", made)
     return made
 
 
@@ -123,17 +123,17 @@ def test_a_process_that_hangs_or_dies_while_counting_does_not_block_others() -> 
 import signal
 child = os.fork()
 if child == 0:
-    while not storage._lock():
+    while not storage._lock_table():
         pass
     time.sleep(600)
-while storage._lock():
+while storage._lock_table():
     limit_storage.lockf(storage._lock_file, limit_storage.LOCK_UN)
 began = time.monotonic()
-print(storage.incr("alice", 86_400), time.monotonic() - began < 5, storage._lock())
+print(storage.incr("alice", 86_400), time.monotonic() - began < 5, storage._lock_table())
 os.kill(child, signal.SIGKILL)
 os.waitpid(child, 0)
 storage._next_lock_at = 0.0
-print(storage._lock())
+print(storage._lock_table())
 """
     assert run_forked(script).split() == ["1", "True", "False", "True"]
 

@@ -81,11 +81,11 @@ _SEARCH_LIMIT = RateLimit(
 
 def count_search_request() -> None:
     """Count a search request, and raise 429 if it exceeds the search rate."""
-    _SEARCH_LIMIT.count()
+    _SEARCH_LIMIT.count_request()
 
 
 def count_family_request(family: RateLimitFamily) -> None:
     """Count a request of a known caller, and raise 429 if it exceeds the family's rate."""
     is_anonymous = g.get("limited_user_id") is None
     limit = _ANONYMOUS_LIMITS.get(family) if is_anonymous else None
-    (limit or _LIMITS[family]).count()
+    (limit or _LIMITS[family]).count_request()

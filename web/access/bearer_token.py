@@ -11,10 +11,10 @@ from flask.globals import request_ctx
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.presented_tokens.dpop import DpopTarget, PresentedToken, check_token_binding
 from web.http.routes import decode_reference
-from web.services import services, settings
+from web.services import get_services, get_settings
 
 
-def check_key_proof(found: Bearer, token: str, *, now: datetime) -> None:
+def check_key_proof(bearer: Bearer, token: str, *, now: datetime) -> None:
     """Check the proof of the key to which a token is bound.
 
     A proof is required if the token is bound to a key, and not allowed otherwise. Raise
@@ -22,17 +22,21 @@ def check_key_proof(found: Bearer, token: str, *, now: datetime) -> None:
     """
     scheme = request.environ.get(_AUTHORIZATION_KEY, "")[:5].lower()
     is_with_proof = scheme == "dpop "
-    if found.key_thumbprint is None and not is_with_proof:
+    if bearer.key_thumbprint is None and not is_with_proof:
         return  # nearly all tokens are unbound
     # The URL comes from BASE_URL and never from the Host header.
-    url = f"{settings().base_url}{quote(decode_reference(request.path))}"
+    url = f"{get_settings().base_url}{quote(decode_reference(request.path))}"
     presented = PresentedToken(
         target=DpopTarget(request.method, url, token),
         is_with_proof=is_with_proof,
         proof=request.headers.get("DPoP"),
     )
     check_token_binding(
-        found, presented, connection=services().connections, keyring=services().keyring, now=now
+        bearer,
+        presented,
+        connection=get_services().connections,
+        keyring=get_services().keyring,
+        now=now,
     )
 
 
@@ -78,17 +82,17 @@ class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
         return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
 
 
-def _find_tokens(location: TokenLocation, asked: Request) -> list[str]:
+def _find_tokens(location: TokenLocation, request: Request) -> list[str]:
     if location is TokenLocation.QUERY:
-        return asked.args.getlist("access_token") if asked.query_string else []
+        return request.args.getlist("access_token") if request.query_string else []
     if location is TokenLocation.PRIVATE_QUERY:
-        return asked.args.getlist("private_token") if asked.query_string else []
+        return request.args.getlist("private_token") if request.query_string else []
     if location is TokenLocation.FORM:
-        is_form = asked.method == "POST" and asked.mimetype == _FORM_MEDIA_TYPE
-        return asked.form.getlist("access_token") if is_form else []
+        is_form = request.method == "POST" and request.mimetype == _FORM_MEDIA_TYPE
+        return request.form.getlist("access_token") if is_form else []
     if location is TokenLocation.PRIVATE_HEADER:
-        return [asked.headers.get(PRIVATE_TOKEN_HEADER, "")]
-    scheme, _, rest = asked.environ.get(_AUTHORIZATION_KEY, "").partition(" ")
+        return [request.headers.get(PRIVATE_TOKEN_HEADER, "")]
+    scheme, _, rest = request.environ.get(_AUTHORIZATION_KEY, "").partition(" ")
     return [rest.strip()] if scheme.lower() in {"bearer", "dpop"} else []
 
 

@@ -40,8 +40,8 @@ from web.access.return_urls import shorten_address
 from web.extensions import db
 from web.http.endpoints import AccessDecorator, Guard
 from web.http.extensions import login_manager
-from web.http.public_urls import current_path, find_nearest_page
-from web.services import now, services, settings
+from web.http.public_urls import find_nearest_page, get_current_path
+from web.services import get_current_time, get_services, get_settings
 
 
 class CurrentUser(UserMixin):  # type: ignore[misc]
@@ -65,8 +65,8 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
     @property
     def is_fresh(self) -> bool:
         """Return whether the sign-in is recent enough for an administrator."""
-        lifetime = timedelta(seconds=settings().administrator_proof_seconds)
-        return self.has_proven and now() - self.auth_time <= lifetime
+        lifetime = timedelta(seconds=get_settings().administrator_proof_seconds)
+        return self.has_proven and get_current_time() - self.auth_time <= lifetime
 
     @property
     def may_administer(self) -> bool:
@@ -82,7 +82,9 @@ def load_current_user(token: str) -> CurrentUser | None:
     """Return the user of a valid sign-in token, or None."""
     if g.get("asks_no_database"):
         return None
-    found = find_sign_in(token, session=db.session(), keyring=services().keyring, now=now())
+    found = find_sign_in(
+        token, session=db.session(), keyring=get_services().keyring, now=get_current_time()
+    )
     if found is None:
         return None
     return CurrentUser(token, found)
@@ -97,7 +99,11 @@ def get_request_viewer() -> Viewer:
     """Return the viewer of this request, who may be anonymous."""
     if not current_user.is_authenticated:
         return Viewer(user_id=None)
-    return Viewer(user_id=current_user.id, is_admin=current_user.may_administer, today=now().date())
+    return Viewer(
+        user_id=current_user.id,
+        is_admin=current_user.may_administer,
+        today=get_current_time().date(),
+    )
 
 
 #: Decorator of views that anyone may call.
@@ -114,7 +120,7 @@ checks_registry_secret = AccessDecorator(access="the container registry, with it
 
 def redirect_to_sign_in() -> ResponseReturnValue:
     """Redirect to the sign-in page, which redirects back to the current page afterwards."""
-    return redirect(url_for("sessions.sign_in", next=shorten_address(current_path())))
+    return redirect(url_for("sessions.sign_in", next=shorten_address(get_current_path())))
 
 
 def _require_sign_in(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -326,13 +332,13 @@ def _store_project(project: ProjectView) -> ProjectView:
     return project
 
 
-def authenticate_bearer(accepted: tuple[str, ...]) -> Bearer:
+def authenticate_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
     """Count the request and return the bearer of its token.
 
     Raise the matching error if the token is invalid or has none of the accepted scopes.
     """
     _store_api_caller()
-    return _get_accepted_bearer(accepted)
+    return _get_accepted_bearer(accepted_scopes)
 
 
 def find_bearer(*accepted: str) -> Bearer | None:
@@ -345,9 +351,9 @@ def find_bearer(*accepted: str) -> Bearer | None:
     return authenticate_bearer(accepted)
 
 
-def find_bearer_or_count_anonymous(accepted: tuple[str, ...]) -> Bearer | None:
+def find_bearer_or_count_anonymous(accepted_scopes: tuple[str, ...]) -> Bearer | None:
     """Return the bearer as `find_bearer` does, and count requests without a token by IP address."""
-    found = find_bearer(*accepted)
+    found = find_bearer(*accepted_scopes)
     if found is None:
         _count_anonymous_request()
     return found
@@ -361,7 +367,7 @@ def _count_anonymous_request() -> None:
 def _store_api_caller() -> None:
     """Store the bearer or the error in `g`, because the request is counted before they are used."""
     try:
-        found = _get_api_bearer(now())
+        found = _get_api_bearer(get_current_time())
     except (ProtocolError, InvalidTokenError) as refusal:
         g.api_caller = refusal
     else:
@@ -369,7 +375,7 @@ def _store_api_caller() -> None:
 
 
 @limit_api_by_user
-def _get_accepted_bearer(accepted: tuple[str, ...]) -> Bearer:
+def _get_accepted_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
     """Return the stored bearer if it has one of the scopes.
 
     Raise the stored error if there is one.
@@ -377,9 +383,12 @@ def _get_accepted_bearer(accepted: tuple[str, ...]) -> Bearer:
     found: Bearer | ProtocolError | InvalidTokenError = g.api_caller
     if isinstance(found, Exception):
         raise found
-    found.require(*accepted)
+    found.require_any_scope(*accepted_scopes)
     record_token_use(
-        found, address=request.remote_addr, connection=services().connections, now=now()
+        found,
+        address=request.remote_addr,
+        connection=get_services().connections,
+        now=get_current_time(),
     )
     g.bearer = found
     return found
@@ -389,7 +398,7 @@ def _get_api_bearer(moment: datetime) -> Bearer:
     token = find_presented_token(*API_TOKEN_LOCATIONS)
     if token is None:
         raise InvalidTokenError(TokenRejection.MISSING)
-    own = services()
+    own = get_services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
     check_key_proof(found, token, now=moment)
     return found
@@ -407,15 +416,15 @@ def oauth_token_required(*accepted: str) -> AccessDecorator:
     return AccessDecorator(access=f"an OAuth token with {' or '.join(accepted)}", guard=guard)
 
 
-def _get_oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
+def _get_oauth_bearer(accepted_scopes: tuple[str, ...]) -> Bearer:
     token = find_presented_token(*USERINFO_TOKEN_LOCATIONS)
     if token is None:
         raise InvalidTokenError(TokenRejection.MISSING)
-    moment, connection = now(), services().connections
+    moment, connection = get_current_time(), get_services().connections
     found = get_access_token_bearer(
-        token, connection=connection, keyring=services().keyring, now=moment
+        token, connection=connection, keyring=get_services().keyring, now=moment
     )
     check_key_proof(found, token, now=moment)
-    found.require(*accepted)
+    found.require_any_scope(*accepted_scopes)
     record_token_use(found, address=request.remote_addr, connection=connection, now=moment)
     return found

@@ -31,7 +31,7 @@ from web.access.bearer_token import TokenLocation, check_key_proof, find_present
 from web.access.rate_limits import limit_git_by_user
 from web.extensions import db
 from web.http.endpoints import AccessDecorator
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 _log = logging.getLogger("gatebell.git")
 
@@ -78,28 +78,30 @@ def _identify_and_authorize(path: str, service: GitService) -> GitAccess:
 
 @limit_git_by_user
 def _authorize_counted_request(
-    path: str, service: GitService, found: Bearer | None, refusal: str | None
+    path: str, service: GitService, bearer: Bearer | None, refusal: str | None
 ) -> GitAccess:
     if refusal is not None:
         raise CredentialsNeededError(refusal)
-    if found is not None:
-        _check_scope(found, service)
-    sender, session = _build_sender(found), db.session()
+    if bearer is not None:
+        _check_scope(bearer, service)
+    sender, session = _build_sender(bearer), db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
     # A transfer may take hours, and may first have to wait for a process.
     release_locks(session)
-    if found is not None:
-        connection = services().connections
-        record_token_use(found, address=request.remote_addr, connection=connection, now=now())
-        g.bearer = found
+    if bearer is not None:
+        connection = get_services().connections
+        record_token_use(
+            bearer, address=request.remote_addr, connection=connection, now=get_current_time()
+        )
+        g.bearer = bearer
     answer = _build_push_check(project) if service is GitService.RECEIVE_PACK else None
     return GitAccess(project=project, service=service, user_id=sender.user_id, answer=answer)
 
 
-def _build_sender(found: Bearer | None) -> Viewer:
-    if found is None:
+def _build_sender(bearer: Bearer | None) -> Viewer:
+    if bearer is None:
         return Viewer(user_id=None)
-    return Viewer(user_id=found.user_id, is_admin=found.is_admin, today=now().date())
+    return Viewer(user_id=bearer.user_id, is_admin=bearer.is_admin, today=get_current_time().date())
 
 
 def _build_push_check(project: ProjectView) -> AnswerFunction:
@@ -110,7 +112,7 @@ def _build_push_check(project: ProjectView) -> AnswerFunction:
     called.
     """
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
-    token, began_at = _find_git_token() or "", now()
+    token, began_at = _find_git_token() or "", get_current_time()
 
     def answer() -> str:
         with app.app_context():
@@ -134,15 +136,15 @@ def _recheck_push_access(project: ProjectView, token: str, began_at: datetime) -
 
     Raise DomainError or InvalidTokenError if not.
     """
-    own = services()
+    own = get_services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=began_at)
     check_can_still_push(project, _build_sender(found), session=db.session())
 
 
-def _check_scope(found: Bearer, service: GitService) -> None:
+def _check_scope(bearer: Bearer, service: GitService) -> None:
     accepted = ACCEPTED_SCOPES[service]
     try:
-        found.require(*accepted)
+        bearer.require_any_scope(*accepted)
     except InsufficientScopeError as error:
         message = f"The access token must have one of these scopes: {', '.join(accepted)}."
         raise ForbiddenError(message) from error
@@ -156,7 +158,7 @@ def _find_bearer() -> Bearer | None:
     token = _find_git_token()
     if token is None:
         return None
-    own, moment = services(), now()
+    own, moment = get_services(), get_current_time()
     try:
         found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
         check_key_proof(found, token, now=moment)

@@ -16,10 +16,10 @@ from flask_login import current_user
 from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from web.http.extensions import get_client_address, get_limited_caller, limiter
 from web.limit_storage import HostStorage, build_storage_configuration
-from web.services import services, settings
+from web.services import get_services, get_settings
 from web.settings.reader import Settings
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -52,7 +52,7 @@ class RateLimit:
 
         # The library distinguishes decorated functions by their names.
         nothing.__name__ = f"count_{scope}"
-        decorate = limiter.shared_limit(lambda: rates(settings()), scope, key_func=key)
+        decorate = limiter.shared_limit(lambda: rates(get_settings()), scope, key_func=key)
         self._count_in_store = decorate(nothing)
 
     def __call__(self, view: View) -> View:
@@ -60,12 +60,12 @@ class RateLimit:
 
         @wraps(view)
         def limited(*args: Any, **kwargs: Any) -> Any:
-            self.count()
+            self.count_request()
             return view(*args, **kwargs)
 
         return cast("View", limited)
 
-    def count(self) -> None:
+    def count_request(self) -> None:
         """Count this request, and raise 429 if it exceeds a rate."""
         storage = limiter.storage
         if not isinstance(storage, HostStorage):
@@ -74,13 +74,13 @@ class RateLimit:
             finally:
                 _store_rate_statuses(_read_library_statuses())
             return
-        rates = services().live_settings.derived(self._parse_rates)
+        rates = get_services().live_settings.get_derived_value(self._parse_rates)
         if not rates:
             return
         key, counted = self._key(), []
         for rate in rates:
             named = rate.key_for(_KEY_PREFIX, key, self._scope)
-            observed, ends = storage.count(named, rate.get_expiry())
+            observed, ends = storage.increment_with_expiry(named, rate.get_expiry())
             left = max(0, rate.amount - observed)
             counted.append(_RateStatus(observed > rate.amount, rate.amount, observed, left, ends))
         _store_rate_statuses(counted)
@@ -140,7 +140,7 @@ def build_limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
         # Count all rates of a limit, even after one of them is exceeded.
         "RATELIMIT_FAIL_ON_FIRST_BREACH": False,
         # The library checks this limit before it calls the view of a web page.
-        "RATELIMIT_APPLICATION": lambda: settings().page_rate_limit,
+        "RATELIMIT_APPLICATION": lambda: get_settings().page_rate_limit,
     }
 
 
@@ -164,7 +164,7 @@ def store_visitor_for_limit() -> None:
     The database is queried here, because the library treats every error during its checks as an
     error of the store.
     """
-    if not settings().page_rate_limit:
+    if not get_settings().page_rate_limit:
         return
     g.counted = _COUNTED_BY_LIBRARY
     after_this_request(_add_rate_limit_headers)
@@ -205,7 +205,7 @@ def _add_rate_limit_headers(response: Response) -> Response:
     headers.add("RateLimit-Remaining", str(told.remaining))
     headers.add("RateLimit-Reset", str(told.reset_at))
     if told.is_exceeded:
-        headers["Retry-After"] = str(max(1, told.reset_at - int(system_clock().timestamp())))
+        headers["Retry-After"] = str(max(1, told.reset_at - int(read_system_clock().timestamp())))
     return response
 
 

@@ -15,7 +15,7 @@ from domain.accounts.sign_in.return_urls import (
 from domain.core.errors import DomainError
 from web.extensions import db
 from web.http.transactions import allow_writes, can_session_write, defer_transaction
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 #: Maximum length of a nested URL in characters. Percent-encoding may make it three times as long. A
 #: URL of this length also fits into the session cookie.
@@ -53,7 +53,9 @@ def shorten_address(path: str) -> str:
 
 def find_stored_address(handle: str) -> str | None:
     """Return the URL that is stored under a handle, or None if it has expired."""
-    return find_return_url(handle, session=db.session(), keyring=services().keyring, now=now())
+    return find_return_url(
+        handle, session=db.session(), keyring=get_services().keyring, now=get_current_time()
+    )
 
 
 def _store_address(path: str) -> str:
@@ -71,5 +73,7 @@ def _store_address(path: str) -> str:
 
 
 def _insert_address(path: str, session: Session) -> str:
-    address, keyring = request.remote_addr, services().keyring
-    return store_return_url(path, address=address, session=session, keyring=keyring, now=now())
+    address, keyring = request.remote_addr, get_services().keyring
+    return store_return_url(
+        path, address=address, session=session, keyring=keyring, now=get_current_time()
+    )

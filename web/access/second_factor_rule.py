@@ -7,20 +7,20 @@ from domain.accounts.factors.requirement import SecondFactorRequirement, find_gr
 from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.sign_in.sessions import PROVIDER_FACTOR_METHODS
 from web.extensions import db
-from web.services import now, services
-from web.settings.policies.accounts import second_factor_rule
+from web.services import get_current_time, get_services
+from web.settings.policies.accounts import build_second_factor_rule
 
 
 def find_due_factor_requirement() -> SecondFactorRequirement | None:
     """Return the requirement by which the user must set up a second factor now."""
     found = _find_unmet_requirement()
-    return found if found is not None and found.begins <= now() else None
+    return found if found is not None and found.begins <= get_current_time() else None
 
 
-def second_factor_to_come() -> SecondFactorRequirement | None:
+def find_upcoming_factor_requirement() -> SecondFactorRequirement | None:
     """Return the requirement by which the user must set up a second factor later."""
     found = _find_unmet_requirement()
-    return found if found is not None and found.begins > now() else None
+    return found if found is not None and found.begins > get_current_time() else None
 
 
 def _find_unmet_requirement() -> SecondFactorRequirement | None:
@@ -37,10 +37,10 @@ def _find_unmet_requirement() -> SecondFactorRequirement | None:
 
 
 def _query_unmet_requirement() -> SecondFactorRequirement | None:
-    user_id, connections = current_user.id, services().connections
-    rule = services().live_settings.derived(second_factor_rule)
-    found = [find_group_requirement(user_id, connection=connections, now=now())]
-    if rule.names(is_admin=current_user.is_admin):
+    user_id, connections = current_user.id, get_services().connections
+    rule = get_services().live_settings.get_derived_value(build_second_factor_rule)
+    found = [find_group_requirement(user_id, connection=connections, now=get_current_time())]
+    if rule.covers_user(is_admin=current_user.is_admin):
         lacks_one = not has_second_factor(user_id, session=db.session())
         found.append(rule.requirement if lacks_one else None)
     unmet = [each for each in found if each is not None]

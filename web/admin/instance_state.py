@@ -33,7 +33,7 @@ from web.database.schema import get_newest_known_revision
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import find_readiness_problem
-from web.services import now, services, settings
+from web.services import get_current_time, get_services, get_settings
 from web.settings.reader import list_ignored_variables
 
 _log = logging.getLogger("gatebell.worker")
@@ -84,23 +84,24 @@ def get_instance_state() -> InstanceState:
         database=_describe_database(),
         missing=missing,
         worker_seen_at=seen_at,
-        is_worker_alive=seen_at is not None and abs(now() - seen_at) < MAX_HOST_REPORT_AGE,
+        is_worker_alive=seen_at is not None
+        and abs(get_current_time() - seen_at) < MAX_HOST_REPORT_AGE,
         first_password_of=FIRST_ADMINISTRATOR_USERNAME if is_first else None,
         risks=tuple(list_security_warnings(current)),
-        former_tokens=list_former_tokens(session=db.session(), now=now()),
+        former_tokens=list_former_tokens(session=db.session(), now=get_current_time()),
         failing_streams=tuple(
             each
             for each in AUDIT_STREAM_KIND.list_all_destinations(
-                session=db.session(), keyring=services().keyring, now=now()
+                session=db.session(), keyring=get_services().keyring, now=get_current_time()
             )
             if each.state is DestinationState.FAILING
         ),
         backup=(backup := get_backup_state(session=db.session())),
-        is_backup_overdue=backup.is_overdue(now()),
+        is_backup_overdue=backup.is_overdue(get_current_time()),
         failed_jobs=tuple(
             each
             for each in list_failed_jobs(session=db.session())
-            if now() - each.failed_at < FAILURE_DISPLAY_TIME
+            if get_current_time() - each.failed_at < FAILURE_DISPLAY_TIME
         ),
         ignored_variables=list_ignored_variables(),
     )
@@ -116,7 +117,7 @@ def _find_last_run(job: str) -> datetime | None:
 
     While the database is unavailable, return the last known time.
     """
-    known = services().last_turns
+    known = get_services().last_turns
     try:
         found = find_last_run(job, session=db.session())
     except SQLAlchemyError as error:
@@ -168,7 +169,7 @@ def list_outage_safe_metrics(problem: str | None, *, build: Build) -> Sequence[G
         Gauge(
             "gatebell_database_pool_size",
             "Number of database connections in each of the two pools of a web process.",
-            settings().database_pool_size,
+            get_settings().database_pool_size,
         ),
     )
 
@@ -177,13 +178,13 @@ def _to_timestamp(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-def _read_or_log_failure(subject: str, read: Callable[[], ReadResult]) -> ReadResult | None:
-    """Return the result of `read`, or None if the database is unavailable.
+def _read_or_log_failure(subject: str, read_value: Callable[[], ReadResult]) -> ReadResult | None:
+    """Return the result of `read_value`, or None if the database is unavailable.
 
     The failure is logged with the subject of the metrics.
     """
     try:
-        return read()
+        return read_value()
     except SQLAlchemyError as error:
         db.session.rollback()
         _log.warning(
@@ -200,11 +201,11 @@ def _read_or_log_failure(subject: str, read: Callable[[], ReadResult]) -> ReadRe
 
 def list_audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     """Return the states of the audit log's destinations, or an empty list if they are unknown."""
-    moment = now()
+    moment = get_current_time()
     found = _read_or_log_failure(
         "audit streams",
         lambda: AUDIT_STREAM_KIND.list_all_destinations(
-            session=db.session(), keyring=services().keyring, now=moment
+            session=db.session(), keyring=get_services().keyring, now=moment
         ),
     )
     return [
@@ -219,7 +220,7 @@ def list_audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
 
 def list_job_metrics() -> Sequence[Gauge]:
     """Return the times of the last successful and failed backup and of the last job failures."""
-    known = services().last_backup
+    known = get_services().last_backup
     found = _read_or_log_failure("backups", lambda: get_backup_state(session=db.session()))
     if found is not None:
         known["state"] = found
@@ -258,7 +259,7 @@ def list_webhook_metrics() -> Sequence[Gauge]:
     found = _read_or_log_failure("webhooks", lambda: get_webhook_backlog(session=db.session()))
     if found is None:
         return ()
-    waited = _get_age_seconds(found.oldest, now())
+    waited = _get_age_seconds(found.oldest, get_current_time())
     return (
         Gauge("gatebell_webhook_backlog_deliveries", "Waiting deliveries.", found.deliveries),
         Gauge("gatebell_webhook_backlog_age_seconds", "Age of the oldest delivery.", waited),
@@ -288,7 +289,7 @@ def list_mail_metrics() -> Sequence[Gauge]:
         Gauge(
             "gatebell_mail_queue_age_seconds",
             "Age of the oldest waiting email.",
-            _get_age_seconds(mail.oldest_at, now()),
+            _get_age_seconds(mail.oldest_at, get_current_time()),
         ),
         Gauge(
             "gatebell_mail_failing_messages",

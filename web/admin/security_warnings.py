@@ -10,8 +10,8 @@ from sqlalchemy.engine import make_url
 from domain.accounts.sign_up import SIGN_UP_OPEN
 from web.admin.settings import format_setting_title
 from web.settings.kinds import list_database_hosts
-from web.settings.policies.accounts import sign_up_policy
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.accounts import build_sign_up_policy
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import Settings
 
 _MAX_TOKEN_DAYS = 366
@@ -92,7 +92,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     ),
     (
         "release",
-        lambda settings: token_lifetimes(settings).usual is None,
+        lambda settings: build_token_lifetimes(settings).usual is None,
         "is before 16.0: access tokens without an expiry date never expire.",
     ),
     (
@@ -107,7 +107,7 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     ),
     (
         "sign_up",
-        lambda settings: settings.sign_up != sign_up_policy(settings).mode,
+        lambda settings: settings.sign_up != build_sign_up_policy(settings).mode,
         "has no effect: it requires MAIL_URL, and domains also requires SIGN_UP_EMAIL_DOMAINS.",
     ),
     (

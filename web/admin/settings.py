@@ -20,10 +20,10 @@ from domain.core.errors import InvalidParametersError, InvalidValue
 from domain.core.types.base import get_column_values
 from domain.oauth.personal_tokens.lifetimes import assign_expiry_to_token_batch
 from models import InstanceSetting
-from web.pages.templating import duration, file_size
-from web.services import services
+from web.pages.templating import format_file_size, format_seconds
+from web.services import get_services
 from web.settings.fields import SettingMetadata, Source, get_setting_metadata
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import (
     Settings,
     SettingsError,
@@ -86,7 +86,7 @@ class SettingView:
     has_release_dates: bool
 
     @property
-    def variable(self) -> str:
+    def environment_variable(self) -> str:
         """Name of the environment variable."""
         return self.name.upper()
 
@@ -101,7 +101,7 @@ class SettingView:
         """Return whether a stored value replaces the environment's value."""
         return self.source is ValueSource.CHANGED_HERE
 
-    def read(self, text: str) -> Any:
+    def parse_text(self, text: str) -> Any:
         """Parse a value of the setting.
 
         Raise ValueError with a message for users if it is invalid.
@@ -129,18 +129,20 @@ class SectionView:
         return sum(each.is_changed_here for each in self.settings)
 
     @property
-    def live(self) -> tuple[SettingView, ...]:
+    def live_settings(self) -> tuple[SettingView, ...]:
         """Settings that can change at runtime."""
         return tuple(each for each in self.settings if each.is_live)
 
 
-def list_section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[SectionView, ...]:
+def list_section_views(
+    environment: Settings, stored_values: Mapping[str, str]
+) -> tuple[SectionView, ...]:
     """Return all settings by section, feature flags first."""
     given = list_names_in_environment()
     flags: list[SettingView] = []
     found: list[SectionView] = []
     for section in list_sections():
-        views = [_build_view(each, environment, stored, given) for each in section.settings]
+        views = [_build_view(each, environment, stored_values, given) for each in section.settings]
         flags += [view for view in views if view.name in _FEATURE_FLAGS]
         others = tuple(view for view in views if view.name not in _FEATURE_FLAGS)
         found.append(SectionView(key=section.key, title=section.title, settings=others))
@@ -148,7 +150,7 @@ def list_section_views(environment: Settings, stored: Mapping[str, str]) -> tupl
     return (SectionView(key=key, title=_FEATURE_FLAGS_TITLE, settings=tuple(flags)), *found)
 
 
-def filter_sections(found: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
+def filter_sections(section_views: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
     """Return the settings that contain all words of a search.
 
     The search covers the name, the title, the description and the section.
@@ -163,21 +165,26 @@ def filter_sections(found: Iterable[SectionView], search: str) -> tuple[SectionV
                 if all(word in _build_search_text(section, each) for word in words)
             ),
         )
-        for section in found
+        for section in section_views
     )
     return tuple(section for section in kept if section.settings)
 
 
 def _build_search_text(section: SectionView, setting: SettingView) -> str:
-    return f"{section.title} {setting.title} {setting.variable} {setting.doc}".casefold()
+    return (
+        f"{section.title} {setting.title} {setting.environment_variable} {setting.doc}".casefold()
+    )
 
 
 def _build_view(
-    setting: Field[Any], environment: Settings, stored: Mapping[str, str], given: frozenset[str]
+    setting: Field[Any],
+    environment: Settings,
+    stored_values: Mapping[str, str],
+    given: frozenset[str],
 ) -> SettingView:
     known = get_setting_metadata(setting)
     at_start = getattr(environment, setting.name)
-    change = _find_stored_value(setting.name, stored)
+    change = _find_stored_value(setting.name, stored_values)
     value = at_start if change is None else change
     source = ValueSource.ENVIRONMENT if setting.name in given else ValueSource.DEFAULT
     is_secret = known.source is Source.SECRET
@@ -199,10 +206,10 @@ def _build_view(
     )
 
 
-def _find_stored_value(name: str, stored: Mapping[str, str]) -> Any:
+def _find_stored_value(name: str, stored_values: Mapping[str, str]) -> Any:
     """Return the stored value that replaces the environment's value, or None."""
     try:
-        return parse_change(name, stored[name]) if name in stored else None
+        return parse_change(name, stored_values[name]) if name in stored_values else None
     except SettingsError:
         return None  # stored by an older release and no longer allowed
 
@@ -216,23 +223,27 @@ def format_setting_title(name: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _format_visible_part(value: Any, known: SettingMetadata) -> str:
+def _format_visible_part(value: Any, setting_metadata: SettingMetadata) -> str:
     """Return the part of a secret setting that may be displayed, or an empty string."""
-    return known.kind.shown(value) if known.kind.shown else ""
+    return setting_metadata.kind.shown(value) if setting_metadata.kind.shown else ""
 
 
 def _format_raw_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _format_value(value: Any, known: SettingMetadata) -> str:
-    if known.source is Source.SECRET:
-        return _format_visible_part(value, known) or ("Set" if value else "Not set")
+def _format_value(value: Any, setting_metadata: SettingMetadata) -> str:
+    if setting_metadata.source is Source.SECRET:
+        return _format_visible_part(value, setting_metadata) or ("Set" if value else "Not set")
     if isinstance(value, bool):
         return "On" if value else "Off"
     if isinstance(value, int):
         # A number without a unit, such as a port, has no thousands separators.
-        return _format_quantity(value, known.kind.unit) if known.kind.unit else str(value)
+        return (
+            _format_quantity(value, setting_metadata.kind.unit)
+            if setting_metadata.kind.unit
+            else str(value)
+        )
     return str(value) or "None"
 
 
@@ -240,17 +251,17 @@ def _format_quantity(value: int, unit: str) -> str:
     """Return a number with its unit and, if helpful, converted to a larger unit."""
     words = f"{value:,} {unit[:-1] if value == 1 else unit}".strip()
     if unit == "bytes" and value >= 1_024:  # noqa: PLR2004 - a KiB
-        return f"{words} ({file_size(value)})"
+        return f"{words} ({format_file_size(value)})"
     if unit == "seconds" and any(
         value >= each and value % each == 0 for each in _LARGER_UNIT_SECONDS
     ):
-        return f"{words} ({duration(value)})"
+        return f"{words} ({format_seconds(value)})"
     return words
 
 
 def get_settings_in_transaction(*, session: Session) -> Settings:
     """Return the settings stored in this transaction; processes apply them within a second."""
-    return read_current_settings(services().live_settings.environment, session=session)
+    return read_current_settings(get_services().live_settings.environment_settings, session=session)
 
 
 @action("instance_settings.change")
@@ -284,7 +295,7 @@ def reset_setting(work: UnitOfWork, name: str) -> dict[str, Any]:
         .where(InstanceSetting.name == setting.name)
         .returning(InstanceSetting.name)
     )
-    value = getattr(services().live_settings.environment, setting.name)
+    value = getattr(get_services().live_settings.environment_settings, setting.name)
     if gone is not None:
         source = "to the environment or default"
         _record_and_apply_change(work, setting.name, before=before, after=value, back=source)
@@ -300,9 +311,9 @@ def _record_and_apply_change(
     worker updates the rest of the data.
     """
     details = {"old": before, "new": after, **more}
-    work.record(EventKind.SETTING_CHANGED, subject=name, details=details)
+    work.record_audit_event(EventKind.SETTING_CHANGED, subject=name, details=details)
     if name in _TOKEN_EXPIRY_SETTINGS:
-        lifetimes = token_lifetimes(get_settings_in_transaction(session=work.session))
+        lifetimes = build_token_lifetimes(get_settings_in_transaction(session=work.session))
         assign_expiry_to_token_batch(lifetimes, session=work.session, now=work.now)
 
 

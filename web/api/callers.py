@@ -15,7 +15,7 @@ from domain.oauth.presented_tokens.bearer import Bearer, InvalidTokenError, Toke
 from web.access.bearer_token import TOKEN_QUERY_PARAMETERS
 from web.access.decorators import authenticate_bearer, find_bearer_or_count_anonymous
 from web.api.parameters import is_json_request, parse_json_object
-from web.services import services
+from web.services import get_services
 
 SUDO_HEADER = "Sudo"
 #: Name of the query or body parameter with the ID or name of the user to act as.
@@ -49,7 +49,7 @@ def get_acting_bearer(bearer: Bearer, named: Sequence[Any]) -> Bearer:
     if not named:
         return bearer
     bearer.require_sudo()
-    profile = get_sudo_profile(_get_single_user(named), connection=services().connections)
+    profile = get_sudo_profile(_get_single_user(named), connection=get_services().connections)
     g.bearer = replace(bearer, profile=profile, sudo_by=bearer.profile)
     found: Bearer = g.bearer
     return found

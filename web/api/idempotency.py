@@ -21,28 +21,30 @@ from domain.oauth.presented_tokens.bearer import Bearer
 from web.access.bearer_token import TOKEN_QUERY_PARAMETERS
 from web.extensions import db
 from web.http.json_responses import build_serialized_response
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 IDEMPOTENCY_KEY_HEADER = "Idempotency-Key"
 _MAX_KEY_LENGTH = 255
 _KEY_CHARACTERS = frozenset(printable) - frozenset(whitespace)
 
 
-def run_idempotently(bearer: Bearer | None, act: Callable[[], Response]) -> Response:
+def run_idempotently(bearer: Bearer | None, run_view: Callable[[], Response]) -> Response:
     """Return the response of a request that runs only once per key.
 
     Requests without a key, without a token, or with other methods always run.
     """
     key = request.headers.get(IDEMPOTENCY_KEY_HEADER)
     if key is None or bearer is None or request.method != "POST":
-        return act()
+        return run_view()
     wanted = _build_keyed_request(key, bearer)
-    stored = claim_request(wanted, session=db.session(), keyring=services().keyring, now=now())
+    stored = claim_request(
+        wanted, session=db.session(), keyring=get_services().keyring, now=get_current_time()
+    )
     # Other requests can read the claim immediately, and no lock is held during the request.
     release_locks(db.session())
     if stored is not None:
         return _build_replayed_response(stored)
-    return _run_and_store_response(wanted, act)
+    return _run_and_store_response(wanted, run_view)
 
 
 def _build_keyed_request(key: str, bearer: Bearer) -> KeyedRequest:
@@ -67,26 +69,28 @@ def _serialize_request() -> str:
     return f"{request.method} {request.path} {query} {form} {body}"
 
 
-def _build_replayed_response(stored: StoredResponse) -> Response:
-    response = build_serialized_response(stored.body.encode(), stored.status)
+def _build_replayed_response(stored_response: StoredResponse) -> Response:
+    response = build_serialized_response(stored_response.body.encode(), stored_response.status)
     response.headers["Idempotency-Replayed"] = "true"
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def _run_and_store_response(wanted: KeyedRequest, act: Callable[[], Response]) -> Response:
+def _run_and_store_response(
+    keyed_request: KeyedRequest, run_view: Callable[[], Response]
+) -> Response:
     session = db.session()
     try:
-        response = act()
+        response = run_view()
         if response.status_code >= HTTPStatus.BAD_REQUEST:
-            release_request(wanted, session=session)
+            release_request(keyed_request, session=session)
         else:
             kept = StoredResponse(status=response.status_code, body=response.get_data(as_text=True))
-            store_response(wanted, kept, session=session, keyring=services().keyring)
+            store_response(keyed_request, kept, session=session, keyring=get_services().keyring)
     except Exception:
         session.rollback()
         with suppress(SQLAlchemyError):  # the first error is more relevant
-            release_request(wanted, session=session)
+            release_request(keyed_request, session=session)
             release_locks(session)
         raise
     return response

@@ -7,7 +7,7 @@ from flask import Response, after_this_request, request
 
 from web.access.bearer_token import TOKEN_QUERY_PARAMETERS
 from web.http.routes import encode_path
-from web.services import settings
+from web.services import get_settings
 
 
 def build_offset_headers(
@@ -59,7 +59,7 @@ def _build_link(relation: str, **changed: str | int) -> str:
     left_out = {*TOKEN_QUERY_PARAMETERS, *changed, *(("page",) if "cursor" in changed else ())}
     kept = [(name, value) for name, value in request.args.items(multi=True) if name not in left_out]
     query = urlencode([*kept, *changed.items()])
-    return f'<{settings().base_url}{encode_path(request.path)}?{query}>; rel="{relation}"'
+    return f'<{get_settings().base_url}{encode_path(request.path)}?{query}>; rel="{relation}"'
 
 
 IGNORED_PARAMETERS_HEADER = "Gatebell-Ignored-Parameters"

@@ -72,10 +72,10 @@ from web.extensions import db
 from web.http.endpoints import AccessDecorator, Guard
 from web.http.json_responses import build_serialized_response
 from web.http.routes import decode_reference
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.releases.gate import ReleaseGate, open_release_gate
 from web.releases.usage_recording import record_fast_operation, record_operation
-from web.services import now
+from web.services import get_current_time
 
 #: Type of a result: a resource, a union of resources, or `true` if clients expect that.
 ResultType = type[Resource] | type[Done] | UnionType
@@ -129,13 +129,13 @@ class Operation(AccessDecorator):
         """Decorate a view that returns a resource, a `ListPage`, None or a response."""
         return cast("Callable[..., Response]", super().__call__(view))
 
-    def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
+    def with_body_reader(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
         """Return a copy of this decorator with another function that reads the body."""
         arguments = self.arguments._replace(reader=reader)
         return replace(self, guard=_build_permission_guard(arguments), arguments=arguments)
 
 
-def operation(
+def declare_operation(
     name: str,
     *,
     query: type[Query] | None = None,
@@ -188,13 +188,13 @@ class ResourceBlueprint(Blueprint):
         for each in list_operations(actions, self.name):
             if each.verb in missing:
                 method, is_of_one = missing.pop(each.verb)
-                self.bind(method, one if is_of_one else "", each)
+                self.bind_action(method, one if is_of_one else "", each)
 
-    def bind(  # noqa: PLR0913 - the differences between operations
+    def bind_action(  # noqa: PLR0913 - the differences between operations
         self,
         method: str,
         rule: str,
-        act: Action[Any, Any],
+        action: Action[Any, Any],
         *,
         returns: type[Done] | None = None,
         status: int | None = None,
@@ -210,36 +210,36 @@ class ResourceBlueprint(Blueprint):
         resulting view, innermost first.
         """
         if status is None:
-            status = _USUAL_STATUSES.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
+            status = _USUAL_STATUSES.get(method, HTTPStatus.OK) if action.changes else HTTPStatus.OK
         if returns is None and status != HTTPStatus.NO_CONTENT:
-            returns = act.returns
-        is_query = act.input_type is not None and issubclass(act.input_type, Query)
-        mark = operation(
-            act.name,
-            query=cast("type[Query]", act.input_type) if is_query else None,
-            body=None if is_query else cast("type[Body] | None", act.input_type),
+            returns = action.result_type
+        is_query = action.input_type is not None and issubclass(action.input_type, Query)
+        mark = declare_operation(
+            action.name,
+            query=cast("type[Query]", action.input_type) if is_query else None,
+            body=None if is_query else cast("type[Body] | None", action.input_type),
             returns=returns,
             status=status,
             limit=limit,
         )
-        if writes or not act.changes:
-            mark = mark.but(writes=writes)
-        view = _build_view(act, "query" if is_query else "body", returns)
+        if writes or not action.changes:
+            mark = mark.with_changes(writes=writes)
+        view = _build_view(action, "query" if is_query else "body", returns)
         marked = mark(view)
         for decorate in around:
             marked = decorate(marked)
-        self.add_url_rule(rule, act.verb, marked, methods=[method])
+        self.add_url_rule(rule, action.verb, marked, methods=[method])
 
 
 def _build_view(
-    act: Action[Any, Any], model: str, returns: ResultType | None
+    action: Action[Any, Any], model: str, returns: ResultType | None
 ) -> Callable[..., Any]:
     """Return a view that runs an action with the parsed parameters."""
     # The decorator passes values by name, and uses its own name for the model.
-    names = [model if each.name == act.input_name else each.name for each in act.parameters]
+    names = [model if each.name == action.input_name else each.name for each in action.parameters]
 
     def view(**given: Any) -> Any:
-        returned = act(unit_of_work(), *(given[name] for name in names))
+        returned = action(get_unit_of_work(), *(given[name] for name in names))
         if returns is Done:
             return _DONE
         return None if returns is None else returned
@@ -247,11 +247,11 @@ def _build_view(
     view.__signature__ = Signature(  # type: ignore[attr-defined]
         [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
     )
-    view.__name__, view.__doc__ = act.verb, act.summary
+    view.__name__, view.__doc__ = action.verb, action.summary
     return view
 
 
-def fast_operation(name: str, *, returns: type[Resource]) -> Operation:
+def declare_fast_operation(name: str, *, returns: type[Resource]) -> Operation:
     """Return the decorator for an operation that is called thousands of times per second.
 
     The view takes only the bearer and returns a dictionary, which is serialized unchanged.
@@ -324,7 +324,7 @@ def _authorize_request(arguments: OperationSpec, variables: dict[str, Any]) -> d
     viewer = Viewer(
         user_id=bearer.user_id if bearer else None,
         is_admin=bearer is not None and bearer.is_admin,
-        today=now().date(),
+        today=get_current_time().date(),
     )
     target = _find_target(permission, variables, viewer)
     room, changes = arguments.name.partition(".")[0], request.method not in _READ_METHODS
@@ -363,17 +363,17 @@ def _get_given_parameters(arguments: OperationSpec) -> Mapping[str, Any]:
 
 
 def _read_parameters(
-    arguments: OperationSpec, given: dict[str, Any], gate: ReleaseGate | None
+    arguments: OperationSpec, given_values: dict[str, Any], gate: ReleaseGate | None
 ) -> Collection[str]:
-    """Add the parsed query or body to `given`, and return the names of the request parameters."""
+    """Add the parsed query or body to `given_values`; return the names of the parameters."""
     if arguments.body is not None:
-        sent = gate.parameters() if gate else arguments.reader()
-        given["body"] = validate_body(arguments.body, sent)
+        sent = gate.rename_parameters() if gate else arguments.reader()
+        given_values["body"] = validate_body(arguments.body, sent)
         return sent.keys() - CALLER_PARAMETERS
     if arguments.query is None:
         return request.args.keys() - CALLER_PARAMETERS
     asked = {name: each for name, each in request.args.lists() if name not in CALLER_PARAMETERS}
-    given["query"] = query = validate_query(arguments.query, asked)
+    given_values["query"] = query = validate_query(arguments.query, asked)
     if unknown := find_unknown_names(arguments.query, asked):
         add_ignored_parameters_header(unknown)
     if getattr(query, "search", ""):
@@ -406,7 +406,9 @@ def _build_response(
     items = returned.items if isinstance(returned, ListPage) else returned
     is_list = isinstance(returned, ListPage)
     writer = _get_type_adapter(cast("Any", arguments.returns), is_list=is_list)
-    content = writer.dump_json(items, exclude=gate.excluded(is_list=is_list) if gate else None)
+    content = writer.dump_json(
+        items, exclude=gate.list_removed_fields(is_list=is_list) if gate else None
+    )
     response = build_serialized_response(content, arguments.status)
     response.headers.update(_build_result_headers(returned, query))
     if request.method in _READ_METHODS:
@@ -425,13 +427,15 @@ def _build_result_headers(returned: Any, query: Query | None) -> Mapping[str, st
     return {"Cache-Control": "no-store"} if isinstance(returned, SecretResource) else {}
 
 
-def _build_page_headers(found: ListPage[Any], query: Query | None) -> Mapping[str, str]:
-    if isinstance(query, OffsetQuery) and found.total is not None:
-        cursor = found.next_cursor
-        return build_offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
+def _build_page_headers(list_page: ListPage[Any], query: Query | None) -> Mapping[str, str]:
+    if isinstance(query, OffsetQuery) and list_page.total is not None:
+        cursor = list_page.next_cursor
+        return build_offset_headers(
+            query.page, query.page_size, total=list_page.total, keyset_from=cursor
+        )
     # Lists that support both kinds of pagination may use keyset pagination by default.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
-    return build_cursor_headers(found.next_cursor, **kind)
+    return build_cursor_headers(list_page.next_cursor, **kind)
 
 
 def _add_etag(response: Response, content: bytes) -> None:

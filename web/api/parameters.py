@@ -39,11 +39,11 @@ def read_given_parameters() -> dict[str, Any]:
     )
 
 
-def collect_parameter_pairs(given: MultiDict[str, str]) -> dict[str, Any]:
+def collect_parameter_pairs(arguments: MultiDict[str, str]) -> dict[str, Any]:
     """Return pairs as a mapping. Names with brackets, such as `scopes[]`, have lists as values."""
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
-        for name, values in given.lists()
+        for name, values in arguments.lists()
     }
 
 

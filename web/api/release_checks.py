@@ -18,7 +18,7 @@ from domain.releases.version import Release
 from web.api.parameters import collect_parameter_pairs, parse_json_object
 from web.http.extensions import get_client_address
 from web.http.request_bodies import read_limited_body
-from web.services import settings
+from web.services import get_settings
 
 #: Maximum number of texts that a process checks at the same time.
 _MAX_CONCURRENT_CHECKS = 6
@@ -40,8 +40,8 @@ def read_submitted_check() -> dict[str, Any]:
     Raise BodyTooLargeError if the body exceeds the limit. Files are kept in memory. Files in page
     forms may be written to temporary files.
     """
-    received = read_limited_body(settings().release_check_limit_bytes)
-    received.check()
+    received = read_limited_body(get_settings().release_check_limit_bytes)
+    received.raise_for_error()
     query = collect_parameter_pairs(request.args)
     if request.mimetype in _FORM_MEDIA_TYPES:
         return {**query, **_parse_form(received.content)}
@@ -74,7 +74,7 @@ class _AnonymousCheckSlots:
         self._lock = Lock()
 
     @contextmanager
-    def hold(self, address: str) -> Iterator[None]:
+    def hold_slot(self, address: str) -> Iterator[None]:
         """Hold a slot for an address during a check.
 
         Raise TooManyAttemptsError if no slot is free.
@@ -110,7 +110,7 @@ def run_release_check(
     """
     if not content.strip() and not name:
         raise InvalidError("`content` is empty.", field="content")
-    with _anonymous_slots.hold(get_client_address()) if is_anonymous else nullcontext():
+    with _anonymous_slots.hold_slot(get_client_address()) if is_anonymous else nullcontext():
         return _run_in_thread(name, content, release)
 
 
@@ -119,6 +119,8 @@ def _run_in_thread(name: str, content: str, release: Release) -> CheckReport:
         message = "The release checker is busy. Try again in a moment."
         raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
     try:
-        return threads.checking_pool.run(check_text, name, content, release, seconds=_CHECK_SECONDS)
+        return threads.checking_pool.run_task(
+            check_text, name, content, release, seconds=_CHECK_SECONDS
+        )
     finally:
         _check_slots.release()

@@ -34,7 +34,7 @@ _COMMANDS = {
         "domain.paging.contacts.actions:notification_channels",
         "Manage the notification channels of projects and groups.",
     ),
-    "completion": ("program:completion", "Print the completion script for a shell."),
+    "completion": ("program:print_completion_script", "Print the completion script for a shell."),
     "contact-rules": ("contacts:contact_rules", "Manage the notification rules of users."),
     "contacts": ("contacts:contacts", "Manage the contacts at which users are paged."),
     "deliveries": (

@@ -11,7 +11,7 @@ from domain.oauth.clients.directory import list_instance_wide_applications, list
 from web.commands.generated import build_command
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.services import now
+from web.services import get_current_time
 
 applications = AppGroup("applications", help="Manage OAuth applications.")
 applications.add_command(build_command(actions.register_application, user_option="--owner"))
@@ -32,10 +32,10 @@ def list_applications_command(*, owner: str | None) -> dict[str, Any]:
     """List applications, newest first."""
     session = db.session()
     if owner is None:
-        found = list_instance_wide_applications(session=session, now=now())
+        found = list_instance_wide_applications(session=session, now=get_current_time())
     else:
         found = list_own_applications(
-            get_user(owner, session=session).id, session=session, now=now()
+            get_user(owner, session=session).id, session=session, now=get_current_time()
         )
     listed = [each.model_dump(mode="json") for each in found]
     return {"applications": listed, "total": len(listed)}

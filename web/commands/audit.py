@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from domain.audit.seals import SealHead, get_or_create_audit_key, verify_seals
 from web.commands.output import print_result
 from web.extensions import db
-from web.services import now, services, settings
+from web.services import get_current_time, get_services, get_settings
 
 #: Maximum number of printed faults. A log that was wiped has a fault for each event.
 _MAX_SHOWN_FAULTS = 100
@@ -21,7 +21,7 @@ def _parse_head(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> SealHead | None:
     try:
-        return None if text is None else SealHead.of(text)
+        return None if text is None else SealHead.from_text(text)
     except ValueError as error:
         message = "Use a head from the log event audit.events_sealed, such as 12:HASH."
         raise click.BadParameter(message) from error
@@ -41,7 +41,9 @@ def verify_command(*, head: SealHead | None) -> None:
     The exit status is 1 if any were.
     """
     session = _open_snapshot_session()
-    key = get_or_create_audit_key(session=session, keyring=services().keyring, now=now())
+    key = get_or_create_audit_key(
+        session=session, keyring=get_services().keyring, now=get_current_time()
+    )
     verdict = verify_seals(session=session, key=key, recorded=head)
     session.rollback()
     answer = {
@@ -63,7 +65,7 @@ def _open_snapshot_session() -> Session:
     """Return a session that reads a single snapshot and does not block writers."""
     options = (
         {"begin_mode": "DEFERRED"}
-        if settings().uses_sqlite
+        if get_settings().uses_sqlite
         else {"isolation_level": "REPEATABLE READ"}
     )
     session = db.session()

@@ -35,12 +35,12 @@ from domain.projects.views import GroupView, ProjectView
 from web.commands.operator_help import get_help_text
 from web.commands.transaction import (
     COMMAND_LINE_VIEWER,
-    get_project_at,
-    get_project_or_group_at,
+    get_namespace_by_path,
+    get_project_by_path,
     run_in_transaction,
 )
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 _MAX_LISTED = 1_000
 _PAGE_SIZE = 100
@@ -74,7 +74,7 @@ def build_command_group(name: str, places: str, help_text: str) -> click.Group:
 
 
 def build_command(
-    act: Action[Any, Any], *, is_for_user: bool = False, user_option: str = "", key: str = ""
+    action: Action[Any, Any], *, is_for_user: bool = False, user_option: str = "", key: str = ""
 ) -> click.Command:
     """Return the command for an action.
 
@@ -85,9 +85,9 @@ def build_command(
 
     @run_in_transaction
     def run(**given: Any) -> Mapping[str, Any]:
-        unit = create_work_for_user(given.pop("login")) if login else unit_of_work()
-        done = _run_action(act, unit, given)
-        return {key if key and name == act.room else name: each for name, each in done.items()}
+        unit = create_work_for_user(given.pop("login")) if login else get_unit_of_work()
+        done = _run_action(action, unit, given)
+        return {key if key and name == action.room else name: each for name, each in done.items()}
 
     login: list[click.Parameter] = []
     if is_for_user:
@@ -95,44 +95,44 @@ def build_command(
     if user_option:
         help_text = "User who becomes the owner."
         login = [click.Option(["login", user_option], required=True, help=help_text)]
-    params = [*login, *_list_params(act)]
-    return click.Command(act.command, callback=run, params=params, help=_build_help(act))
+    params = [*login, *_list_params(action)]
+    return click.Command(action.command, callback=run, params=params, help=_build_help(action))
 
 
-def _build_help(act: Action[Any, Any]) -> str:
-    summary = get_help_text(act.name) or act.summary
-    if act.is_list:
+def _build_help(action: Action[Any, Any]) -> str:
+    summary = get_help_text(action.name) or action.summary
+    if action.is_list:
         return f"{summary} At most {_MAX_LISTED:,} entries are printed."
-    if act.command in {"change", "set"}:
+    if action.command in {"change", "set"}:
         return f"{summary} Omitted options keep their values."
     return summary
 
 
 def create_work_for_user(login: str) -> UnitOfWork:
     """Return a unit of work in which the operator acts for a user."""
-    unit = unit_of_work()
+    unit = get_unit_of_work()
     user = get_user(login, session=unit.session)
     return replace(unit, actor=replace(unit.actor, id=user.id))
 
 
-def _list_params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
-    if act.target_name is not None:
-        is_either = act.permission.target is Target.NAMESPACE
-        metavar = "PROJECT-OR-GROUP" if is_either else act.target_name.upper()
+def _list_params(action: Action[Any, Any]) -> Iterator[click.Parameter]:
+    if action.target_name is not None:
+        is_either = action.permission.target is Target.NAMESPACE
+        metavar = "PROJECT-OR-GROUP" if is_either else action.target_name.upper()
         yield click.Argument(["target"], metavar=metavar)
-    last = [*act.variables][-1:]
+    last = [*action.url_variables][-1:]
     yield from (
         _build_variable_argument(name, kind, is_last=name in last)
-        for name, kind in act.variables.items()
+        for name, kind in action.url_variables.items()
     )
-    if act.input_type is not None:
-        for name, field in act.input_type.model_fields.items():
-            is_hidden = act.is_list and (
+    if action.input_type is not None:
+        for name, field in action.input_type.model_fields.items():
+            is_hidden = action.is_list and (
                 name in _PAGINATION_PARAMETERS or "const" in _get_field_schema(field)
             )
             if has_parameter_effect(field) and not is_hidden:
-                yield from _list_field_params(name, field, words=get_help_text(act.name, name))
-        yield from _list_page_options(act.input_type)
+                yield from _list_field_params(name, field, words=get_help_text(action.name, name))
+        yield from _list_page_options(action.input_type)
 
 
 def _list_page_options(takes: type[BaseModel]) -> Iterator[click.Option]:
@@ -184,17 +184,17 @@ def _find_option_spec(field: FieldInfo) -> Option:
     return next((each for each in field.metadata if isinstance(each, Option)), _DEFAULT_OPTION)
 
 
-def _build_option(name: str, field: FieldInfo, said: Option, *, words: str) -> click.Option:
+def _build_option(name: str, field: FieldInfo, option: Option, *, words: str) -> click.Option:
     schema = _get_field_schema(field)
     is_flag = schema.get("type") == "boolean"
     dashed = name.replace("_", "-")
-    word = said.words or (f"--{dashed}/--no-{dashed}" if is_flag else f"--{dashed}")
+    word = option.words or (f"--{dashed}/--no-{dashed}" if is_flag else f"--{dashed}")
     is_many = schema.get("type") == "array"
-    is_required = field.is_required() and not said.null
+    is_required = field.is_required() and not option.null
     # Without this default, omitted flags would be false. A default would satisfy a required option.
     usual: dict[str, Any] = {} if is_required else {"default": None}
     return click.Option(
-        [name, word, *([said.former] if said.former else [])],
+        [name, word, *([option.former] if option.former else [])],
         required=is_required,
         **usual,
         # Names such as `--on/--off` already imply that the option takes no value.
@@ -247,34 +247,36 @@ def _get_param_type(schema: Mapping[str, Any]) -> click.ParamType[Any]:
 
 
 def _run_action(
-    act: Action[Any, Any], unit: UnitOfWork, given: dict[str, Any]
+    action: Action[Any, Any], unit: UnitOfWork, given_values: dict[str, Any]
 ) -> Mapping[str, Any]:
     arguments: list[Any] = []
-    if act.target_name is not None:
-        arguments.append(_get_target(act, given.pop("target")))
-    for name in act.variables:
-        value = given.pop(name)
+    if action.target_name is not None:
+        arguments.append(_get_target(action, given_values.pop("target")))
+    for name in action.url_variables:
+        value = given_values.pop(name)
         arguments.append(
             get_user(value, session=unit.session).id if name == _USER_VARIABLE else value
         )
-    sent = _collect_sent_fields(act, given)
-    if act.is_list:
-        return _collect_list_items(act, unit, arguments, sent)
-    if act.input_type is not None:
-        arguments.append(validate_body(act.input_type, sent))
-    returned = act(unit, *arguments)
-    done = {"deleted": True} if act.command == "delete" else {}
+    sent = _collect_sent_fields(action, given_values)
+    if action.is_list:
+        return _collect_list_items(action, unit, arguments, sent)
+    if action.input_type is not None:
+        arguments.append(validate_body(action.input_type, sent))
+    returned = action(unit, *arguments)
+    done = {"deleted": True} if action.command == "delete" else {}
     return {**(returned.model_dump(mode="json") if returned else {}), **done}
 
 
-def _collect_sent_fields(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_sent_fields(
+    action: Action[Any, Any], given_values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the fields that options and flags set.
 
     Raise UsageError if both a value and the flag for null are given, or neither for a required
     field.
     """
-    sent = {name: value for name, value in given.items() if value not in (None, ())}
-    for name, field in (act.input_type.model_fields if act.input_type else {}).items():
+    sent = {name: value for name, value in given_values.items() if value not in (None, ())}
+    for name, field in (action.input_type.model_fields if action.input_type else {}).items():
         null, said = name + _NULL_SUFFIX, _find_option_spec(field)
         if null in sent and name in sent:
             message = f"Use either '{said.words}' or '{said.null}', not both."
@@ -286,30 +288,30 @@ def _collect_sent_fields(act: Action[Any, Any], given: Mapping[str, Any]) -> dic
     return sent
 
 
-def _get_target(act: Action[Any, Any], path: str) -> ProjectView | GroupView:
-    if act.permission.target is Target.PROJECT:
-        return get_project_at(path)
-    if act.permission.target is Target.GROUP:
+def _get_target(action: Action[Any, Any], path: str) -> ProjectView | GroupView:
+    if action.permission.target is Target.PROJECT:
+        return get_project_by_path(path)
+    if action.permission.target is Target.GROUP:
         return resolve_group(path, COMMAND_LINE_VIEWER, session=db.session())
-    return get_project_or_group_at(path)
+    return get_namespace_by_path(path)
 
 
 def _collect_list_items(
-    act: Action[Any, Any], unit: UnitOfWork, arguments: list[Any], sent: Mapping[str, Any]
+    action: Action[Any, Any], unit: UnitOfWork, arguments: list[Any], sent: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return a list with all its parts, up to 1,000 items, and the total."""
     items: list[Any] = []
-    query = cast("type[Query]", act.input_type)
+    query = cast("type[Query]", action.input_type)
     sent = dict(sent)
     total, cursor, part = None, None, _build_first_page_request(query, sent.pop("page", 1))
     while part is not None:
-        found: ListPage[Any] = act(unit, *arguments, validate_body(query, {**sent, **part}))
+        found: ListPage[Any] = action(unit, *arguments, validate_body(query, {**sent, **part}))
         items += [each.model_dump(mode="json") for each in found.items]
         total, cursor = found.total, found.next_cursor
         part = _find_next_page_request(part, found, len(items))
     if total is None and cursor:
-        return {act.plural: items, "next_cursor": cursor}
-    return {act.plural: items, "total": len(items) if total is None else total}
+        return {action.plural: items, "next_cursor": cursor}
+    return {action.plural: items, "total": len(items) if total is None else total}
 
 
 def _build_first_page_request(query: type[Query], page: int) -> dict[str, Any] | None:
@@ -319,12 +321,12 @@ def _build_first_page_request(query: type[Query], page: int) -> dict[str, Any] |
 
 
 def _find_next_page_request(
-    part: dict[str, Any], found: ListPage[Any], read: int
+    part: dict[str, Any], list_page: ListPage[Any], read: int
 ) -> dict[str, Any] | None:
     if read >= _MAX_LISTED:
         return None
-    if found.next_cursor:
-        return {**part, "cursor": found.next_cursor}
-    if found.total is not None and part["page"] * _PAGE_SIZE < found.total:
+    if list_page.next_cursor:
+        return {**part, "cursor": list_page.next_cursor}
+    if list_page.total is not None and part["page"] * _PAGE_SIZE < list_page.total:
         return {**part, "page": part["page"] + 1}
     return None

@@ -44,11 +44,11 @@ from domain.paging.on_call.types import (
 )
 from domain.projects.members import OPERATOR_VIEWER, add_member, record_member_added
 from domain.projects.views import GroupView, ProjectOrGroup, ProjectView
-from models.folding import fold
+from models.folding import fold_text
 from web.extensions import db
-from web.http.work import unit_of_work
-from web.services import now, settings
-from web.settings.policies.accounts import password_rules
+from web.http.work import get_unit_of_work
+from web.services import get_current_time, get_settings
+from web.settings.policies.accounts import build_password_rules
 
 _Created = TypeVar("_Created")
 #: Cost of hashing passwords in a simulation. The passwords are never used.
@@ -98,11 +98,11 @@ class _ReportEntry:
 
 
 def _build_report(
-    entries: Sequence[_ReportEntry], left_out: Sequence[SkippedEntity], *, is_dry_run: bool
+    entries: Sequence[_ReportEntry], skipped_entities: Sequence[SkippedEntity], *, is_dry_run: bool
 ) -> dict[str, Any]:
     """Return the report of an import as a JSON object."""
     counts = Counter(each.outcome for each in entries)
-    counts[_ImportOutcome.LEFT_OUT] += len(left_out)
+    counts[_ImportOutcome.LEFT_OUT] += len(skipped_entities)
     return {
         "dry_run": is_dry_run,
         "summary": {each.value.replace(" ", "_"): counts[each] for each in _ImportOutcome},
@@ -111,7 +111,8 @@ def _build_report(
             for kind, plural in _REPORT_LIST_NAMES.items()
         },
         "left_out": [
-            {"kind": each.kind, "name": each.name, "reason": each.reason} for each in left_out
+            {"kind": each.kind, "name": each.name, "reason": each.reason}
+            for each in skipped_entities
         ],
     }
 
@@ -126,9 +127,9 @@ class _ImportTargets:
     by_team: Mapping[str, ProjectOrGroup]
     otherwise: ProjectOrGroup | None
     #: Project for the integrations of objects that are imported into groups.
-    of_integrations: ProjectView | None
+    integration_project: ProjectView | None
 
-    def entry(
+    def build_entry(
         self, kind: str, name: str, team: str | None
     ) -> tuple[_ReportEntry, ProjectOrGroup] | tuple[_ReportEntry, None]:
         """Return an entry for a team's object and its project or group.
@@ -166,19 +167,19 @@ def _create_or_note_error(entry: _ReportEntry, make: Callable[[], _Created]) -> 
 
 
 def _import_integrations(
-    found: Iterable[ImportedIntegration], places: _ImportTargets
+    imported_integrations: Iterable[ImportedIntegration], places: _ImportTargets
 ) -> list[_ReportEntry]:
     """Create the missing integrations and return their entries.
 
     New integrations include the URL and the key for senders.
     """
     entries = []
-    for integration in found:
-        entry, holder = places.entry("integration", integration.name, integration.team)
+    for integration in imported_integrations:
+        entry, holder = places.build_entry("integration", integration.name, integration.team)
         entries.append(entry)
         if holder is None:
             continue
-        project = places.of_integrations if isinstance(holder, GroupView) else holder
+        project = places.integration_project if isinstance(holder, GroupView) else holder
         if project is None:
             entry.outcome = _ImportOutcome.LEFT_OUT
             entry.notes.append("Groups have no integrations. Use `--integrations GROUP/PROJECT`.")
@@ -192,12 +193,16 @@ def _import_integration(
     integration: ImportedIntegration, project: ProjectView, entry: _ReportEntry
 ) -> None:
     name, kind = integration.name.strip(), integration.type.name
-    if fold(name) in {fold(each.name) for each in list_integrations(unit_of_work(), project)}:
+    if fold_text(name) in {
+        fold_text(each.name) for each in list_integrations(get_unit_of_work(), project)
+    }:
         return
     given = {"type": kind, "name": name, "active": integration.is_active}
     made = _create_or_note_error(
         entry,
-        lambda: create_integration(unit_of_work(), project, validate_body(NewIntegration, given)),
+        lambda: create_integration(
+            get_unit_of_work(), project, validate_body(NewIntegration, given)
+        ),
     )
     if made is not None:
         entry.notes += integration.notes
@@ -226,20 +231,20 @@ class _UserAccounts:
     _entries: dict[str, _ReportEntry] = field(default_factory=dict)
     _created: set[int] = field(default_factory=set)
 
-    def find(self, users: Sequence[ImportedUser]) -> None:
+    def find_or_create_accounts(self, users: Sequence[ImportedUser]) -> None:
         """Find or create the account of each user."""
         for user in users:
             entry = _ReportEntry(
                 kind="user", name=user.username or user.email, outcome=_ImportOutcome.EXISTS
             )
-            account = self._account(user, entry)
+            account = self._find_or_create_account(user, entry)
             if account is not None:
                 self._accounts[user.key] = account
                 entry.details = {"username": account.username, **entry.details}
             self._entries[user.key] = entry
             self.entries.append(entry)
 
-    def _account(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
+    def _find_or_create_account(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
         session = db.session()
         by_email = find_user(user.email, session=session) if user.email else None
         if by_email is not None:
@@ -252,23 +257,23 @@ class _UserAccounts:
                 )
             return by_name
         if self.options.creates_users:
-            return self._create(user, entry)
+            return self._create_account(user, entry)
         entry.outcome = _ImportOutcome.LEFT_OUT
         entry.notes.append("No account has this email address. Use `--create-users`.")
         return None
 
-    def _create(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
+    def _create_account(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
         username = slugify_name(user.username)
         password = generate_password(username)
         new = NewUser(username=username, email=user.email, name=user.name[:200], password=password)
         session = db.session()
-        rules = password_rules(settings())
+        rules = build_password_rules(get_settings())
         if self.options.is_trial:
             rules = replace(rules, cost=_SIMULATION_HASH_COST)
         else:
             release_locks(session)  # hashing a password is slow
         try:
-            made = add_account(unit_of_work(), new, rules)
+            made = add_account(get_unit_of_work(), new, rules)
         except (DomainError, ValueError) as error:
             entry.outcome = _ImportOutcome.LEFT_OUT
             entry.notes.append(str(error))
@@ -288,7 +293,7 @@ class _UserAccounts:
             if account is None:
                 entry = self._entries.get(key)
                 notes.append(f"{entry.name if entry else key} has no account.")
-            elif self._can_be_paged(account, holder) or self._join(key, account, holder):
+            elif self._can_be_paged(account, holder) or self._add_member(key, account, holder):
                 found.append(account)
             else:
                 notes.append(
@@ -298,10 +303,10 @@ class _UserAccounts:
 
     def _can_be_paged(self, account: UserView, holder: ProjectOrGroup) -> bool:
         return account.id in find_pageable_users(
-            holder.namespace, [account.id], session=db.session(), today=now().date()
+            holder.namespace, [account.id], session=db.session(), today=get_current_time().date()
         )
 
-    def _join(self, key: str, account: UserView, holder: ProjectOrGroup) -> bool:
+    def _add_member(self, key: str, account: UserView, holder: ProjectOrGroup) -> bool:
         may = self.options.adds_members or account.id in self._created
         if not may:
             return False
@@ -312,29 +317,29 @@ class _UserAccounts:
                     place,
                     account.username,
                     Role.DEVELOPER,
-                    by=OPERATOR_VIEWER,
+                    viewer=OPERATOR_VIEWER,
                     session=session,
-                    now=now(),
+                    now=get_current_time(),
                 )
         except DomainError as error:
             self._entries[key].notes.append(str(error))
             return False
-        record_member_added(unit_of_work(), place, member, Role.DEVELOPER)
+        record_member_added(get_unit_of_work(), place, member, Role.DEVELOPER)
         self._entries[key].notes.append(f"Added to {holder.path} as a Developer.")
         return self._can_be_paged(account, holder)
 
 
 def _import_schedules(
-    found: Iterable[ImportedSchedule], people: _UserAccounts, places: _ImportTargets
+    imported_schedules: Iterable[ImportedSchedule], people: _UserAccounts, places: _ImportTargets
 ) -> tuple[list[_ReportEntry], _ScheduleIds]:
     """Create the missing schedules and return their entries and ids."""
     entries, ids = list[_ReportEntry](), _ScheduleIds()
-    for schedule in found:
-        entry, holder = places.entry("schedule", schedule.name, schedule.team)
+    for schedule in imported_schedules:
+        entry, holder = places.build_entry("schedule", schedule.name, schedule.team)
         entries.append(entry)
         if holder is None:
             continue
-        view = find_schedule(unit_of_work(), holder, schedule.name)
+        view = find_schedule(get_unit_of_work(), holder, schedule.name)
         view = view or _create_schedule(schedule, holder, people, entry)
         if view is not None:
             ids[schedule.key] = view.id
@@ -354,7 +359,7 @@ def _create_schedule(
     }
     made = _create_or_note_error(
         entry,
-        lambda: create_schedule(unit_of_work(), holder, validate_body(NewSchedule, given)),
+        lambda: create_schedule(get_unit_of_work(), holder, validate_body(NewSchedule, given)),
     )
     if made is not None:
         if not rotations:
@@ -366,13 +371,13 @@ def _create_schedule(
 
 
 def _build_rotations(
-    found: Iterable[ImportedRotation],
+    imported_rotations: Iterable[ImportedRotation],
     holder: ProjectOrGroup,
     people: _UserAccounts,
     entry: _ReportEntry,
 ) -> list[dict[str, Any]]:
     wanted, names = list[dict[str, Any]](), set[str]()
-    for each in found:
+    for each in imported_rotations:
         missing = list[str]()
         users = people.find_reachable(each.users, holder, missing)
         entry.notes += [f"{each.name}: {one}" for one in dict.fromkeys(missing)]
@@ -398,7 +403,7 @@ def _build_rotations(
 
 def _create_overrides(
     schedule: ImportedSchedule,
-    made: OnCallSchedule,
+    on_call_schedule: OnCallSchedule,
     holder: ProjectOrGroup,
     people: _UserAccounts,
     entry: _ReportEntry,
@@ -408,26 +413,26 @@ def _create_overrides(
             new = NewOverride(user=user.username, starts_at=each.starts_at, ends_at=each.ends_at)
             try:
                 with db.session().begin_nested():
-                    create_override(unit_of_work(), holder, made.id, new)
+                    create_override(get_unit_of_work(), holder, on_call_schedule.id, new)
             except DomainError as error:
                 entry.notes.append(f"Override of {user.username}: {error}")
 
 
 def _import_policies(
-    found: Iterable[ImportedPolicy],
+    imported_policies: Iterable[ImportedPolicy],
     people: _UserAccounts,
     places: _ImportTargets,
     schedules: _ScheduleIds,
 ) -> list[_ReportEntry]:
     """Create the missing policies and return their entries."""
     entries = []
-    for policy in found:
-        entry, holder = places.entry("policy", policy.name, policy.team)
+    for policy in imported_policies:
+        entry, holder = places.build_entry("policy", policy.name, policy.team)
         entries.append(entry)
         if holder is None:
             continue
         present = list_own_policies(holder, session=db.session())
-        if fold(policy.name.strip()) not in {fold(each.name) for each in present}:
+        if fold_text(policy.name.strip()) not in {fold_text(each.name) for each in present}:
             has_default = any(each.default for each in present)
             steps = _build_steps(policy.steps, holder, people, schedules, entry)
             _create_policy(policy, steps, holder, entry, has_default=has_default)
@@ -457,21 +462,21 @@ def _create_policy(
         default=policy.is_default and not has_default,
         **pause,
     )
-    _create_or_note_error(entry, lambda: create_policy(unit_of_work(), holder, new))
+    _create_or_note_error(entry, lambda: create_policy(get_unit_of_work(), holder, new))
 
 
 def _build_steps(
-    found: Iterable[ImportedStep],
+    imported_steps: Iterable[ImportedStep],
     holder: ProjectOrGroup,
     people: _UserAccounts,
     schedules: _ScheduleIds,
     entry: _ReportEntry,
 ) -> list[GivenStep]:
     usable = {
-        each.id for each in list_all_schedules(unit_of_work(), holder, with_groups_above=True)
+        each.id for each in list_all_schedules(get_unit_of_work(), holder, with_groups_above=True)
     }
     steps = []
-    for number, step in enumerate(found, 1):
+    for number, step in enumerate(imported_steps, 1):
         notes = list[str]()
         users = people.find_reachable(step.users, holder, notes)
         targets = [GivenTarget(type="user", id=each.id) for each in users]
@@ -503,7 +508,7 @@ def apply_plan(
     by_team: Mapping[str, ProjectOrGroup],
     otherwise: ProjectOrGroup | None,
     options: UserOptions,
-    of_integrations: ProjectView | None = None,
+    integration_project: ProjectView | None = None,
 ) -> dict[str, Any]:
     """Create the missing objects and return a report.
 
@@ -511,10 +516,13 @@ def apply_plan(
     Existing objects with the same name are unchanged, so a second run has no effect.
     """
     places = _ImportTargets(
-        teams=plan.teams, by_team=by_team, otherwise=otherwise, of_integrations=of_integrations
+        teams=plan.teams,
+        by_team=by_team,
+        otherwise=otherwise,
+        integration_project=integration_project,
     )
     people = _UserAccounts(options=options)
-    people.find(plan.users)
+    people.find_or_create_accounts(plan.users)
     schedules, ids = _import_schedules(plan.schedules, people, places)
     policies = _import_policies(plan.policies, people, places, ids)
     integrations = _import_integrations(plan.integrations, places)

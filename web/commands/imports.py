@@ -14,8 +14,8 @@ from domain.paging.importing.opsgenie import read_opsgenie
 from domain.paging.importing.plan import ImportPlan
 from domain.projects.views import ProjectOrGroup
 from web.commands.import_plans import UserOptions, apply_plan, simulate_plan
-from web.commands.transaction import get_project_at, get_project_or_group_at, run_in_transaction
-from web.services import now
+from web.commands.transaction import get_namespace_by_path, get_project_by_path, run_in_transaction
+from web.services import get_current_time
 
 imports = AppGroup(
     "import", help="Import users, schedules, policies and integrations from other tools."
@@ -90,7 +90,7 @@ def opsgenie_command(**options: Any) -> dict[str, Any]:
 
 
 def _run_import(
-    read: Callable[..., ImportPlan],
+    read_plan: Callable[..., ImportPlan],
     *,
     file: Path,
     into: str | None,
@@ -99,7 +99,7 @@ def _run_import(
     dry_run: bool,
     **people: bool,
 ) -> dict[str, Any]:
-    plan = read(read_documents(file), now=now())
+    plan = read_plan(read_documents(file), now=get_current_time())
     if into is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         raise InvalidError(
@@ -110,8 +110,8 @@ def _run_import(
     return do(
         plan,
         by_team=dict(_parse_team_target(each, plan) for each in teams),
-        otherwise=get_project_or_group_at(into) if into else None,
-        of_integrations=get_project_at(integrations) if integrations else None,
+        otherwise=get_namespace_by_path(into) if into else None,
+        integration_project=get_project_by_path(integrations) if integrations else None,
         options=UserOptions(
             creates_users=people["create_users"], adds_members=people["add_members"]
         ),
@@ -125,4 +125,4 @@ def _parse_team_target(text: str, plan: ImportPlan) -> tuple[str, ProjectOrGroup
         names = ", ".join(sorted(plan.teams.values())) or "none"
         message = f'`--team` "{text}" is not NAME=PATH. Teams of this export: {names}.'
         raise InvalidError(message)
-    return name.strip().lower(), get_project_or_group_at(path.strip())
+    return name.strip().lower(), get_namespace_by_path(path.strip())

@@ -21,9 +21,9 @@ from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
 from domain.core.types.validation import validate_body
 from web.commands.generated import build_command, build_command_group
-from web.commands.transaction import get_project_at, run_in_transaction
-from web.http.work import unit_of_work
-from web.services import now, parser_settings
+from web.commands.transaction import get_project_by_path, run_in_transaction
+from web.http.work import get_unit_of_work
+from web.services import get_current_time, get_parser_settings
 
 #: Maximum number of bytes read. It exceeds the limit of a sample, so that large samples are
 #: rejected and not truncated.
@@ -53,9 +53,11 @@ deliveries = build_command_group(
 @run_in_transaction
 def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
     """Reset the key of an integration and print the new key."""
-    unit = unit_of_work()
-    rotation = KeyRotation(previous_key_expires_at=GracePeriod.of(overlap).until(unit.now))
-    made = actions.rotate_key(unit, get_project_at(project), integration_id, rotation)
+    unit = get_unit_of_work()
+    rotation = KeyRotation(
+        previous_key_expires_at=GracePeriod.from_key(overlap).compute_end(unit.now)
+    )
+    made = actions.rotate_key(unit, get_project_by_path(project), integration_id, rotation)
     return {"id": integration_id, "url": made.url, "key": made.key}
 
 
@@ -78,7 +80,7 @@ def recognize_payload_command(
         repeat=_read_text(repeat, "repeat"),
         recovery=_read_text(recovery, "recovery"),
     )
-    found = recognize_messages(texts, now=now(), reading=parser_settings())
+    found = recognize_messages(texts, now=get_current_time(), reading=get_parser_settings())
     return build_recognition_resource(found).model_dump(mode="json")
 
 
@@ -107,7 +109,7 @@ def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[st
     if not isinstance(given, dict):
         raise InvalidError("`FILE` is not a JSON object.", field="file")
     body = validate_body(AlertMappingBody, given)
-    saved = change_mapping(unit_of_work(), get_project_at(project), integration_id, body)
+    saved = change_mapping(get_unit_of_work(), get_project_by_path(project), integration_id, body)
     return saved.model_dump(mode="json")
 
 
@@ -127,14 +129,19 @@ def replay_deliveries_command(
 
     Each delivery is stored at most once.
     """
-    found, end = get_project_at(project), _parse_time(until, "until") if until else now()
+    found, end = (
+        get_project_by_path(project),
+        _parse_time(until, "until") if until else get_current_time(),
+    )
     begin = _parse_begin(last, since, end)
     replayed: list[int] = []
     still_refused: list[int] = []
     after: int | None = 0
     while after is not None:
         period = ReplayBody(since=begin, until=end, after=after)
-        result = delivery_actions.replay_deliveries(unit_of_work(), found, integration_id, period)
+        result = delivery_actions.replay_deliveries(
+            get_unit_of_work(), found, integration_id, period
+        )
         replayed += result.replayed
         still_refused += result.still_refused
         after = result.next_after

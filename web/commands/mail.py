@@ -9,14 +9,14 @@ from flask.cli import AppGroup
 from domain.accounts.administration import list_administrator_addresses
 from domain.core.clock import format_api_time
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.delivery.mail.outbox import ClaimedEmail, count_abandoned_emails, get_mail_queue_state
 from domain.delivery.mail.smtp import Mailer, MailError, MailServer
 from web.admin.settings import get_settings_in_transaction
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
 from web.outgoing.mail_server import build_mail_server, build_sender
-from web.services import now
+from web.services import get_current_time
 
 mail = AppGroup("mail", help="Test email, and show the state of the email queue.")
 
@@ -37,8 +37,9 @@ def test_command(*, address: str) -> dict[str, Any]:
     )
     try:
         with Mailer(server, sender) as mailer:
-            mailer.send(
-                _build_test_message(address, settings.instance_name, settings.base_url), now=now()
+            mailer.send_message(
+                _build_test_message(address, settings.instance_name, settings.base_url),
+                now=get_current_time(),
             )
     except MailError as error:
         raise ConflictError(_describe_rejection(server, error)) from None
@@ -73,7 +74,7 @@ def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
         letter = _build_failure_message(address, unit, settings.instance_name)
         try:
             with Mailer(server, sender) as mailer:
-                mailer.send(letter, now=now())
+                mailer.send_message(letter, now=get_current_time())
         except MailError as error:
             raise ConflictError(_describe_rejection(server, error)) from None
     return {"unit": unit, "sent_to": recipients}
@@ -119,10 +120,10 @@ def _build_test_message(address: str, instance_name: str, base_url: str) -> Clai
 def _build_message(address: str, subject: str, text: str) -> ClaimedEmail:
     return ClaimedEmail(
         id=0,
-        key=random_hex(16),
+        key=generate_random_hex(16),
         recipient=address,
         subject=subject,
         text=text,
-        created_at=now(),
+        created_at=get_current_time(),
         tries=1,
     )

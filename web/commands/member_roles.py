@@ -10,7 +10,7 @@ from domain.projects import member_roles as actions
 from domain.projects.member_types import NewMemberRole
 from web.commands.generated import build_command_group
 from web.commands.transaction import run_in_transaction
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 member_roles = build_command_group("member-roles", actions.__name__, "Manage custom member roles.")
 
@@ -34,4 +34,4 @@ def create_command(
     """Create the role NAME, which adds permissions to the role BASE (Guest to Maintainer)."""
     given = {"name": name, "description": description, "base_access_level": base}
     new = validate_body(NewMemberRole, {**given, **dict.fromkeys(permissions, True)})
-    return actions.create_member_role(unit_of_work(), new).model_dump(mode="json")
+    return actions.create_member_role(get_unit_of_work(), new).model_dump(mode="json")

@@ -15,9 +15,9 @@ from domain.projects.types import GroupTransfer, NewGroup, NewProject
 from domain.projects.views import GroupView, ProjectOrGroup
 from domain.projects.visibility_sql import VISIBILITIES
 from web.commands.generated import build_command, build_command_group, create_work_for_user
-from web.commands.transaction import COMMAND_LINE_VIEWER, get_project_at, run_in_transaction
+from web.commands.transaction import COMMAND_LINE_VIEWER, get_project_by_path, run_in_transaction
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 groups = build_command_group("groups", group_actions.__name__, "Manage groups.")
 projects = build_command_group("projects", project_actions.__name__, "Manage projects.")
@@ -72,7 +72,7 @@ def create_project_command(*, path: str, visibility: Any, owner: str | None) -> 
 def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
     """Transfer the group PATH to the group PARENT, or to the top level without PARENT."""
     transfer = GroupTransfer(group_id=_get_group(parent).id if parent else None)
-    return group_actions.transfer_group(unit_of_work(), _get_group(path), transfer).model_dump(
+    return group_actions.transfer_group(get_unit_of_work(), _get_group(path), transfer).model_dump(
         mode="json"
     )
 
@@ -85,7 +85,7 @@ def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
     """Delete the group PATH with its subgroups and projects. This cannot be undone."""
     group = _get_group(path)
     answer = _get_confirmed_contents(group, yes)
-    group_actions.delete_group(unit_of_work(), group)
+    group_actions.delete_group(get_unit_of_work(), group)
     return answer
 
 
@@ -95,9 +95,9 @@ def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
 @run_in_transaction
 def delete_project(*, path: str, yes: bool) -> Mapping[str, Any]:
     """Delete the project PATH. This cannot be undone."""
-    project = get_project_at(path.strip("/"))
+    project = get_project_by_path(path.strip("/"))
     answer = _get_confirmed_contents(project, yes)
-    project_actions.delete_project(unit_of_work(), project)
+    project_actions.delete_project(get_unit_of_work(), project)
     return answer
 
 
@@ -133,7 +133,7 @@ def _add_former_path_commands(commands: click.Group, word: str) -> None:
     @run_in_transaction
     def list_them(*, path: str) -> Mapping[str, Any]:
         holder = _get_project_or_group(path, word)
-        found = project_actions.show_former_paths(unit_of_work(), holder)
+        found = project_actions.show_former_paths(get_unit_of_work(), holder)
         return {"path": holder.path, "former_paths": [each.path for each in found]}
 
     @commands.command(
@@ -144,7 +144,7 @@ def _add_former_path_commands(commands: click.Group, word: str) -> None:
     @click.argument("former")
     @run_in_transaction
     def release(*, path: str, former: str) -> Mapping[str, Any]:
-        unit, holder = unit_of_work(), _get_project_or_group(path, word)
+        unit, holder = get_unit_of_work(), _get_project_or_group(path, word)
         found = project_actions.show_former_paths(unit, holder)
         wanted = next((each.id for each in found if each.path.lower() == former.lower()), 0)
         released = project_actions.release_path(unit, holder, wanted)
@@ -172,12 +172,12 @@ def _get_group(path: str) -> GroupView:
 
 
 def _get_project_or_group(path: str, word: str) -> ProjectOrGroup:
-    return _get_group(path) if word == "group" else get_project_at(path.strip("/"))
+    return _get_group(path) if word == "group" else get_project_by_path(path.strip("/"))
 
 
 def _create_work_for_owner(owner: str | None) -> UnitOfWork:
     """Return a unit of work in which a user becomes the owner of created objects."""
-    return unit_of_work() if owner is None else create_work_for_user(owner)
+    return get_unit_of_work() if owner is None else create_work_for_user(owner)
 
 
 def _get_confirmed_contents(holder: ProjectOrGroup, is_confirmed: object) -> Mapping[str, Any]:

@@ -147,7 +147,7 @@ def _describe_error(error: Exception) -> dict[str, str] | None:
 @click.command("completion")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
-def completion(context: click.Context, shell: str) -> None:
+def print_completion_script(context: click.Context, shell: str) -> None:
     """Print the completion script for SHELL.
 
     For bash, add `eval "$(gatebell completion bash)"` to ~/.bashrc. For zsh, add `eval "$(gatebell

@@ -13,7 +13,7 @@ from web.commands.generated import build_command
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
 from web.registry import build_full_configuration
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 registry = AppGroup("registry", help="Configure the container registry.")
 registry.add_command(build_command(rotate_key))
@@ -29,8 +29,8 @@ registry.add_command(build_command(rotate_key))
 @run_in_transaction
 def certificates_command(*, file: Path | None) -> dict[str, Any]:
     """Print or write the certificates that registries must trust (rootcertbundle)."""
-    get_signer(session=db.session(), keyring=services().keyring, now=now())
-    listed = list_keys(session=db.session(), keyring=services().keyring, now=now())
+    get_signer(session=db.session(), keyring=get_services().keyring, now=get_current_time())
+    listed = list_keys(session=db.session(), keyring=get_services().keyring, now=get_current_time())
     bundle = "".join(key.certificate for key in listed)
     keys = [RegistryKey.model_validate(key).model_dump(mode="json") for key in listed]
     if file is None:

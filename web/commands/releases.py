@@ -28,7 +28,7 @@ from web.admin.settings import get_settings_in_transaction
 from web.api.schemas.releases import ReleaseRehearsal
 from web.extensions import db
 from web.releases import rehearsal
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 releases = AppGroup("releases", help="Check which API calls a release breaks.")
 _BREAKS_STATUS, _UNREADABLE_STATUS = 1, 2
@@ -150,7 +150,7 @@ def _format_error(error: Exception) -> str:
 
 
 def _build_page_url(change: Change) -> str:
-    base_url = services().live_settings.environment.base_url
+    base_url = get_services().live_settings.environment_settings.base_url
     return f"{base_url}/help/releases/{change.id}"
 
 
@@ -175,12 +175,15 @@ def rehearse_command(*, release: Release, output: str) -> None:
     """
     session = db.session()
     found = rehearsal.rehearse_release(
-        release, get_settings_in_transaction(session=session), session=session, now=now()
+        release,
+        get_settings_in_transaction(session=session),
+        session=session,
+        now=get_current_time(),
     )
     session.rollback()
     if output == "text":
         click.echo("\n".join(rehearsal.format_rehearsal(found)))
     else:
-        made = ReleaseRehearsal.of(found, most=None).model_dump(mode="json")
+        made = ReleaseRehearsal.from_rehearsal(found, maximum=None).model_dump(mode="json")
         click.echo(json.dumps(made, ensure_ascii=False))
-    sys.exit(1 if found.breaking else 0)
+    sys.exit(1 if found.breaking_uses else 0)

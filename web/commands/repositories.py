@@ -13,7 +13,7 @@ from domain.git.maintenance import ProjectRepository
 from domain.git.program import Git
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.services import git
+from web.services import get_git
 
 _DIRECTORY_TYPE = click.Path(file_okay=False, path_type=Path)
 
@@ -22,8 +22,8 @@ repositories = AppGroup("repositories", help="Check, back up and restore Git rep
 
 def _list_repositories() -> tuple[Git, tuple[ProjectRepository, ...]]:
     """Return Git and the repositories, without leaving a transaction open."""
-    own = git()
-    if problem := own.problem():
+    own = get_git()
+    if problem := own.find_problem():
         raise GitUnavailableError(f"Git is {problem}.")
     kept = maintenance.list_repositories(own.root, session=db.session())
     release_locks(db.session())

@@ -18,9 +18,9 @@ from web.admin.settings import (
 from web.api.schemas.releases import ReleaseRehearsal
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.releases.rehearsal import format_rehearsal, rehearse_change
-from web.services import now, services
+from web.services import get_current_time, get_services
 from web.settings.reader import SettingsError, get_changeable_setting, parse_change
 from web.settings.stored import read_stored_settings
 
@@ -47,7 +47,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     """
     parse_change(name, value)
     told = _confirm_release_change(name, value, is_agreed=yes)
-    return {**store_setting_text(unit_of_work(), name, value), **told}
+    return {**store_setting_text(get_unit_of_work(), name, value), **told}
 
 
 @instance_settings.command("reset")
@@ -60,9 +60,9 @@ def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
     Before RELEASE is changed, the command prints the calls that break. At a terminal, it prompts
     for confirmation.
     """
-    at_start = services().live_settings.environment.release
+    at_start = get_services().live_settings.environment_settings.release
     told = _confirm_release_change(name, at_start, is_agreed=yes)
-    return {**reset_setting(unit_of_work(), name), **told}
+    return {**reset_setting(get_unit_of_work(), name), **told}
 
 
 @instance_settings.command("list")
@@ -92,13 +92,13 @@ def show_setting_command(*, name: str) -> dict[str, Any]:
 
 def _list_views() -> Iterator[tuple[str, SettingView]]:
     stored = read_stored_settings(session=db.session())
-    for section in list_section_views(services().live_settings.environment, stored):
+    for section in list_section_views(get_services().live_settings.environment_settings, stored):
         yield from ((section.title, view) for view in section.settings)
 
 
 def _format_setting(section: str, view: SettingView) -> dict[str, Any]:
     return {
-        "name": view.variable,
+        "name": view.environment_variable,
         # For a secret, the output shows only whether it is set.
         "value": view.text or view.words.lower() if view.is_secret else view.text,
         "origin": _ORIGINS[view.source],
@@ -117,7 +117,10 @@ def _confirm_release_change(name: str, release: str, *, is_agreed: bool) -> dict
         return {}
     session = db.session()
     found = rehearse_change(
-        release, get_settings_in_transaction(session=session), session=session, now=now()
+        release,
+        get_settings_in_transaction(session=session),
+        session=session,
+        now=get_current_time(),
     )
     # Hold no lock while the prompt waits.
     session.rollback()
@@ -126,4 +129,4 @@ def _confirm_release_change(name: str, release: str, *, is_agreed: bool) -> dict
     click.echo("\n".join(format_rehearsal(found)), err=True)
     if not is_agreed and sys.stdin.isatty():
         click.confirm(f"Change the running release to {found.release}?", abort=True, err=True)
-    return {"rehearsal": ReleaseRehearsal.of(found).model_dump(mode="json")}
+    return {"rehearsal": ReleaseRehearsal.from_rehearsal(found).model_dump(mode="json")}

@@ -19,7 +19,7 @@ from web.commands.output import print_result
 from web.database.start_errors import CannotStartError
 from web.extensions import db
 from web.logging import mask_secrets
-from web.services import now, services
+from web.services import get_current_time, get_services
 from web.settings.reader import SettingsError
 
 #: Viewer of the command line, which has all permissions.
@@ -50,7 +50,7 @@ def _exit_with_error(sentence: str) -> NoReturn:
 
 def _register_key() -> None:
     try:
-        register_key_use(services().keyring, session=db.session(), now=now())
+        register_key_use(get_services().keyring, session=db.session(), now=get_current_time())
         # Commit the key first: the command may take long, and other hosts may register keys
         # meanwhile.
         db.session.commit()
@@ -78,7 +78,7 @@ def run_without_key_check(command: Command) -> Command:
     return cast("Command", run)
 
 
-def get_project_at(path: str) -> ProjectView:
+def get_project_by_path(path: str) -> ProjectView:
     """Return the project with a current or previous path.
 
     Raise NotFoundError if there is no such project.
@@ -86,13 +86,13 @@ def get_project_at(path: str) -> ProjectView:
     return resolve_project(path, COMMAND_LINE_VIEWER, session=db.session())
 
 
-def get_project_or_group_at(path: str) -> ProjectOrGroup:
+def get_namespace_by_path(path: str) -> ProjectOrGroup:
     """Return the project or group with a current or previous path.
 
     Raise NotFoundError if there is no such project or group.
     """
     with suppress(NotFoundError):
-        return get_project_at(path)
+        return get_project_by_path(path)
     with suppress(NotFoundError):
         return resolve_group(path, COMMAND_LINE_VIEWER, session=db.session())
     message = f'Group or project "{path}" not found.'

@@ -24,7 +24,7 @@ from web.database.schema import (
 from web.database.start_checks import convert_database_errors
 from web.extensions import db
 from web.outgoing.apprise_processes import check_apprise_url
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings, SettingsError, list_ignored_variables, parse_change
 
 
@@ -47,7 +47,7 @@ def upgrade_check() -> None:
     only reads the database, whose schema may belong to an earlier release. The exit status is 1 if
     something is listed.
     """
-    settings = services().live_settings.environment
+    settings = get_services().live_settings.environment_settings
     with convert_database_errors(), db.engine.connect() as connection:
         found = [*_find_schema_problem(connection)] or [*_list_effects(connection, settings)]
     listed = [each._asdict() for each in found]
@@ -66,7 +66,7 @@ def _find_schema_problem(connection: Connection) -> Iterator[UpgradeEffect]:
 
 
 def _list_effects(connection: Connection, settings: Settings) -> Iterator[UpgradeEffect]:
-    keyring = services().keyring
+    keyring = get_services().keyring
     for sentence in list_ignored_variables():
         yield UpgradeEffect("environment", sentence)
     yield from _check_stored_settings(connection)
@@ -120,7 +120,7 @@ def _check_contacts(
 
 def _check_contact(type_name: str, cipher: str, settings: Settings, keyring: Keyring) -> None:
     read_url = partial(check_apprise_url, settings=settings)
-    get_contact_type(type_name).check(keyring.decrypt(cipher), read_url=read_url)
+    get_contact_type(type_name).validate_address(keyring.decrypt(cipher), read_url=read_url)
 
 
 def _run_check(subject: str, check: Callable[[], object]) -> Iterator[UpgradeEffect]:

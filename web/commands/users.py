@@ -18,8 +18,8 @@ from domain.core.types.validation import validate_body
 from web.commands.generated import build_command
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.http.work import unit_of_work
-from web.services import settings
+from web.http.work import get_unit_of_work
+from web.services import get_settings
 
 users = AppGroup("users", help="Manage user accounts.")
 #: Maximum page size of a list.
@@ -61,7 +61,7 @@ def create_user_command(*, password_stdin: bool, **given: Any) -> dict[str, Any]
     """Create a user. Without --password-stdin, a random password is printed."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     how = {"force_random_password": True} if password is None else {"password": password}
-    made = actions.create_user(unit_of_work(), validate_body(AccountBody, {**given, **how}))
+    made = actions.create_user(get_unit_of_work(), validate_body(AccountBody, {**given, **how}))
     shown = made.model_dump(mode="json", exclude={"generated_password"})
     generated = getattr(made, "generated_password", None)
     return shown if generated is None else {**shown, "password": generated}
@@ -79,9 +79,9 @@ def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
     if (name is None) != all_users:
         raise InvalidError("Use either `NAME` or `--all`.")
     if name is None:
-        return {"verified": confirm_all_addresses(unit_of_work())}
+        return {"verified": confirm_all_addresses(get_unit_of_work())}
     user = get_user(name, session=db.session())
-    was_new = actions.confirm_user_email(unit_of_work(), user.id)
+    was_new = actions.confirm_user_email(get_unit_of_work(), user.id)
     return {"username": user.username, "email": user.email, "verified": int(was_new)}
 
 
@@ -106,6 +106,6 @@ def list_users_command(*, group: str, search: str, before: int | None) -> dict[s
         AccountFilter(group=group, search=search),
         KeysetRange(size=_MAX_LISTED, before=before),
     )
-    page = fetch_account_page(wanted, part, session=db.session(), base_url=settings().base_url)
+    page = fetch_account_page(wanted, part, session=db.session(), base_url=get_settings().base_url)
     listed = [each.model_dump(mode="json", exclude=_OMITTED_FIELDS) for each in page.items]
     return {"users": listed, "next": page.next_before}

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 
 _log = logging.getLogger("gatebell.clock")
 #: Tolerated difference in milliseconds, which is harmless and may be caused by a slow response.
@@ -17,7 +17,9 @@ _MAX_DIFFERENCE_MS = 2_000
 _CLOCK_QUERY = text("SELECT clock_timestamp()")
 
 
-def measure_clock_lead_ms(connection: Connection, *, clock: Clock = system_clock) -> int | None:
+def measure_clock_lead_ms(
+    connection: Connection, *, clock: Clock = read_system_clock
+) -> int | None:
     """Return the number of milliseconds by which this host is ahead of the database.
 
     Return None on SQLite, which uses this host's clock.

@@ -36,9 +36,9 @@ class _FreeConnections:
     Requests take a connection from `free`, which needs no lock. If there is none, they wait.
     """
 
-    def __init__(self, *, size: int, patience: float) -> None:
-        """Create `size` slots; requests wait up to `patience` seconds for a free slot."""
-        self._patience = patience
+    def __init__(self, *, size: int, timeout_seconds: float) -> None:
+        """Create `size` slots; requests wait up to `timeout_seconds` seconds for a free slot."""
+        self._patience = timeout_seconds
         #: Free connections. The connection that was used last is reused first. None stands for a
         #: connection that still has to be opened.
         self.free: list[SqlalchemyStatements | None] = [None] * size
@@ -52,7 +52,7 @@ class _FreeConnections:
             _discard_connection(self.free.pop())
             self._return_connection(None)
 
-    def close(self) -> None:
+    def close_connections(self) -> None:
         """Close all free connections."""
         kept = []
         with suppress(IndexError):
@@ -62,7 +62,7 @@ class _FreeConnections:
             _discard_connection(each)
             self._return_connection(None)
 
-    def wait(self) -> SqlalchemyStatements | None:
+    def wait_for_connection(self) -> SqlalchemyStatements | None:
         """Return a connection that another thread releases.
 
         Raise PoolTimeoutError if no connection is released in time.
@@ -70,7 +70,7 @@ class _FreeConnections:
         waiter = _WaitingRequest()
         with self._lock:
             self.waiters.append(waiter)
-            self._serve()
+            self._serve_waiting_requests()
         is_served = False
         try:
             is_served = waiter.is_served.wait(self._patience)
@@ -86,17 +86,17 @@ class _FreeConnections:
             raise PoolTimeoutError("All connections are in use.")
         return waiter.kept
 
-    def serve(self) -> None:
+    def serve_waiting_requests(self) -> None:
         """Hand free connections to waiting requests."""
         with self._lock:
-            self._serve()
+            self._serve_waiting_requests()
 
-    def _return_connection(self, kept: SqlalchemyStatements | None) -> None:
-        self.free.append(kept)
+    def _return_connection(self, kept_connection: SqlalchemyStatements | None) -> None:
+        self.free.append(kept_connection)
         if self.waiters:
-            self.serve()
+            self.serve_waiting_requests()
 
-    def _serve(self) -> None:
+    def _serve_waiting_requests(self) -> None:
         """Hand free connections to waiting requests; the caller holds the lock."""
         with suppress(IndexError):
             while self.waiters:
@@ -117,10 +117,10 @@ class AutocommitPool:
         engine: Engine,
         *,
         size: int,
-        patience: float,
+        timeout_seconds: float,
         held: Callable[[], StatementConnection | None] | None = None,
     ) -> None:
-        """Create a pool of up to `size` connections; wait up to `patience` seconds for a free one.
+        """Create a pool of up to `size` connections; wait up to `timeout_seconds` for a free one.
 
         The engine comes from `web.database.engine.open_autocommit_engine`. If `held` returns a
         connection, reads use that connection. Without `held`, requests could occupy all connections
@@ -130,35 +130,35 @@ class AutocommitPool:
         #: Name of the dialect, `postgresql` or `sqlite`.
         self.dialect_name = engine.dialect.name
         self._held = held
-        self._writing = self._reading = _FreeConnections(size=size, patience=patience)
+        self._writing = self._reading = _FreeConnections(size=size, timeout_seconds=timeout_seconds)
         if self.dialect_name == "sqlite":
             # In SQLite, readers do not wait for writers. They must not wait for the writers'
             # connections either, because the transaction with the write lock also reads settings.
-            self._reading = _FreeConnections(size=size, patience=patience)
+            self._reading = _FreeConnections(size=size, timeout_seconds=timeout_seconds)
         #: Connection of the current transaction.
         self._own = local()
         self._make = _get_connection_wrapper(engine)
         #: Executor that runs SQLite's writes in threads.
         self._executor = ThreadExecutor(threads=size)
 
-    def first(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
+    def fetch_first_row(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """Run a read and return its first row, or None.
 
-        The read is retried as in `look_up`.
+        The read is retried as in `fetch_rows`.
         """
-        found = self.look_up(statement, parameters)
+        found = self.fetch_rows(statement, parameters)
         return found[0] if found else None
 
-    def look_up(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
+    def fetch_rows(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Row]:
         """Run a read, and retry it once on a new connection if the kept connection was lost."""
         try:
-            return self.all(statement, parameters)
+            return self.execute_statement(statement, parameters)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-            return self.all(statement, parameters)
+            return self.execute_statement(statement, parameters)
 
-    def all(
+    def execute_statement(
         self,
         statement: Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
@@ -166,20 +166,22 @@ class AutocommitPool:
         """Run a statement without a retry, because it may have taken effect before an error."""
         own: SqlalchemyStatements | None = getattr(self._own, "kept", None)
         if own is not None:
-            return own.run(statement, parameters)
+            return own.run_statement(statement, parameters)
         if self._held and statement.is_select and (held := self._held()) is not None:
-            return held.all(statement, parameters)
+            return held.execute_statement(statement, parameters)
         return self._run_on_connection(
-            methodcaller("run", statement, parameters), is_read=statement.is_select
+            methodcaller("run_statement", statement, parameters), is_read=statement.is_select
         )
 
-    def transact(self, work: Callable[[], Outcome]) -> Outcome:
+    def run_transaction(self, work: Callable[[], Outcome]) -> Outcome:
         """Run a function in a transaction, and retry it after a deadlock or a conflict."""
         tries = 0
         while True:
             tries += 1
             try:
-                return self._run_on_connection(partial(self._in_transaction, work), is_read=False)
+                return self._run_on_connection(
+                    partial(self._run_in_transaction, work), is_read=False
+                )
             except DBAPIError as error:
                 is_victim = isinstance(error, IntegrityError) or is_conflict(error)
                 if tries == _MAX_TRIES or not is_victim:
@@ -189,20 +191,22 @@ class AutocommitPool:
         """Close the last used connection to free the memory of its largest statement."""
         self._writing.close_last_used()
 
-    def close(self) -> None:
+    def close_connections(self) -> None:
         """Close all connections that are not in use."""
-        self._writing.close()
-        self._reading.close()
+        self._writing.close_connections()
+        self._reading.close_connections()
 
-    def _in_transaction(self, work: Callable[[], Outcome], kept: SqlalchemyStatements) -> Outcome:
+    def _run_in_transaction(
+        self, work: Callable[[], Outcome], kept_connection: SqlalchemyStatements
+    ) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
-        self._own.kept = kept
+        self._own.kept = kept_connection
         try:
-            kept.connection.exec_driver_sql(begin)
+            kept_connection.connection.exec_driver_sql(begin)
             outcome = work()
-            kept.connection.exec_driver_sql("COMMIT")
+            kept_connection.connection.exec_driver_sql("COMMIT")
         except BaseException as error:
-            _roll_back_or_discard(kept, error)
+            _roll_back_or_discard(kept_connection, error)
             raise
         finally:
             self._own.kept = None
@@ -216,11 +220,11 @@ class AutocommitPool:
         try:
             kept = shelf.free.pop()
         except IndexError:
-            kept = shelf.wait()
+            kept = shelf.wait_for_connection()
         if not shelf.free:
             count_last_connection_taken()
         try:
-            kept = kept or self._open()
+            kept = kept or self._open_connection()
             if is_read or self.dialect_name != "sqlite":
                 return work(kept)
             # The driver waits for locks and the disk in C code.
@@ -237,17 +241,19 @@ class AutocommitPool:
             shelf.free.append(kept)
             # Waiting requests register before their last check for a free connection.
             if shelf.waiters:
-                shelf.serve()
+                shelf.serve_waiting_requests()
 
-    def _open(self) -> SqlalchemyStatements:
+    def _open_connection(self) -> SqlalchemyStatements:
         return self._make(self._engine.connect())
 
-    def _discard_if_broken(self, kept: SqlalchemyStatements, error: BaseException) -> None:
+    def _discard_if_broken(
+        self, kept_connection: SqlalchemyStatements, error: BaseException
+    ) -> None:
         if not isinstance(error, Exception):
-            _discard_connection(kept)  # a statement may still be running
+            _discard_connection(kept_connection)  # a statement may still be running
         elif is_connection_lost(error) or is_read_only(error):
-            _discard_connection(kept)
-            self.close()  # connections opened before the failure are broken too
+            _discard_connection(kept_connection)
+            self.close_connections()  # connections opened before the failure are broken too
 
 
 def _get_connection_wrapper(engine: Engine) -> Callable[[Connection], SqlalchemyStatements]:
@@ -260,17 +266,17 @@ def _get_connection_wrapper(engine: Engine) -> Callable[[Connection], Sqlalchemy
     return partial(direct_statements.PsycopgStatements, compiled=compiled)
 
 
-def _roll_back_or_discard(kept: SqlalchemyStatements, error: BaseException) -> None:
+def _roll_back_or_discard(kept_connection: SqlalchemyStatements, error: BaseException) -> None:
     if is_connection_lost(error) or not isinstance(error, Exception):
         return  # the connection can no longer be used
     try:
-        kept.connection.exec_driver_sql("ROLLBACK")
+        kept_connection.connection.exec_driver_sql("ROLLBACK")
     except Exception:  # noqa: BLE001 - after any error, this connection is not reused
-        _discard_connection(kept)
+        _discard_connection(kept_connection)
 
 
-def _discard_connection(kept: SqlalchemyStatements | None) -> None:
-    if kept is not None:
+def _discard_connection(kept_connection: SqlalchemyStatements | None) -> None:
+    if kept_connection is not None:
         with suppress(Exception):
-            kept.connection.invalidate()
-            kept.connection.close()
+            kept_connection.connection.invalidate()
+            kept_connection.connection.close()

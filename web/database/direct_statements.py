@@ -31,14 +31,14 @@ class StatementCache:
         #: Compiled statements, or None for statements that only SQLAlchemy can run.
         self._known: dict[Executable, CompiledStatement | None] = {}
 
-    def find(self, statement: Executable) -> CompiledStatement | None:
+    def find_compiled_statement(self, statement: Executable) -> CompiledStatement | None:
         """Return the compiled statement for psycopg, or None if psycopg cannot run it."""
         try:
             return self._known[statement]
         except KeyError:
-            return self._known.setdefault(statement, self._compiled(statement))
+            return self._known.setdefault(statement, self._compile_statement(statement))
 
-    def _compiled(self, statement: Executable) -> CompiledStatement | None:
+    def _compile_statement(self, statement: Executable) -> CompiledStatement | None:
         if isinstance(statement, Insert) and not _has_explicit_columns(statement):
             return None  # the columns depend on the values
         compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
@@ -57,18 +57,22 @@ class PsycopgStatements(SqlalchemyStatements):
         driver = cast("DriverConnection[Any]", connection.connection.driver_connection)
         self._prepared = PreparedStatements(driver)
 
-    def run(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
+    def run_statement(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
         """Run a statement and return its rows, if any.
 
         Raise DBAPIError as SQLAlchemy does.
         """
         # Statements with parameters are constants of their modules, so they can be cached.
-        direct = self._compiled.find(statement) if isinstance(parameters, Mapping) else None
+        direct = (
+            self._compiled.find_compiled_statement(statement)
+            if isinstance(parameters, Mapping)
+            else None
+        )
         if direct is None:
-            return super().run(statement, parameters)
-        values = direct.values(cast("Mapping[str, Any]", parameters))
+            return super().run_statement(statement, parameters)
+        values = direct.order_values(cast("Mapping[str, Any]", parameters))
         try:
-            return self._prepared.run(direct.text, values, direct.make_row)
+            return self._prepared.run_statement(direct.text, values, direct.make_row)
         except Error as error:
             raise self._translate_error(error, direct) from error
 

@@ -22,7 +22,7 @@ class SqlalchemyStatements:
         """Use this connection."""
         self.connection = connection
 
-    def run(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
+    def run_statement(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
         """Run a statement and return its rows, if any."""
         result = self.connection.execute(statement, parameters)
         return cast("Sequence[Row]", result.all()) if result.returns_rows else ()
@@ -47,12 +47,12 @@ class RepeatedQuery:
         self._driver: Any = None
         self._last_write: Row | None = None
 
-    def ask(self, parameters: Mapping[str, Any]) -> Row:
+    def fetch_first_row(self, parameters: Mapping[str, Any]) -> Row:
         """Run the query and return its first row.
 
         Raise SQLAlchemyError or the driver's error.
         """
-        return self._run(self._direct.sql, self._direct.values(parameters))
+        return self._run_statement(self._direct.sql, self._direct.order_values(parameters))
 
     def may_result_have_changed(self) -> bool:
         """Return whether the database may have been written to since the last call.
@@ -63,10 +63,10 @@ class RepeatedQuery:
         if not self._is_sqlite:
             return True
         # The number changes after each commit by another connection (sqlite.org/pragma).
-        former, self._last_write = self._last_write, self._run("PRAGMA data_version", ())
+        former, self._last_write = self._last_write, self._run_statement("PRAGMA data_version", ())
         return former != self._last_write
 
-    def _run(self, sql: str, values: Sequence[Any]) -> Row:
+    def _run_statement(self, sql: str, values: Sequence[Any]) -> Row:
         if self._connection is None:
             self._connection = self._engine.connect()
             self._driver = self._connection.connection.driver_connection
@@ -80,7 +80,7 @@ class RepeatedQuery:
             lost.close()
             raise
 
-    def close(self) -> None:
+    def close_connection(self) -> None:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
@@ -117,7 +117,7 @@ class CompiledStatement:
             self._convert_row if any(self._results) else tuple
         )
 
-    def values(self, parameters: Mapping[str, Any]) -> list[Any]:
+    def order_values(self, parameters: Mapping[str, Any]) -> list[Any]:
         """Return the values in the order of the placeholders."""
         values = {**self._given, **parameters}
         for name, convert in self._converters:

@@ -21,7 +21,7 @@ from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
 #: Maximum number of idle seconds after which a connection is reused without a ping.
-_UNPINGED_SECONDS = 1.0
+_MAX_SECONDS_WITHOUT_PING = 1.0
 #: Severities of errors after which Postgres ends the session.
 _SESSION_ENDING_SEVERITIES = frozenset({"FATAL", "PANIC"})
 #: Names of the UTC time zone in Postgres. Timestamps are read without conversion.
@@ -166,7 +166,9 @@ def _build_deadline_listener(settings: Settings) -> Callable[[Engine], None]:
 
     seconds = settings.database_statement_timeout_ms / 1000
     wait = settings.database_connect_timeout_seconds if uses_transaction_pooler(settings) else None
-    return DeadlineConnectionFactory(statement_seconds=seconds, pooler_seconds=wait).serve
+    return DeadlineConnectionFactory(
+        statement_seconds=seconds, pooler_seconds=wait
+    ).attach_to_engine
 
 
 def _check_session(connection: Any, _record: Any) -> None:
@@ -199,7 +201,7 @@ def _ping_idle_connections(engine: Engine) -> None:
         record.info["rests_since"] = monotonic()
 
     def wake(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
-        if monotonic() - record.info.get("rests_since", monotonic()) < _UNPINGED_SECONDS:
+        if monotonic() - record.info.get("rests_since", monotonic()) < _MAX_SECONDS_WITHOUT_PING:
             return
         try:
             engine.dialect.do_ping(connection)

@@ -62,22 +62,28 @@ class _LockTimeouts:
     def __init__(self, engine: Engine) -> None:
         """Set lock timeouts on the connections of an engine, which are used one at a time."""
         self._locks_since: float | None = None
-        event.listen(engine, "begin", self._begin)
-        event.listen(engine, "before_cursor_execute", self._limit)
-        event.listen(engine, "after_cursor_execute", self._note)
+        event.listen(engine, "begin", self._start_transaction)
+        event.listen(engine, "before_cursor_execute", self._limit_statement)
+        event.listen(engine, "after_cursor_execute", self._record_statement)
 
-    def _begin(self, _connection: Connection) -> None:
+    def _start_transaction(self, _connection: Connection) -> None:
         self._locks_since = None
 
-    def _limit(self, connection: Connection, cursor: Any, statement: str, *_given: Any) -> None:
+    def _limit_statement(
+        self, connection: Connection, cursor: Any, statement: str, *_given: Any
+    ) -> None:
         if not _READ_STATEMENT.match(statement):
-            cursor.execute(f"SET lock_timeout = {self._milliseconds(connection, statement)}")
+            cursor.execute(
+                f"SET lock_timeout = {self._compute_milliseconds(connection, statement)}"
+            )
 
-    def _note(self, _connection: Connection, _cursor: Any, statement: str, *_given: Any) -> None:
+    def _record_statement(
+        self, _connection: Connection, _cursor: Any, statement: str, *_given: Any
+    ) -> None:
         if self._locks_since is None and not _READ_STATEMENT.match(statement):
             self._locks_since = monotonic()
 
-    def _milliseconds(self, connection: Connection, statement: str) -> int:
+    def _compute_milliseconds(self, connection: Connection, statement: str) -> int:
         if _CONCURRENT_STATEMENT.search(statement):
             return _BLOCKED_TIMEOUT_SECONDS * 1_000
         is_alone = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
@@ -107,7 +113,9 @@ def run_with_lock_retries(
             if not _is_lock_timeout(error):
                 raise
         with engine.connect().execution_options(begin_mode="DEFERRED") as connection:
-            waiting.pause(revision(connection) or "0000", _describe_other_transactions(connection))
+            waiting.wait_before_attempt(
+                revision(connection) or "0000", _describe_other_transactions(connection)
+            )
 
 
 class _AttemptPauses:
@@ -116,7 +124,7 @@ class _AttemptPauses:
     def __init__(self) -> None:
         self._reached, self._since, self._seconds = "", 0.0, 0.0
 
-    def pause(self, reached: str, others: list[str]) -> None:
+    def wait_before_attempt(self, reached: str, others: list[str]) -> None:
         """Pause before the next attempt.
 
         The time limit starts again whenever a migration completes. Raise MigrationBlockedError when

@@ -52,12 +52,12 @@ class ProbeTimeouts(NamedTuple):
 class PostgresProbe:
     """A probe that checks whether Postgres responds. Each process has one probe."""
 
-    def __init__(self, patience: ProbeTimeouts, *, may_cancel: bool) -> None:
+    def __init__(self, probe_timeouts: ProbeTimeouts, *, may_cancel: bool) -> None:
         """Create a probe without a connection.
 
         Set `may_cancel` if process ids come from Postgres itself and not from a pooler.
         """
-        self.patience = patience
+        self.patience = probe_timeouts
         self._may_cancel = may_cancel
         #: Function that opens a connection with the options of the engine.
         self.connect: partial[Connection[Any]] | None = None
@@ -75,7 +75,7 @@ class PostgresProbe:
             if self._asked_at < began:
                 # Probe twice, because this process itself may have been too busy at the first
                 # attempt.
-                is_there = self._ask("SELECT 1") or self._ask("SELECT 1")
+                is_there = self._send_question("SELECT 1") or self._send_question("SELECT 1")
                 self._asked_at = monotonic()
                 if not is_there and not self.is_known_unresponsive:
                     spawn(self._wait_until_responding)
@@ -88,13 +88,13 @@ class PostgresProbe:
             sleep(_PROBE_PAUSE_SECONDS)
             self.is_responding()
 
-    def cancel(self, backend: int) -> None:
+    def cancel_statement(self, backend: int) -> None:
         """Cancel an abandoned statement on the server."""
         if self._may_cancel:
             with self._asking:
-                self._ask("SELECT pg_cancel_backend(%s)", backend)
+                self._send_question("SELECT pg_cancel_backend(%s)", backend)
 
-    def _ask(self, question: str, *values: int) -> bool:
+    def _send_question(self, question: str, *values: int) -> bool:
         if self._process != getpid():  # connections must not be shared with a parent process
             self._own, self._process = None, getpid()
         try:
@@ -104,11 +104,11 @@ class PostgresProbe:
                 if self._own is not None:
                     self._own.execute(question, values, prepare=False)
         except Error:
-            self._forget()
+            self._discard_connection()
             return False
         return True
 
-    def _forget(self) -> None:
+    def _discard_connection(self) -> None:
         if self._own is not None:
             with suppress(Error):
                 self._own.close()
@@ -138,18 +138,18 @@ class DeadlineConnection(Connection[Any]):
         if timeout is not None or self._probe is None:
             return super().wait(gen, interval, timeout)
         if self._probe.is_known_unresponsive:
-            self._abandon(_FROZEN_MESSAGE)
+            self._abandon_statement(_FROZEN_MESSAGE)
         try:
-            return self._wait(gen, self._probe)
+            return self._wait_until_deadline(gen, self._probe)
         except Error:
             raise
         except BaseException:  # the request timed out, or the greenlet was killed
             backend = self.info.backend_pid
             self.close()
-            spawn(self._probe.cancel, backend)
+            spawn(self._probe.cancel_statement, backend)
             raise
 
-    def _wait(self, gen: PQGen[Value], probe: PostgresProbe) -> Value:
+    def _wait_until_deadline(self, gen: PQGen[Value], probe: PostgresProbe) -> Value:
         began = 0.0
         try:
             state = next(gen)
@@ -158,7 +158,7 @@ class DeadlineConnection(Connection[Any]):
                     self._wait_for_socket(state, probe.patience.for_statement)
                 except HasWaited:
                     began = began or monotonic() - probe.patience.for_statement
-                    self._check(began, probe)
+                    self._check_deadline(began, probe)
                 else:
                     state = gen.send(Ready.RW)
         except StopIteration as done:
@@ -183,13 +183,13 @@ class DeadlineConnection(Connection[Any]):
         finally:
             self._patience.stop()
 
-    def _check(self, began: float, probe: PostgresProbe) -> None:
+    def _check_deadline(self, began: float, probe: PostgresProbe) -> None:
         if monotonic() - began > self._limit:
-            self._abandon(_TIMEOUT_MESSAGE)
+            self._abandon_statement(_TIMEOUT_MESSAGE)
         if not probe.is_responding():
-            self._abandon(_FROZEN_MESSAGE)
+            self._abandon_statement(_FROZEN_MESSAGE)
 
-    def _abandon(self, reason: str) -> Never:
+    def _abandon_statement(self, reason: str) -> Never:
         self.close()
         raise OperationalError(reason)
 
@@ -206,11 +206,11 @@ class DeadlineConnectionFactory:
             patience = ProbeTimeouts(min(pooler_seconds, self._limit), pooler_seconds)
             self._probe = PostgresProbe(patience, may_cancel=False)
 
-    def serve(self, engine: Engine) -> None:
+    def attach_to_engine(self, engine: Engine) -> None:
         """Use this factory for all further connections of an engine."""
-        event.listen(engine, "do_connect", self._open)
+        event.listen(engine, "do_connect", self._open_connection)
 
-    def _open(
+    def _open_connection(
         self, _dialect: Any, _record: Any, cargs: list[Any], cparams: dict[str, Any]
     ) -> DeadlineConnection:
         probe = self._probe

@@ -13,10 +13,10 @@ from domain.accounts.passwords import (
     has_first_password,
 )
 from domain.accounts.users import NewUser, create_user
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from models import User
 from web.database.engine import open_engine
 from web.database.schema import migrate_to_newest
@@ -28,7 +28,7 @@ from web.database.start_checks import (
     should_migrate,
 )
 from web.instance_files import write_private_file
-from web.settings.policies.accounts import password_rules
+from web.settings.policies.accounts import build_password_rules
 from web.settings.reader import Settings
 from web.standard_streams import print_line
 
@@ -62,16 +62,24 @@ def prepare_database(settings: Settings) -> None:
         _require_password_change(settings)
 
 
-def _print_first_administrator(first: Credentials) -> None:
+def _print_first_administrator(credentials: Credentials) -> None:
     """Print the first administrator's name, and the password only on a terminal.
 
     Output that does not go to a terminal may be logged, and logs must not contain the password.
     """
     if sys.stdout.isatty():
-        print_line(f"The first administrator is {first.username}. The password is {first.password}")
-        print_line(f"It is shown only once, and is stored in {first.path} until it is changed.")
+        print_line(
+            f"The first administrator is {credentials.username}. "
+            f"The password is {credentials.password}"
+        )
+        print_line(
+            f"It is shown only once, and is stored in {credentials.path} until it is changed."
+        )
     else:
-        print_line(f"The first administrator is {first.username}. The password is in {first.path}")
+        print_line(
+            f"The first administrator is {credentials.username}. "
+            f"The password is in {credentials.path}"
+        )
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:
@@ -105,7 +113,7 @@ def _require_password_change(settings: Settings) -> None:
 
 
 def _create_first_administrator(settings: Settings, session: Session) -> Credentials:
-    password = random_password()
+    password = generate_random_password()
     first = NewUser(
         username=FIRST_ADMINISTRATOR_USERNAME,
         email="admin@gatebell.example",
@@ -118,8 +126,8 @@ def _create_first_administrator(settings: Settings, session: Session) -> Credent
     create_user(
         first,
         session=session,
-        now=system_clock(),
-        rules=password_rules(settings),
+        now=read_system_clock(),
+        rules=build_password_rules(settings),
     )
     path = get_first_password_path(settings.instance_path)
     write_private_file(path, f"user name: {FIRST_ADMINISTRATOR_USERNAME}\npassword: {password}\n")

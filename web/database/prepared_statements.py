@@ -39,7 +39,7 @@ class PreparedStatements:
         self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._prepared = 0
 
-    def run(
+    def run_statement(
         self, sql: bytes, values: Sequence[Any], make_row: Callable[[Sequence[Any]], Row]
     ) -> Sequence[Row]:
         """Run a statement and return its rows, if any.
@@ -50,29 +50,29 @@ class PreparedStatements:
         parameters = convert.dump_sequence(values, [PyFormat.AUTO] * len(values))
         types, formats = convert.types, convert.formats
         if self._may_prepare:
-            name = self._names.get((sql, types or ())) or self._prepare(sql, types or ())
+            name = self._names.get((sql, types or ())) or self._prepare_statement(sql, types or ())
             pgconn.send_query_prepared(name, parameters, formats, Format.BINARY)
         else:
             pgconn.send_query_params(sql, parameters, types, formats, Format.BINARY)
-        result = self._result()
+        result = self._fetch_result()
         if not result.nfields:
             return ()
         convert.set_pgresult(result)
         return convert.load_rows(0, result.ntuples, make_row)
 
-    def _prepare(self, sql: bytes, types: tuple[int, ...]) -> bytes:
+    def _prepare_statement(self, sql: bytes, types: tuple[int, ...]) -> bytes:
         if len(self._names) == _MAX_STATEMENTS:
             oldest = self._names.pop(next(iter(self._names)))
             self._pgconn.send_query(b"DEALLOCATE " + oldest)
-            self._result()
+            self._fetch_result()
         self._prepared += 1
         name = b"gatebell_%d" % self._prepared
         self._pgconn.send_prepare(name, sql, types)
-        self._result()
+        self._fetch_result()
         self._names[sql, types] = name
         return name
 
-    def _result(self) -> PGresult:
+    def _fetch_result(self) -> PGresult:
         """Wait for the result of the sent statement and return it.
 
         Raise the error of the statement if it failed.

@@ -78,7 +78,7 @@ def migrate_to_newest(settings: Settings) -> None:
             )
 
 
-def migrate_to(settings: Settings, revision: str) -> None:
+def migrate_to_revision(settings: Settings, revision: str) -> None:
     """Migrate the database to an earlier or later revision that this code knows.
 
     Migrating to an earlier revision removes the data that later migrations added. Raise
@@ -138,7 +138,7 @@ def get_schema_state(connection: Connection) -> SchemaState:
         return SchemaState.OLDER
     if is_before_known_revisions(current):
         return SchemaState.TOO_OLD
-    supported = _find_oldest_supported(connection)
+    supported = _find_oldest_supported_revision(connection)
     is_supported = supported is not None and supported <= get_newest_known_revision()
     return SchemaState.NEWER if is_supported else SchemaState.TOO_NEW
 
@@ -146,7 +146,7 @@ def get_schema_state(connection: Connection) -> SchemaState:
 def check_schema_compatible(shape: SchemaState, connection: Connection) -> None:
     """Raise IncompatibleSchemaError if this code cannot use the schema."""
     if shape is SchemaState.TOO_NEW:
-        found, oldest = _find_revision(connection), _find_oldest_supported(connection)
+        found, oldest = _find_revision(connection), _find_oldest_supported_revision(connection)
         raise IncompatibleSchemaError(
             f"DATABASE_URL: a newer release has migrated the database to {found}. This requires a "
             f"release with migration {oldest}, but the newest migration of this release is "
@@ -170,7 +170,7 @@ def _find_revision(connection: Connection) -> str | None:
     return noted
 
 
-def _find_oldest_supported(connection: Connection) -> str | None:
+def _find_oldest_supported_revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(SchemaSupport.__tablename__):
         return None
     return connection.scalar(select(func.max(SchemaSupport.oldest_revision)))

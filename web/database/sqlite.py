@@ -55,7 +55,7 @@ class WriterQueue:
         self._path = f"{database}-writers"
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def wait_for_turn(self) -> Iterator[None]:
         """Wait until this writer is first in the queue, and stay first while the block runs."""
         try:
             file = os.open(self._path, os.O_RDONLY | os.O_CREAT, 0o600)
@@ -89,7 +89,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self._seen_at = 0.0
         self.set_progress_handler(self._is_time_over, _STEPS_BETWEEN_CHECKS)
 
-    def work(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
+    def run_measured(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
         """Run SQLite and measure its time; statements with the write lock wait in the queue."""
         if sql and not self.in_transaction and _WRITE_STATEMENT.match(sql):
             work = partial(self._run_when_first, work)
@@ -106,7 +106,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         """
         deadline = monotonic() + self.patience
         usual = int(self.patience * 1000)
-        with self._queue.turn():
+        with self._queue.wait_for_turn():
             sqlite3.Cursor(self).execute(
                 f"PRAGMA busy_timeout = {min(_LOCK_RETRY_MS, usual)}"
             ).close()
@@ -132,11 +132,11 @@ class DeadlineSqliteConnection(sqlite3.Connection):
 
     def commit(self) -> None:
         """Commit the transaction."""
-        self.work(super().commit)
+        self.run_measured(super().commit)
 
     def rollback(self) -> None:
         """Roll the transaction back."""
-        self.work(super().rollback)
+        self.run_measured(super().rollback)
 
 
 class DeadlineCursor(sqlite3.Cursor):
@@ -147,26 +147,26 @@ class DeadlineCursor(sqlite3.Cursor):
     def execute(self, sql: str, parameters: Any = (), /) -> Self:
         """Run a statement."""
         self.connection.spent = 0.0
-        self.connection.work(partial(super().execute, sql, parameters), sql=sql)
+        self.connection.run_measured(partial(super().execute, sql, parameters), sql=sql)
         return self
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> Self:
         """Run a statement for each row."""
         self.connection.spent = 0.0
-        self.connection.work(partial(super().executemany, sql, parameters), sql=sql)
+        self.connection.run_measured(partial(super().executemany, sql, parameters), sql=sql)
         return self
 
     def fetchone(self) -> Any:
         """Return the next row."""
-        return self.connection.work(super().fetchone)
+        return self.connection.run_measured(super().fetchone)
 
     def fetchmany(self, size: int | None = None) -> list[Any]:
         """Return the next rows."""
-        return self.connection.work(partial(super().fetchmany, size or self.arraysize))
+        return self.connection.run_measured(partial(super().fetchmany, size or self.arraysize))
 
     def fetchall(self) -> list[Any]:
         """Return the remaining rows."""
-        return self.connection.work(super().fetchall)
+        return self.connection.run_measured(super().fetchall)
 
 
 def start_wal_truncation(settings: Settings) -> None:
@@ -199,7 +199,7 @@ def truncate_wal(file: Path) -> bool:
         connection.execute("PRAGMA synchronous = FULL")
         # A passive checkpoint comes first, because it does not block writers.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        with WriterQueue(str(file)).turn():
+        with WriterQueue(str(file)).wait_for_turn():
             is_hindered, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not is_hindered
 

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.keyring import Keyring
 from domain.core.secret_keys import WrongSecretKeyError, register_key_use
 from web.database.engine import open_engine, uses_transaction_pooler
@@ -94,7 +94,7 @@ def register_secret_key(settings: Settings) -> None:
         Session(engine) as session,
         session.begin(),
     ):
-        register_key_use(keyring, session=session, now=system_clock())
+        register_key_use(keyring, session=session, now=read_system_clock())
 
 
 def check_database_if_available(settings: Settings) -> None:

@@ -36,14 +36,14 @@ class WriteProbe:
         self._asked_at = float("-inf")
         self._write_problem: str | None = None
 
-    def problem(self, engine: Engine, *, now: datetime) -> str | None:
+    def find_problem(self, engine: Engine, *, now: datetime) -> str | None:
         """Return a short description of the problem with writes, or None."""
         if monotonic() - self._asked_at > _CACHE_SECONDS:
-            self._write_problem = self._ask(engine, now)
+            self._write_problem = self._write_row(engine, now)
             self._asked_at = monotonic()
         return self._write_problem
 
-    def _ask(self, engine: Engine, now: datetime) -> str | None:
+    def _write_row(self, engine: Engine, now: datetime) -> str | None:
         try:
             with engine.execution_options(begin_mode="IMMEDIATE").connect() as connection:
                 _write_with_timeout(connection, now)

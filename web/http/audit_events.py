@@ -9,7 +9,7 @@ from domain.audit.events import STREAMED_ONLY, Event, EventActor, EventSource, s
 from domain.audit.streamed_events import queue_streamed_event
 from web.http.endpoints import find_endpoint
 from web.http.transactions import defer_transaction
-from web.services import now
+from web.services import get_current_time
 
 
 def build_event_source() -> EventSource:
@@ -52,4 +52,6 @@ def prepare_event_storage(event: Event) -> Callable[[], None]:
     """
     source = build_event_source()
     keep = queue_streamed_event if event.kind in STREAMED_ONLY else store_event
-    return defer_transaction(lambda session: keep(event, source, session=session, now=now()))
+    return defer_transaction(
+        lambda session: keep(event, source, session=session, now=get_current_time())
+    )

@@ -62,7 +62,7 @@ def _is_same_site_request() -> bool:
 
 def _compress_body(body: bytes) -> bytes:
     pack = partial(gzip.compress, body, _PAGE_LEVEL, mtime=0)
-    return pack() if len(body) <= _MAX_INLINE_BYTES else parsing_pool.run(pack)
+    return pack() if len(body) <= _MAX_INLINE_BYTES else parsing_pool.run_task(pack)
 
 
 def _send_static_file(app: Flask, filename: str) -> Response:
@@ -73,7 +73,7 @@ def _send_static_file(app: Flask, filename: str) -> Response:
     if plain.status_code != HTTPStatus.OK or not _accepts_gzip() or "Range" in request.headers:
         return plain
     path = Path(safe_join(str(app.static_folder), filename) or "")
-    packed = parsing_pool.run(_compress_file, path, path.stat().st_mtime_ns)
+    packed = parsing_pool.run_task(_compress_file, path, path.stat().st_mtime_ns)
     plain.close()
     response = Response(packed, headers=plain.headers)
     response.headers["Content-Encoding"] = "gzip"

@@ -104,7 +104,7 @@ class AccessDecorator:
     guard: Guard | None = None
     refinement: Refinement = field(default_factory=Refinement)
 
-    def but(self, **refinement: Unpack[Refinement]) -> Self:
+    def with_changes(self, **refinement: Unpack[Refinement]) -> Self:
         """Return a copy of this decorator for a view that differs from its blueprint."""
         return replace(self, refinement={**self.refinement, **refinement})
 
@@ -140,15 +140,15 @@ class PageBlueprint(Blueprint):
         super().__init__(name, import_name, url_prefix=url_prefix)
         self._leads_to_applications = leads_to_applications
 
-    def describe(self, mark: AccessDecorator) -> Endpoint:
+    def describe_endpoint(self, access_decorator: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this decorator."""
         usual = Endpoint(
-            access=mark.access,
+            access=access_decorator.access,
             errors=ErrorFormat.PAGE,
             is_page=True,
             leads_to_applications=self._leads_to_applications,
         )
-        return replace(usual, **mark.refinement)
+        return replace(usual, **access_decorator.refinement)
 
 
 class NamespaceBlueprint(PageBlueprint):
@@ -182,15 +182,15 @@ class MachineBlueprint(Blueprint):
         self._errors = errors
         self.cross_origin = cross_origin
 
-    def describe(self, mark: AccessDecorator) -> Endpoint:
+    def describe_endpoint(self, access_decorator: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this decorator."""
         usual = Endpoint(
-            access=mark.access,
+            access=access_decorator.access,
             errors=self._errors,
             is_page=False,
             cross_origin=self.cross_origin,
         )
-        return replace(usual, **mark.refinement)
+        return replace(usual, **access_decorator.refinement)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +228,7 @@ def _describe_endpoint(app: Flask, name: str, view: Callable[..., Any]) -> Endpo
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
         message = f"{name} must be in a PageBlueprint or a MachineBlueprint (web/http/endpoints.py)"
         raise TypeError(message)
-    return blueprint.describe(mark)
+    return blueprint.describe_endpoint(mark)
 
 
 def _collect_prefixes(

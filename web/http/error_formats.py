@@ -10,7 +10,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 from web.http.json_responses import build_json_response
 from web.http.public_urls import add_base_path, find_list_above
 from web.http.routes import list_existing_methods
-from web.services import settings
+from web.services import get_settings
 
 _REGISTRY_CODES = {
     400: "UNSUPPORTED",
@@ -155,7 +155,7 @@ def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
 
     `error_uri` is defined in RFC 6749 section 5.2.
     """
-    address = f"{settings().base_url}{ERROR_HELP_PATH}#{body['error']}"
+    address = f"{get_settings().base_url}{ERROR_HELP_PATH}#{body['error']}"
     return {**body, "error_uri": address, "request_id": g.get("request_id", "")}
 
 
@@ -172,4 +172,4 @@ def find_advice(status: int) -> str | None:
 
 
 def _build_url(path: str) -> str:
-    return f"{settings().base_url}{path}"
+    return f"{get_settings().base_url}{path}"

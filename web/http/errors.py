@@ -83,7 +83,7 @@ from web.http.routes import (
     list_existing_methods,
 )
 from web.http.transactions import roll_back_session
-from web.services import settings
+from web.services import get_settings
 
 _log = logging.getLogger("gatebell.error")
 #: Value of Retry-After in seconds while the database is unavailable.
@@ -273,7 +273,7 @@ def _build_challenge(error: InvalidTokenError | InsufficientScopeError) -> str:
     if (
         get_error_format() is ErrorFormat.API
     ):  # URL of the metadata for getting a token (RFC 9728 section 5.1)
-        description = f"{settings().base_url}/.well-known/oauth-protected-resource/api/v4"
+        description = f"{get_settings().base_url}/.well-known/oauth-protected-resource/api/v4"
         realm = f'{realm}, resource_metadata="{description}"'
     if isinstance(error, InsufficientScopeError):
         code, more = "insufficient_scope", f', scope="{" ".join(error.accepted)}"'

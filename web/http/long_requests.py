@@ -13,7 +13,7 @@ from flask import Flask, Response, g
 from web.http.endpoints import ErrorFormat, get_error_format
 from web.http.error_formats import render_error_page
 from web.http.public_urls import get_base_path
-from web.services import settings
+from web.services import get_settings
 
 #: Name of the page function in the application's extensions.
 LONG_REQUESTS_EXTENSION = "gatebell_long_requests"
@@ -27,7 +27,7 @@ def register_long_request_page(app: Flask) -> None:
 def _find_page(app: Flask, path: str) -> Response | None:
     """Return the page for a path without its query, or None if the path belongs to an API."""
     with app.app_context():
-        base_url = settings().base_url
+        base_url = get_settings().base_url
     below = path.removeprefix(get_base_path(base_url)) or "/"
     with app.test_request_context(unquote(below), base_url=base_url):
         g.asks_no_database = True

@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
 
 from web.http.routes import API_PREFIX, restore_encoded_slashes
-from web.services import settings
+from web.services import get_settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -26,7 +26,7 @@ def get_base_path(base_url: str) -> str:
 
 def build_public_url(path: str) -> str:
     """Return the absolute URL of a path from `url_for`."""
-    parts = urlsplit(settings().base_url)
+    parts = urlsplit(get_settings().base_url)
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
@@ -40,7 +40,7 @@ def add_base_path(path: str) -> str:
 _RECEIVER_PATH = "/alerts/notify"
 
 
-def current_path() -> str:
+def get_current_path() -> str:
     """Return the path and the query of this request as the browser sent them.
 
     At URLs of receivers, the query is omitted.
@@ -52,7 +52,7 @@ def current_path() -> str:
 def page_url() -> str | None:
     """Return the URL of this page, or None if the page is only a response to a form."""
     rule = request.url_rule
-    return current_path() if rule and "GET" in (rule.methods or ()) else None
+    return get_current_path() if rule and "GET" in (rule.methods or ()) else None
 
 
 def find_nearest_page() -> str:

@@ -29,7 +29,7 @@ class ReceivedBody:
     content: bytes
     flaw: DomainError | None = None
 
-    def check(self) -> None:
+    def raise_for_error(self) -> None:
         """Raise the error of the body, if any.
 
         Call this method after the sender has been authenticated.
@@ -72,7 +72,9 @@ def read_limited_body(limit: int) -> ReceivedBody:
     if encoding in {"", "identity"}:
         return ReceivedBody(content=body)
     try:
-        return ReceivedBody(content=threads.parsing_pool.run(_decompress, body, encoding, limit))
+        return ReceivedBody(
+            content=threads.parsing_pool.run_task(_decompress_body, body, encoding, limit)
+        )
     except (NotJsonError, UnreadableBodyError) as error:
         return ReceivedBody(content=body, flaw=error)
 
@@ -87,8 +89,8 @@ class BodyBeginning:
     has_more: bool
 
 
-def read_body_beginning(kept: int, most: int) -> BodyBeginning:
-    """Read up to `most` bytes of a body, and return the first `kept` bytes.
+def read_body_beginning(kept: int, maximum: int) -> BodyBeginning:
+    """Read up to `maximum` bytes of a body, and return the first `kept` bytes.
 
     If the body ends early, return the received part. Bodies are not decompressed.
     """
@@ -96,14 +98,14 @@ def read_body_beginning(kept: int, most: int) -> BodyBeginning:
     request.max_content_length = None
     content, size, piece = b"", 0, b""
     with suppress(ClientDisconnected, OSError):
-        while size < most and (piece := request.stream.read(min(_CHUNK_BYTES, most - size))):
+        while size < maximum and (piece := request.stream.read(min(_CHUNK_BYTES, maximum - size))):
             content += piece[: kept - len(content)]
             size += len(piece)
-    is_whole = size == request.content_length or (size < most and not piece)
+    is_whole = size == request.content_length or (size < maximum and not piece)
     return BodyBeginning(content=content, size=size, has_more=not is_whole)
 
 
-def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
+def _decompress_body(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise NotJsonError("The only supported content encodings are gzip and deflate.")
     unpack = _decompress_gzip if body.startswith(_GZIP_MAGIC) else _decompress_zlib
@@ -113,11 +115,11 @@ def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
     return unpacked
 
 
-def _decompress_gzip(body: bytes, most: int, encoding: str) -> bytes:
+def _decompress_gzip(body: bytes, maximum: int, encoding: str) -> bytes:
     """Decompress all gzip members (RFC 1952 section 2.2), as `zcat` does."""
     try:
         # GzipFile does not copy the rest of the body for each member, unlike a loop with zlib.
-        return GzipFile(fileobj=BytesIO(body)).read(most)
+        return GzipFile(fileobj=BytesIO(body)).read(maximum)
     except EOFError as error:
         raise UnreadableBodyError(f"The {encoding} body is incomplete.") from error
     except (BadGzipFile, zlib.error) as error:
@@ -125,14 +127,14 @@ def _decompress_gzip(body: bytes, most: int, encoding: str) -> bytes:
         raise UnreadableBodyError(message) from error
 
 
-def _decompress_zlib(body: bytes, most: int, encoding: str) -> bytes:
+def _decompress_zlib(body: bytes, maximum: int, encoding: str) -> bytes:
     """Decompress the zlib format (RFC 9110 section 8.4.1.2)."""
     unpacker = zlib.decompressobj()
     try:
-        unpacked = unpacker.decompress(body, most)
+        unpacked = unpacker.decompress(body, maximum)
     except zlib.error as error:
         raise UnreadableBodyError(f"The body is not {encoding}.") from error
-    if len(unpacked) < most and not unpacker.eof:
+    if len(unpacked) < maximum and not unpacker.eof:
         raise UnreadableBodyError(f"The {encoding} body is incomplete.")
     if unpacker.unused_data:
         raise UnreadableBodyError(f"The {encoding} body is followed by other data.")

@@ -11,8 +11,8 @@ from typing import Any
 from flask import Response, g, has_app_context
 from flask.globals import app_ctx, request_ctx
 
-from domain.core.clock import system_clock
-from domain.core.randomness import random_hex
+from domain.core.clock import read_system_clock
+from domain.core.randomness import generate_random_hex
 from web.http.endpoints import START_TIME_KEY
 from web.logging import JsonFormatter, format_json_line, uses_json_log
 from web.metrics import count_http_request
@@ -42,7 +42,7 @@ def _find_request_id() -> str:
 
 def begin_log_line() -> None:
     """Store the id and the start time of the current request."""
-    g.request_id = random_hex(8)
+    g.request_id = generate_random_hex(8)
     g.request_began = request_ctx.request.environ.get(START_TIME_KEY) or perf_counter()
 
 
@@ -73,7 +73,7 @@ def _write_log_record(fields: dict[str, Any]) -> None:
 
 def _write_json_line(fields: dict[str, Any]) -> None:
     """Write the line directly, because creating a log record takes three times as long."""
-    moment = system_clock().isoformat()
+    moment = read_system_clock().isoformat()
     said = {"time": moment, "level": "INFO", "logger": _log.name, "message": _MESSAGE}
     line = format_json_line(
         {**said, "event": _EVENT, **fields, "request_id": g.get("request_id", "")}

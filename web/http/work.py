@@ -10,7 +10,7 @@ from web.http.endpoints import find_endpoint
 from web.services import create_unit_of_work
 
 
-def unit_of_work() -> UnitOfWork:
+def get_unit_of_work() -> UnitOfWork:
     """Return the unit of work of the current request or command."""
     actor = _get_request_actor() if has_request_context() else OPERATOR
     return create_unit_of_work(actor, db.session())

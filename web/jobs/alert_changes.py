@@ -27,7 +27,7 @@ from domain.alerts.handling.batches import (
     process_next_batch_slice,
     stop_oldest_batch,
 )
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_database_failure
 from domain.incidents.automation import (
     IncidentContext,
@@ -39,7 +39,7 @@ from web.jobs.destinations import queue_webhook_changes
 from web.jobs.escalations import handle_escalation_changes as escalate_changes
 from web.jobs.pages import build_paging_policy
 from web.jobs.scheduler import Job
-from web.settings.policies.alerts import parser_settings
+from web.settings.policies.alerts import build_parser_settings
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -67,7 +67,7 @@ def _build_incident_context(session: Session, now: datetime, settings: Settings)
     return IncidentContext(
         session=session,
         now=now,
-        reading=parser_settings(settings),
+        reading=build_parser_settings(settings),
         alert_url=alert_url,
         paging=build_paging_policy(settings),
     )
@@ -77,9 +77,9 @@ def open_waiting_incidents(settings: Settings) -> None:
     """Open the incidents of alerts that are no longer silenced."""
     with use_engine(settings) as engine, Session(engine) as session:
         context = _build_incident_context(
-            session, system_clock(), read_current_settings(settings, session=session)
+            session, read_system_clock(), read_current_settings(settings, session=session)
         )
-        open_incidents_for_waiting_alerts(context, between=session.commit)
+        open_incidents_for_waiting_alerts(context, commit_batch=session.commit)
 
 
 class ChangeHandler(Protocol):
@@ -119,7 +119,7 @@ class AlertChanges(Job):
         self,
         settings: Settings,
         *,
-        clock: Clock = system_clock,
+        clock: Clock = read_system_clock,
         handlers: Mapping[Follower, ChangeHandler] = CHANGE_HANDLERS,
     ) -> None:
         """Store the settings, the clock and the handlers."""
@@ -133,20 +133,20 @@ class AlertChanges(Job):
     def run_due(self) -> int:
         """Handle all changes that are due, and return how many were handled."""
         handled = 0
-        while (count := self._handle()) and not self.is_stopped.is_set():
+        while (count := self._handle_changes()) and not self.is_stopped.is_set():
             handled += count
         return handled + count
 
-    def look(self) -> int:
+    def process_due_work(self) -> int:
         """Handle one batch for each follower, and return the number of handled changes."""
         if self._was_small:
             self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)
-        handled = self._handle()
+        handled = self._handle_changes()
         self._was_small = 0 < handled < _BATCH_SIZE
         return handled
 
-    def _handle(self) -> int:
-        if not self.has(self._is_due):
+    def _handle_changes(self) -> int:
+        if not self.is_due(self._is_due):
             return 0
         return sum(self._handle_batch(each, _BATCH_SIZE) for each in self._handlers)
 
@@ -170,10 +170,10 @@ class AlertChanges(Job):
         except Exception as error:
             if is_database_failure(error):
                 raise  # a database error does not mean that the changes are faulty
-            self._after_failure(follower, changes, error)
+            self._retry_one_by_one(follower, changes, error)
         return len(changes)
 
-    def _after_failure(
+    def _retry_one_by_one(
         self, follower: Follower, changes: Sequence[QueuedChange], error: Exception
     ) -> None:
         """Retry the changes one by one, so that a failure delays only changes to its alert."""
@@ -238,11 +238,13 @@ class AlertBatches(Job):
     def run_due(self) -> int:
         """Process all slices that are due and return their number."""
         done = 0
-        while not self.is_stopped.is_set() and self.has(BATCHES_ARE_DUE) and self._advance():
+        while (
+            not self.is_stopped.is_set() and self.is_due(BATCHES_ARE_DUE) and self._process_slice()
+        ):
             done += 1
         return done
 
-    def _advance(self) -> bool:
+    def _process_slice(self) -> bool:
         try:
             with Session(self.engine) as session, session.begin():
                 return process_next_batch_slice(session=session, now=self.clock()) is not None

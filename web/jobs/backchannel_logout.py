@@ -43,7 +43,7 @@ class BackchannelLogout(Job):
         """Notify applications of the sign-ins that have ended and return their number."""
         with Session(self.engine) as session, session.begin():
             ended = claim_ended_sessions(
-                most=_MAX_SIGN_INS_PER_RUN, session=session, now=self.clock()
+                maximum=_MAX_SIGN_INS_PER_RUN, session=session, now=self.clock()
             )
         by_application: dict[int, list[EndedSession]] = defaultdict(list)
         for each in ended:
@@ -52,24 +52,28 @@ class BackchannelLogout(Job):
             list(pool.map(self._notify_application_of_logouts, by_application.values()))
         return len(ended)
 
-    def _notify_application_of_logouts(self, ended: Sequence[EndedSession]) -> None:
+    def _notify_application_of_logouts(self, ended_sessions: Sequence[EndedSession]) -> None:
         """Notify one application of its ended sign-ins, and stop at the first failure."""
-        client = OutgoingClient.of(self.settings)
+        client = OutgoingClient.from_settings(self.settings)
         try:
-            for each in ended:
-                if self.is_stopped.is_set() or not self._tell(each, client):
+            for each in ended_sessions:
+                if self.is_stopped.is_set() or not self._notify_application(each, client):
                     break
         finally:
-            client.close()
+            client.close_connection()
 
-    def _tell(self, ended: EndedSession, client: OutgoingClient) -> bool:
-        problem = self._send(ended, client) if ended.url else None
+    def _notify_application(self, ended_session: EndedSession, client: OutgoingClient) -> bool:
+        problem = self._post_logout_token(ended_session, client) if ended_session.url else None
         with Session(self.engine) as session, session.begin():
             if problem is None:
-                delete_ended_session(ended, session=session)
+                delete_ended_session(ended_session, session=session)
                 return True
-            will_retry = schedule_logout_retry(ended, session=session, now=self.clock())
-        fields = {"application": ended.application_uid, "reason": problem, "tries": ended.tries}
+            will_retry = schedule_logout_retry(ended_session, session=session, now=self.clock())
+        fields = {
+            "application": ended_session.application_uid,
+            "reason": problem,
+            "tries": ended_session.tries,
+        }
         if will_retry:
             _log.warning(
                 "Logout notification to an application failed; the worker retries.",
@@ -82,16 +86,16 @@ class BackchannelLogout(Job):
             )
         return False
 
-    def _send(self, ended: EndedSession, client: OutgoingClient) -> str | None:
+    def _post_logout_token(self, ended_session: EndedSession, client: OutgoingClient) -> str | None:
         """Post a logout token and return the problem, or None if it was delivered."""
         keyring = Keyring(self.settings.secret_key, *self.settings.secret_key_fallbacks)
         with Session(self.engine) as session, session.begin():
             issuer = read_current_settings(self.settings, session=session).base_url
             token = create_logout_token(
-                ended, issuer=issuer, session=session, keyring=keyring, now=self.clock()
+                ended_session, issuer=issuer, session=session, keyring=keyring, now=self.clock()
             )
         try:
             body = urlencode({"logout_token": token}).encode()
-            return client.post(parse_outgoing_url(ended.url), body, _HEADERS).problem
+            return client.send_post(parse_outgoing_url(ended_session.url), body, _HEADERS).problem
         except (OutgoingError, InvalidError) as error:
             return str(error)

@@ -6,7 +6,7 @@ from time import monotonic
 
 from sqlalchemy.orm import Session
 
-from domain.core.clock import CLOCK_TOLERANCE, Clock, system_clock
+from domain.core.clock import CLOCK_TOLERANCE, Clock, read_system_clock
 from domain.core.schedule_conditions import compute_parameters
 from domain.housekeeping.clock_corrections import (
     FUTURE_TIMES_QUERY,
@@ -27,16 +27,16 @@ class ClockCorrections(Job):
     name = "clock"
     every = timedelta(seconds=15)
 
-    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
         """Open the database and read the clock."""
         super().__init__(settings, clock=clock)
         self._last = self.clock() - _get_monotonic_time()
         self._count = RepeatedQuery(FUTURE_TIMES_QUERY, open_autocommit_engine(settings))
 
-    def stop(self) -> None:
+    def finish_current_run(self) -> None:
         """Let the current run finish and close the connection."""
-        super().stop()
-        self._count.close()
+        super().finish_current_run()
+        self._count.close_connection()
 
     def run_due(self) -> int:
         """Log if the clock was set back, and correct stored times in the future.
@@ -45,7 +45,7 @@ class ClockCorrections(Job):
         """
         now = self.clock()
         set_back = self._measure_set_back(now)
-        if not set_back and not any(self._count.ask(compute_parameters(now))):
+        if not set_back and not any(self._count.fetch_first_row(compute_parameters(now))):
             return 0
         with Session(self.engine) as session, session.begin():
             found = correct_future_times(session=session, now=now)

@@ -15,9 +15,9 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import QueuedChange
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.randomness import random_fraction
+from domain.core.randomness import generate_random_fraction
 from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.outgoing.claims import ClaimedDelivery, DeliveryAttempt, DestinationClaim
 from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationKind, RetryPolicy
@@ -31,7 +31,7 @@ from domain.delivery.webhooks.queueing import (
 )
 from web.jobs.scheduler import Job
 from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt_delivery
-from web.settings.policies.alerts import parser_settings
+from web.settings.policies.alerts import build_parser_settings
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -61,8 +61,8 @@ class DestinationWorker(Job):
         self,
         settings: Settings,
         *,
-        clock: Clock = system_clock,
-        share: Callable[[], float] = random_fraction,
+        clock: Clock = read_system_clock,
+        share: Callable[[], float] = generate_random_fraction,
     ) -> None:
         """Open the database; `share` randomizes the pauses between attempts."""
         super().__init__(settings, clock=clock)
@@ -77,27 +77,29 @@ class DestinationWorker(Job):
             thread.join()
         return len(begun)
 
-    def look(self) -> int:
+    def process_due_work(self) -> int:
         """Start sending due messages, so that a slow destination delays no other destination."""
         self._threads = [each for each in self._threads if each.is_alive()]
         begun = self._begin_due()
         self._threads += begun
         return len(begun)
 
-    def stop(self) -> None:
+    def finish_current_run(self) -> None:
         """Let active requests finish, and leave the remaining messages to the next worker."""
         self.is_stopped.set()
         deadline = monotonic() + DEADLINE_SECONDS + 1
         for thread in self._threads:
             thread.join(max(deadline - monotonic(), 0))
-        super().stop()
+        super().finish_current_run()
 
     def _begin_due(self) -> list[Thread]:
         most = self.MOST_AT_ONCE - len(self._threads)
-        if most <= 0 or not self.has(self.kind.due):
+        if most <= 0 or not self.is_due(self.kind.due_condition):
             return []
         with Session(self.engine) as session, session.begin():
-            claims = self.kind.claim_due_destinations(most=most, session=session, now=self.clock())
+            claims = self.kind.claim_due_destinations(
+                maximum=most, session=session, now=self.clock()
+            )
         begun = [
             Thread(target=self._deliver_all, args=(claim,), name=self.kind.noun, daemon=True)
             for claim in claims
@@ -108,32 +110,32 @@ class DestinationWorker(Job):
 
     def _deliver_all(self, claim: DestinationClaim) -> None:
         """Send a destination's messages until none is left, one fails, or the time is up."""
-        client = OutgoingClient.of(self.settings)
+        client = OutgoingClient.from_settings(self.settings)
         ends = monotonic() + self.kind.time_slice_seconds
         try:
-            delivery = self._next(claim)
+            delivery = self._get_next_message(claim)
             while delivery is not None:
                 if self.is_stopped.is_set() or monotonic() > ends:
-                    self._release(claim)
+                    self._release_claim(claim)
                     break
-                delivery = self._send(claim, delivery, client)
+                delivery = self._send_message(claim, delivery, client)
         except SQLAlchemyError as error:
             # The claim expires by itself. A message that was sent but not recorded is sent again.
-            said = self._about(claim, reason=type(error).__name__)
+            said = self._describe_destination(claim, reason=type(error).__name__)
             self.log.warning(
                 "%s delivery was interrupted because the database was unavailable.",
                 self.kind.message_noun.capitalize(),
                 extra={"event": f"{self.subject}.delivery_interrupted", **said},
             )
         finally:
-            client.close()
+            client.close_connection()
 
-    def _next(self, claim: DestinationClaim) -> ClaimedDelivery | None:
+    def _get_next_message(self, claim: DestinationClaim) -> ClaimedDelivery | None:
         try:
             with Session(self.engine) as session, session.begin():
                 return self._find_next_delivery(claim, session)
         except UndecipherableError:
-            self._note_failure(claim, None, DeliveryAttempt(problem=_LOST_KEY_PROBLEM))
+            self._record_delivery_failure(claim, None, DeliveryAttempt(problem=_LOST_KEY_PROBLEM))
             return None
 
     def _find_next_delivery(
@@ -143,11 +145,11 @@ class DestinationWorker(Job):
             claim, session=session, keyring=self.keyring, now=self.clock()
         )
 
-    def _release(self, claim: DestinationClaim) -> None:
+    def _release_claim(self, claim: DestinationClaim) -> None:
         with Session(self.engine) as session, session.begin():
-            self.kind.release(claim, session=session)
+            self.kind.release_claim(claim, session=session)
 
-    def _send(
+    def _send_message(
         self, claim: DestinationClaim, delivery: ClaimedDelivery, client: OutgoingClient
     ) -> ClaimedDelivery | None:
         """Send a message and return the next message, or None after a failure or at the end."""
@@ -155,20 +157,23 @@ class DestinationWorker(Job):
             client, delivery.url, delivery.message, delivery.secrets, now=self.clock()
         )
         if made.problem is not None:
-            self._note_failure(claim, delivery, made)
+            self._record_delivery_failure(claim, delivery, made)
             return None
         with Session(self.engine) as session, session.begin():
             self.kind.record_delivered(claim, delivery, made, session=session, now=self.clock())
             return self._find_next_delivery(claim, session)
 
-    def _note_failure(
-        self, claim: DestinationClaim, delivery: ClaimedDelivery | None, made: DeliveryAttempt
+    def _record_delivery_failure(
+        self,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery | None,
+        delivery_attempt: DeliveryAttempt,
     ) -> None:
         with Session(self.engine) as session, session.begin():
             days = read_current_settings(self.settings, session=session).webhook_pause_days
             retries = RetryPolicy(share=self.share(), patience=timedelta(days=days))
             failure = self.kind.record_failure(
-                claim, delivery, made, retries, session=session, now=self.clock()
+                claim, delivery, delivery_attempt, retries, session=session, now=self.clock()
             )
         if failure is None:
             return
@@ -176,9 +181,14 @@ class DestinationWorker(Job):
             self.log.error(
                 "%s was rejected repeatedly; later messages are sent before it.",
                 self.kind.message_noun.capitalize(),
-                extra={"event": f"{self.subject}.message_set_aside", **self._about(claim)},
+                extra={
+                    "event": f"{self.subject}.message_set_aside",
+                    **self._describe_destination(claim),
+                },
             )
-        said = self._about(claim, reason=made.problem, failures=failure.failures)
+        said = self._describe_destination(
+            claim, reason=delivery_attempt.problem, failures=failure.failures
+        )
         if self.clock() - failure.failing_since >= FAILING_AFTER:
             self.log.error(
                 "%s deliveries have been failing for a day; the worker keeps retrying.",
@@ -192,7 +202,7 @@ class DestinationWorker(Job):
                 extra={"event": f"{self.subject}.delivery_failed", **said},
             )
 
-    def _about(self, claim: DestinationClaim, **more: object) -> dict[str, object]:
+    def _describe_destination(self, claim: DestinationClaim, **more: object) -> dict[str, object]:
         return {f"{self.subject}_id": claim.destination_id, **more}
 
 
@@ -200,7 +210,7 @@ class AuditStreaming(DestinationWorker):
     """Job that delivers audit events."""
 
     name = "audit streams"
-    due = AUDIT_STREAM_KIND.due
+    due = AUDIT_STREAM_KIND.due_condition
     kind = AUDIT_STREAM_KIND
     log = logging.getLogger("gatebell.audit_streams")
     subject = "audit_stream"
@@ -213,7 +223,7 @@ def queue_webhook_changes(
     queue_alert_changes(
         changes,
         base_url=settings.base_url,
-        reading=parser_settings(settings),
+        parser_settings=build_parser_settings(settings),
         session=session,
         now=now,
     )
@@ -223,7 +233,7 @@ class WebhookDeliveries(DestinationWorker):
     """Job that delivers messages to webhooks."""
 
     name = "webhooks"
-    due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOK_KIND.due)
+    due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOK_KIND.due_condition)
     kind = WEBHOOK_KIND
     log = logging.getLogger("gatebell.webhooks")
     subject = "webhook"
@@ -233,13 +243,13 @@ class WebhookDeliveries(DestinationWorker):
         self._queue_incidents()
         return super().run_due()
 
-    def look(self) -> int:
+    def process_due_work(self) -> int:
         """Queue messages about incidents, and start sending due messages."""
         self._queue_incidents()
-        return super().look()
+        return super().process_due_work()
 
     def _queue_incidents(self) -> None:
-        if not self.has(INCIDENT_CHANGES_ARE_DUE):
+        if not self.is_due(INCIDENT_CHANGES_ARE_DUE):
             return
         while self._queue_batch(_MAX_INCIDENT_CHANGES) and not self.is_stopped.is_set():
             pass
@@ -257,10 +267,10 @@ class WebhookDeliveries(DestinationWorker):
         except Exception as error:
             if isinstance(error, OperationalError):
                 raise  # the database is unavailable; the changes are not faulty
-            self._after_failure(taken, error)
+            self._retry_one_by_one(taken, error)
         return len(taken)
 
-    def _after_failure(self, taken: Sequence[int], error: Exception) -> None:
+    def _retry_one_by_one(self, taken: Sequence[int], error: Exception) -> None:
         """Retry the changes one by one, so that a failure delays only changes to its incident."""
         if len(taken) > 1:
             for _ in taken:

@@ -20,7 +20,7 @@ from domain.paging.escalations import lifecycle, pending
 from domain.paging.escalations.decision import EscalationSettings
 from web.jobs.pages import build_paging_policy
 from web.jobs.scheduler import Job
-from web.settings.policies.alerts import parser_settings
+from web.settings.policies.alerts import build_parser_settings
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -35,13 +35,13 @@ def handle_escalation_changes(
 ) -> None:
     """Start and end escalations, as the escalations handler of `web.jobs.alert_changes`."""
     lifecycle.process_alert_changes(
-        changes, session=session, now=now, around=_build_escalation_settings(settings)
+        changes, session=session, now=now, escalation_settings=_build_escalation_settings(settings)
     )
 
 
 def _build_escalation_settings(settings: Settings) -> EscalationSettings:
     return EscalationSettings(
-        reading=parser_settings(settings),
+        reading=build_parser_settings(settings),
         paging=build_paging_policy(settings),
     )
 
@@ -54,11 +54,11 @@ class PendingEscalations(Job):
 
     def run_due(self) -> int:
         """Escalate the due alerts, each in its own transaction, and return their number."""
-        with Session(self.reading) as session:
+        with Session(self.reading_engine) as session:
             ids = pending.find_due_pending_escalations(session=session, now=self.clock())
-        return sum(self._escalate(each) for each in ids if not self.is_stopped.is_set())
+        return sum(self._escalate_alert(each) for each in ids if not self.is_stopped.is_set())
 
-    def _escalate(self, alert_id: int) -> int:
+    def _escalate_alert(self, alert_id: int) -> int:
         with Session(self.engine) as session, session.begin():
             settings = read_current_settings(self.settings, session=session)
             work = UnitOfWork(
@@ -67,7 +67,7 @@ class PendingEscalations(Job):
                 now=self.clock(),
                 settings=settings,
                 policy=cast(
-                    "PolicyLookup", {ParserSettings: parser_settings(settings)}.__getitem__
+                    "PolicyLookup", {ParserSettings: build_parser_settings(settings)}.__getitem__
                 ),
             )
             return int(pending.escalate_pending_alert(work, alert_id))
@@ -79,9 +79,9 @@ class Escalations(Job):
     name = "escalations"
     due = or_(lifecycle.OUTCOMES_ARE_DUE, lifecycle.STEPS_ARE_DUE)
 
-    def look(self) -> int:
+    def process_due_work(self) -> int:
         """Process all due work, and then pause briefly to collect further outcomes."""
-        taken = super().look()
+        taken = super().process_due_work()
         if taken:
             self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)
         return taken
@@ -90,9 +90,9 @@ class Escalations(Job):
         """Take all due steps and return the number of escalations and pages processed."""
         taken = self._process_outcomes()
         while not self.is_stopped.is_set():
-            with Session(self.reading) as session:
+            with Session(self.reading_engine) as session:
                 ids = lifecycle.find_due_escalations(session=session, now=self.clock())
-            count = self._take(ids)
+            count = self._take_steps(ids)
             if not count:
                 break
             taken += count
@@ -101,7 +101,7 @@ class Escalations(Job):
     def _process_outcomes(self) -> int:
         """Process the outcomes of pages and return their number."""
         heard = 0
-        while not self.is_stopped.is_set() and self.has(lifecycle.OUTCOMES_ARE_DUE):
+        while not self.is_stopped.is_set() and self.is_due(lifecycle.OUTCOMES_ARE_DUE):
             with Session(self.engine) as session, session.begin():
                 count = lifecycle.process_page_outcomes(session=session, now=self.clock())
             heard += count
@@ -109,7 +109,7 @@ class Escalations(Job):
                 break  # another worker has claimed them
         return heard
 
-    def _take(self, ids: Sequence[int]) -> int:
+    def _take_steps(self, ids: Sequence[int]) -> int:
         """Take steps together, or one by one if that fails.
 
         A failing step then delays no other step.
@@ -121,16 +121,16 @@ class Escalations(Job):
                 settings = read_current_settings(self.settings, session=session)
                 around = _build_escalation_settings(settings)
                 return lifecycle.take_due_steps(
-                    ids, session=session, now=self.clock(), around=around
+                    ids, session=session, now=self.clock(), escalation_settings=around
                 )
         except Exception as error:
             if is_database_failure(error):
                 raise  # a database error does not mean that the escalations are faulty
-            return self._after_failure(ids, error)
+            return self._retry_one_by_one(ids, error)
 
-    def _after_failure(self, ids: Sequence[int], error: Exception) -> int:
+    def _retry_one_by_one(self, ids: Sequence[int], error: Exception) -> int:
         if len(ids) > 1:
-            return sum(self._take([each]) for each in ids)
+            return sum(self._take_steps([each]) for each in ids)
         with Session(self.engine) as session, session.begin():
             lifecycle.schedule_retry(ids[0], session=session, now=self.clock())
         _log.error(

@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_database_failure
 from domain.heartbeats.evaluation import (
     HEARTBEATS_ARE_DUE,
@@ -27,26 +27,26 @@ class Heartbeats(Job):
     name = "heartbeats"
     due = HEARTBEATS_ARE_DUE
 
-    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
         """Open the database."""
         super().__init__(settings, clock=clock)
         self._kept = AutocommitPool(
             open_autocommit_engine(settings),
             size=1,
-            patience=settings.database_connect_timeout_seconds,
+            timeout_seconds=settings.database_connect_timeout_seconds,
         )
 
-    def stop(self) -> None:
+    def finish_current_run(self) -> None:
         """Let the current run finish, and leave the remaining work to the next worker."""
-        super().stop()
-        self._kept.close()
+        super().finish_current_run()
+        self._kept.close_connections()
 
     def run_due(self) -> int:
         """Evaluate the heartbeats that are due and return their number."""
-        due = find_due_heartbeats(connection=self._kept, now=self.clock(), most=_BATCH_SIZE)
-        return sum(self._evaluate(heartbeat_id) for heartbeat_id in due)
+        due = find_due_heartbeats(connection=self._kept, now=self.clock(), maximum=_BATCH_SIZE)
+        return sum(self._evaluate_heartbeat(heartbeat_id) for heartbeat_id in due)
 
-    def _evaluate(self, heartbeat_id: int) -> int:
+    def _evaluate_heartbeat(self, heartbeat_id: int) -> int:
         """Evaluate a heartbeat and return 1, or 0 if another worker has evaluated it."""
         if self.is_stopped.is_set():
             return 0
@@ -70,7 +70,7 @@ class Heartbeats(Job):
             return 0
 
 
-def run_due(settings: Settings, *, clock: Clock = system_clock) -> int:
+def run_due(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Evaluate all heartbeats that are due at the clock's time and return their number."""
     with Heartbeats(settings, clock=clock) as loop:
         settled = 0

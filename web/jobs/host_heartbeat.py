@@ -9,7 +9,7 @@ from time import sleep
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.hosts import HOST_REPORT_INTERVAL, HostReport, record_host_report
 from domain.core.keyring import Keyring
 from domain.core.secret_keys import record_key_use
@@ -43,7 +43,7 @@ def _report_host_repeatedly(
             pause(_RETRY_SECONDS)
 
 
-def report_host(settings: Settings, name: str, *, clock: Clock = system_clock) -> None:
+def report_host(settings: Settings, name: str, *, clock: Clock = read_system_clock) -> None:
     """Store a report of this host."""
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with use_engine(settings) as engine, Session(engine) as session, session.begin():

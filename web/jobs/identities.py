@@ -10,7 +10,7 @@ from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
 from domain.accounts.identity_providers.checks import check_identity_at_provider, claim_due_identity
 from domain.accounts.identity_providers.errors import ProviderError, ProviderUnreachableError
 from domain.accounts.identity_providers.relying_party import ProviderAccess
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring
 from web.database.engine import use_engine
@@ -33,13 +33,13 @@ def check_identities(settings: Settings) -> None:
         current = read_current_settings(settings, session=session)
         policy = _build_policy_lookup(current)
         while monotonic() < ends and (
-            due := claim_due_identity(but=away, session=session, now=system_clock())
+            due := claim_due_identity(but=away, session=session, now=read_system_clock())
         ):
             identity_id, provider_id = due
             work = UnitOfWork(
                 actor=Actor(means=AccessMethod.JOB),
                 session=session,
-                now=system_clock(),
+                now=read_system_clock(),
                 settings=current,
                 policy=policy,
             )
@@ -63,6 +63,6 @@ def check_identities(settings: Settings) -> None:
 def _build_policy_lookup(current: Settings) -> PolicyLookup:
     known: dict[type[Any], Any] = {
         Keyring: Keyring(current.secret_key, *current.secret_key_fallbacks),
-        ProviderAccess: ProviderAccess(fetch=OutgoingClient.of(current).fetch),
+        ProviderAccess: ProviderAccess(fetch=OutgoingClient.from_settings(current).send_request),
     }
     return cast("PolicyLookup", known.__getitem__)

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Engine
 from sqlalchemy.orm import Session
 
 from domain.alerts.integrations.rejections import update_rejected_since
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring
 from domain.delivery.audit_streams.streams import queue_stream_notices
 from domain.delivery.destination_actions import DestinationNoticeSettings
@@ -45,7 +45,7 @@ from domain.releases.version import parse_release, parse_release_dates
 from web.database.engine import use_engine
 from web.jobs.scheduler import Job
 from web.outgoing.mail_server import build_mail_server, build_sender
-from web.settings.policies.alerts import parser_settings
+from web.settings.policies.alerts import build_parser_settings
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -62,7 +62,7 @@ class MailJob(Job):
     #: Pause in seconds while the mail server is unavailable.
     pause_seconds = 60.0
 
-    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
         """Store the settings. The job never runs without a mail server."""
         super().__init__(settings, clock=clock)
         if not settings.mail_url:
@@ -86,7 +86,7 @@ def queue_due_mail(settings: Settings) -> None:
         queue_secret_mail(settings)
 
 
-def record_rejecting_integrations(settings: Settings, *, clock: Clock = system_clock) -> int:
+def record_rejecting_integrations(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Store which integrations reject all deliveries, and queue email about new cases."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
@@ -94,7 +94,7 @@ def record_rejecting_integrations(settings: Settings, *, clock: Clock = system_c
         return update_rejected_since(sign, session=session, now=clock())
 
 
-def queue_expiry_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_expiry_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Queue the token expiry notices that are due and return their number."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
@@ -111,7 +111,7 @@ def queue_expiry_mail(settings: Settings, *, clock: Clock = system_clock) -> int
     return written
 
 
-def queue_destination_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_destination_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Queue notices about failing audit streams and webhooks and return their number."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
@@ -126,7 +126,7 @@ def queue_destination_mail(settings: Settings, *, clock: Clock = system_clock) -
         )
 
 
-def queue_removal_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_removal_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Queue notices to owners about calls that a release will break and return their number."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
@@ -142,7 +142,7 @@ def queue_removal_mail(settings: Settings, *, clock: Clock = system_clock) -> in
         return queue_removal_notices(sign, session=session, now=clock())
 
 
-def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_secret_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Queue notices to owners about expiring old client secrets and return their number."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         current = read_current_settings(settings, session=session)
@@ -150,15 +150,15 @@ def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int
         return queue_secret_notices(sign, session=session, now=clock())
 
 
-def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_gap_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Queue notices about new gaps in policies and schedules; return the number of notices."""
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
         sign = MessageSettings(**_build_sender_fields(current))
-        return queue_gap_notices(sign, session=session, now=clock(), between=session.commit)
+        return queue_gap_notices(sign, session=session, now=clock(), commit_batch=session.commit)
 
 
-def queue_assignment_notices(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_assignment_notices(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Queue notices to users about their assignments and return their number."""
     with use_engine(settings) as engine, Session(engine) as session, session.begin():
         if not settings.mail_url:
@@ -181,7 +181,7 @@ def _build_keyring(settings: Settings) -> Keyring:
     return Keyring(settings.secret_key, *settings.secret_key_fallbacks)
 
 
-def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def send_mail(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Send the queued messages one by one, and return the number of attempts.
 
     Sending stops after a while. Return 0 if the mail server is unavailable.
@@ -226,7 +226,7 @@ def _send_next(
         return True
     message = claimed
     try:
-        mailer.send(message, now=clock())
+        mailer.send_message(message, now=clock())
     except MailError as error:
         _record_failure(message, error, engine, keyring, clock)
         return None if isinstance(error, MailServerUnavailableError) else True
@@ -244,7 +244,11 @@ def _cancel_if_blocked(
 ) -> bool:
     """Cancel or postpone a notice that must not be sent now; return whether it was."""
     why = find_notice_block(
-        message.about, find_page_holds, reading=parser_settings(settings), session=session, now=now
+        message.about,
+        find_page_holds,
+        parser_settings=build_parser_settings(settings),
+        session=session,
+        now=now,
     )
     if why is None:
         return False

@@ -16,9 +16,9 @@ from sqlalchemy import or_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_fraction
+from domain.core.randomness import generate_random_fraction
 from domain.delivery.mail.outbox import ClaimedEmail
 from domain.delivery.mail.smtp import (
     Mailer,
@@ -56,7 +56,7 @@ from domain.paging.notifications.policy import PagingSettings
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
 from web.outgoing.mail_server import build_mail_server, build_sender
-from web.settings.policies.alerts import parser_settings
+from web.settings.policies.alerts import build_parser_settings
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -87,25 +87,25 @@ class LaneSlots:
         self._lock = Lock()
 
     @property
-    def free(self) -> int:
+    def free_slots(self) -> int:
         """Number of free slots for messages."""
         return MAX_MESSAGES_IN_PROGRESS - self._taken.total()
 
     @property
-    def full(self) -> list[str]:
+    def full_lanes(self) -> list[str]:
         """Lanes in which no further message may be sent now."""
         with self._lock:
             return [each for each in {*self._taken, *self._bad} if not self._has_free_slot(each)]
 
-    def take(self, lane: str) -> bool:
+    def take_slot(self, lane: str) -> bool:
         """Take a slot in a lane and return True, or return False if no slot is free."""
         with self._lock:
-            has_place = self.free > 0 and self._has_free_slot(lane)
+            has_place = self.free_slots > 0 and self._has_free_slot(lane)
             if has_place:
                 self._taken[lane] += 1
             return has_place
 
-    def leave(self, lane: str, *, did_well: bool | None = None) -> None:
+    def release_slot(self, lane: str, *, did_well: bool | None = None) -> None:
         """Free a slot, and mark the lane as good or bad if a message was sent."""
         with self._lock:
             self._taken[lane] -= 1
@@ -132,26 +132,26 @@ class PageSenders:
         self._idle: list[tuple[Settings, Mailer]] = []
         self._lock = Lock()
 
-    def send(self, delivery: ContactMessage, settings: Settings) -> SendProblem | None:
+    def send_message(self, delivery: ContactMessage, settings: Settings) -> SendProblem | None:
         """Send a message with the current settings and return the problem, or None."""
-        return delivery.type.send(delivery, _PageTransports(self, settings))
+        return delivery.type.send_message(delivery, _PageTransports(self, settings))
 
-    def prepare(self, types: Iterable[ContactType]) -> None:
+    def prepare_contact_types(self, types: Iterable[ContactType]) -> None:
         """Start the processes that the given contact types will need."""
         for each in types:
-            each.prepare(_PageTransports(self, self._settings))
+            each.prepare_sending(_PageTransports(self, self._settings))
 
-    def close(self) -> None:
+    def close_connections(self) -> None:
         """Close all open connections and processes."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, mailer in idle:
             mailer.close()
-        self.apprise.close()
+        self.apprise.end_children()
 
     def send_by_apprise(self, url: str, content: MessageContent) -> SendProblem | None:
         """Send a message through Apprise."""
-        return self.apprise.send(
+        return self.apprise.send_message(
             url,
             content.subject,
             content.text,
@@ -165,23 +165,25 @@ class PageSenders:
         if not settings.mail_url:
             reason = "e-mail is not configured: MAIL_URL is not set"
             return SendProblem(reason, is_of_all_mail=True)
-        mailer = self._mailer(settings)
+        mailer = self._take_mailer(settings)
         now = self._clock()
         try:
             run_with_deadline(
-                ATTEMPT_TIMEOUT_SECONDS, lambda: mailer.send(message, now=now), stop=mailer.abort
+                ATTEMPT_TIMEOUT_SECONDS,
+                lambda: mailer.send_message(message, now=now),
+                stop=mailer.abort_sending,
             )
         except DeadlineExceededError:
             reason = f"the mail server did not answer within {ATTEMPT_TIMEOUT_SECONDS:.0f} s"
             arrived = mailer.may_have_arrived
             return SendProblem(reason, is_of_all_mail=True, may_have_arrived=arrived)
         except MailError as error:
-            self._keep(settings, mailer)
+            self._return_mailer(settings, mailer)
             return _build_mail_problem(error)
-        self._keep(settings, mailer)
+        self._return_mailer(settings, mailer)
         return None
 
-    def _mailer(self, settings: Settings) -> Mailer:
+    def _take_mailer(self, settings: Settings) -> Mailer:
         """Return a mailer that no other thread uses, with an open connection if possible."""
         with self._lock, suppress(IndexError):
             made_for, mailer = self._idle.pop()
@@ -191,7 +193,7 @@ class PageSenders:
         server = build_mail_server(settings.mail_url, settings.trusted_ca_file)
         return Mailer(server, build_sender(settings), timeout_seconds=_COMMAND_TIMEOUT_SECONDS)
 
-    def _keep(self, settings: Settings, mailer: Mailer) -> None:
+    def _return_mailer(self, settings: Settings, mailer: Mailer) -> None:
         with self._lock:
             self._idle.append((settings, mailer))
 
@@ -220,7 +222,7 @@ class _PageTransports(NamedTuple):
 
     def prepare_apprise(self) -> None:
         """Start an Apprise process."""
-        self.senders.apprise.prepare()
+        self.senders.apprise.start_child()
 
 
 def run_due(settings: Settings, clock: Clock) -> None:
@@ -242,8 +244,8 @@ class PagingJob(Job):
         self,
         settings: Settings,
         *,
-        clock: Clock = system_clock,
-        share: Callable[[], float] = random_fraction,
+        clock: Clock = read_system_clock,
+        share: Callable[[], float] = generate_random_fraction,
     ) -> None:
         """Open the database; `share` varies the pauses between attempts."""
         super().__init__(settings, clock=clock)
@@ -253,18 +255,18 @@ class PagingJob(Job):
         self._senders = PageSenders(settings, clock=clock)
         self._threads: list[Thread] = []
 
-    def stop(self) -> None:
+    def finish_current_run(self) -> None:
         """Let messages in progress finish, and leave the other messages to the next worker."""
         self.is_stopped.set()
         deadline = monotonic() + ATTEMPT_TIMEOUT_SECONDS
         for thread in self._threads:
             thread.join(max(deadline - monotonic(), 0))
-        self._senders.close()
-        super().stop()
+        self._senders.close_connections()
+        super().finish_current_run()
 
     def run_due(self) -> int:
         """Group and send all due pages, and return the number of contacts served."""
-        while self._gather():
+        while self._group_pages():
             pass
         count = 0
         while begun := self._begin_due():
@@ -273,21 +275,21 @@ class PagingJob(Job):
                 thread.join()
         return count
 
-    def look(self) -> int:
+    def process_due_work(self) -> int:
         """Group due pages, and start sending messages for which slots are free."""
-        gathered = self._gather()
+        gathered = self._group_pages()
         self._threads = [each for each in self._threads if each.is_alive()]
         begun = self._begin_due()
         self._threads += begun
         return gathered + len(begun)
 
-    def _gather(self) -> int:
-        if not self.has(RECIPIENTS_ARE_DUE_SOON):
+    def _group_pages(self) -> int:
+        if not self.is_due(RECIPIENTS_ARE_DUE_SOON):
             return 0
-        with Session(self.reading) as session:
+        with Session(self.reading_engine) as session:
             # Start processes now, so that they are ready when the pages are sent.
-            self._senders.prepare(list_types_in_use(session=session))
-        if not self.has(RECIPIENTS_ARE_DUE):
+            self._senders.prepare_contact_types(list_types_in_use(session=session))
+        if not self.is_due(RECIPIENTS_ARE_DUE):
             return 0
         with Session(self.engine) as session, session.begin():
             policy = build_paging_policy(read_current_settings(self.settings, session=session))
@@ -295,19 +297,19 @@ class PagingJob(Job):
 
     def _begin_due(self) -> list[Thread]:
         """Claim contacts for which slots are free, and start sending to them."""
-        if self._lanes.free <= 0 or not self.has(CONTACTS_ARE_DUE):
+        if self._lanes.free_slots <= 0 or not self.is_due(CONTACTS_ARE_DUE):
             return []
-        with Session(self.reading) as session:
+        with Session(self.reading_engine) as session:
             found = find_due_contacts(
-                except_lanes=self._lanes.full,
+                except_lanes=self._lanes.full_lanes,
                 limit=_MAX_DUE_CONTACTS_READ,
                 session=session,
                 now=self.clock(),
             )
-        wanted = [(contact_id, lane) for contact_id, lane in found if self._lanes.take(lane)]
-        return self._begin(wanted)
+        wanted = [(contact_id, lane) for contact_id, lane in found if self._lanes.take_slot(lane)]
+        return self._start_sending(wanted)
 
-    def _begin(self, wanted: Sequence[tuple[int, str]]) -> list[Thread]:
+    def _start_sending(self, wanted: Sequence[tuple[int, str]]) -> list[Thread]:
         claims: Sequence[ContactClaim] = ()
         settings = self.settings
         try:
@@ -320,7 +322,7 @@ class PagingJob(Job):
             claimed = {claim.contact_id for claim in claims}
             for contact_id, lane in wanted:
                 if contact_id not in claimed:
-                    self._lanes.leave(lane)
+                    self._lanes.release_slot(lane)
         begun = [
             Thread(target=self._send_all, args=(claim, settings), name="page", daemon=True)
             for claim in claims
@@ -347,9 +349,9 @@ class PagingJob(Job):
             )
             problem = SendProblem(f"an error of this service ({type(error).__name__})")
             with suppress(SQLAlchemyError):
-                self._note_failure(claim, problem, settings)
+                self._record_send_failure(claim, problem, settings)
         finally:
-            self._lanes.leave(claim.lane, did_well=did_well)
+            self._lanes.release_slot(claim.lane, did_well=did_well)
             self.tell()  # a slot became free
 
     def _send_waiting(self, claim: ContactClaim, settings: Settings) -> bool | None:
@@ -358,20 +360,22 @@ class PagingJob(Job):
         Return None if nothing was sent.
         """
         did_well: bool | None = None
-        while (delivery := self._next(claim, settings)) is not None:
+        while (delivery := self._get_next_message(claim, settings)) is not None:
             if self.is_stopped.is_set():
-                self._in_transaction(lambda session: release_contact_claim(claim, session=session))
+                self._run_in_transaction(
+                    lambda session: release_contact_claim(claim, session=session)
+                )
                 break
             began = monotonic()
-            problem = self._senders.send(delivery, settings)
+            problem = self._senders.send_message(delivery, settings)
             did_well = problem is None and monotonic() - began < _SLOW_SERVICE_SECONDS
             if problem is not None:
-                self._note_failure(claim, problem, settings, delivery)
+                self._record_send_failure(claim, problem, settings, delivery)
                 break
             self._record_message_sent(claim, delivery)
         return did_well
 
-    def _next(self, claim: ContactClaim, settings: Settings) -> ContactMessage | None:
+    def _get_next_message(self, claim: ContactClaim, settings: Settings) -> ContactMessage | None:
         policy = build_paging_policy(settings)
         try:
             with Session(self.engine) as session, session.begin():
@@ -379,7 +383,7 @@ class PagingJob(Job):
                     claim, policy, session=session, keyring=self._keyring, now=self.clock()
                 )
         except UndecryptableAddressError as error:
-            self._note_failure(claim, SendProblem(str(error)), settings)
+            self._record_send_failure(claim, SendProblem(str(error)), settings)
             return None
 
     def _record_message_sent(self, claim: ContactClaim, delivery: ContactMessage) -> None:
@@ -389,7 +393,7 @@ class PagingJob(Job):
         """
         while True:
             try:
-                self._in_transaction(
+                self._run_in_transaction(
                     lambda session: record_message_sent(
                         claim, delivery, session=session, now=self.clock()
                     )
@@ -401,7 +405,7 @@ class PagingJob(Job):
         said = _build_log_fields(claim, messages=len(delivery.message_ids))
         _log.info("Page was sent.", extra={"event": "page.sent", **said})
 
-    def _note_failure(
+    def _record_send_failure(
         self,
         claim: ContactClaim,
         problem: SendProblem,
@@ -428,7 +432,7 @@ class PagingJob(Job):
                 extra={"event": "page.attempt_failed", **said},
             )
 
-    def _in_transaction(self, work: Callable[[Session], None]) -> None:
+    def _run_in_transaction(self, work: Callable[[Session], None]) -> None:
         with Session(self.engine) as session, session.begin():
             work(session)
 
@@ -441,7 +445,7 @@ def build_paging_policy(settings: Settings) -> PagingSettings:
         sends_mail=bool(settings.mail_url),
         link_keys=(settings.secret_key, *settings.secret_key_fallbacks),
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
-        reading=parser_settings(settings),
+        reading=build_parser_settings(settings),
         reason_finders={
             SubjectKind.ALERT: find_page_reasons,
             SubjectKind.INCIDENT: reasons_of_incidents,

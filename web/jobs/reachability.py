@@ -9,7 +9,7 @@ from time import sleep
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.core.clock import Clock, format_api_time, system_clock
+from domain.core.clock import Clock, format_api_time, read_system_clock
 from domain.core.database.statements import StatementConnection
 from domain.core.hosts import SERVER_HEARTBEAT_INTERVAL, record_server_heartbeat
 from web.settings.reader import Settings
@@ -29,7 +29,7 @@ def start_reachability_recorder(
     """
     name = f"{socket.gethostname()}:{settings.port}"
     marks = ReachabilityRecorder(name, connections, began_at=began_at)
-    Thread(target=marks.go_on, name="marks", daemon=True).start()
+    Thread(target=marks.record_repeatedly, name="marks", daemon=True).start()
 
 
 class ReachabilityRecorder:
@@ -41,7 +41,7 @@ class ReachabilityRecorder:
         connections: StatementConnection,
         *,
         began_at: datetime,
-        clock: Clock = system_clock,
+        clock: Clock = read_system_clock,
     ) -> None:
         """Store the server's name, its connections and its start time."""
         self._name = name
@@ -50,11 +50,11 @@ class ReachabilityRecorder:
         self._began_at: datetime | None = began_at
         self._clock = clock
 
-    def go_on(self, pause: Callable[[float], None] = sleep) -> None:
+    def record_repeatedly(self, pause: Callable[[float], None] = sleep) -> None:
         """Record the reachability repeatedly; this method does not return."""
         while True:
             try:
-                self.make()
+                self.store_record()
             except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
                 reason = type(error).__name__
                 _log.debug(_NOT_RECORDED, extra={"event": _EVENT, "reason": reason})
@@ -62,7 +62,7 @@ class ReachabilityRecorder:
                 _log.exception(_NOT_RECORDED, extra={"event": _EVENT})
             pause(SERVER_HEARTBEAT_INTERVAL.total_seconds())
 
-    def make(self) -> None:
+    def store_record(self) -> None:
         """Store a record. If it ends an outage of all receivers, log the outage."""
         over = record_server_heartbeat(
             self._name,

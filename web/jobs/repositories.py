@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.errors import DomainError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.git.maintenance import pack_pushed_repositories
@@ -23,8 +23,8 @@ from domain.registry.removal import (
 )
 from domain.registry.repositories import get_repository_to_remove
 from web.database.engine import use_engine
-from web.settings.policies.registry import registry_policy
-from web.settings.policies.repositories import git
+from web.settings.policies.registry import build_registry_policy
+from web.settings.policies.repositories import build_git
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -41,11 +41,11 @@ def pack_repositories(settings: Settings) -> None:
     Each host packs its own repositories. If several hosts share a directory, each repository is
     packed by only one of them.
     """
-    own = git(settings)
-    if own.problem() or not own.root.exists():
+    own = build_git(settings)
+    if own.find_problem() or not own.root.exists():
         return
     left = remove_interrupted_leftovers(
-        own.root, older_than=system_clock().timestamp() - _DAY_SECONDS
+        own.root, older_than=read_system_clock().timestamp() - _DAY_SECONDS
     )
     packed = pack_pushed_repositories(own)
     if packed or left:
@@ -55,7 +55,7 @@ def pack_repositories(settings: Settings) -> None:
         )
 
 
-def run_registry_removals(settings: Settings, *, clock: Clock = system_clock) -> int:
+def run_registry_removals(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Run the removals that are due and return how many are complete."""
     began, done = clock(), 0
     with use_engine(settings) as engine:
@@ -102,7 +102,7 @@ def _remove_images(
         repository = get_repository_to_remove(removal.repository_id, session=session)
     except NotFoundError:  # already removed by another process
         return True
-    policy = registry_policy(read_current_settings(settings, session=session))
+    policy = build_registry_policy(read_current_settings(settings, session=session))
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with open_registry(policy, session=session, keyring=keyring, now=clock()) as client:
         session.commit()  # requests to the registry may be slow

@@ -17,7 +17,7 @@ from domain.alerts.handling.retention import delete_resolved_alerts, resolve_sta
 from domain.alerts.integrations.monitors import update_monitors
 from domain.alerts.listing.charts import sum_day_counts
 from domain.audit.seals import build_seal_head, get_or_create_audit_key, prune_events, seal_events
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.keyring import Keyring
 from domain.delivery.audit_streams.streams import delete_orphaned_events, drop_old_stream_events
 from domain.delivery.webhooks.endpoints import (
@@ -40,7 +40,7 @@ from domain.paging.notifications.contacts import unconfirm_contacts_without_acce
 from domain.paging.on_call.eligibility import record_eligibility_changes
 from web.database.engine import use_engine
 from web.database.schema import get_newest_known_revision
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import Settings
 from web.settings.stored import read_current_settings
 
@@ -50,9 +50,9 @@ _deletion_log = logging.getLogger("gatebell.deletion")
 _webhook_log = logging.getLogger("gatebell.webhooks")
 
 
-def run_prune(settings: Settings, *, kept: CheckedDeliveries) -> None:
+def run_prune(settings: Settings, *, checked_deliveries: CheckedDeliveries) -> None:
     """Prune the database and log the numbers of removed rows."""
-    removed = prune_database(settings, kept=kept)
+    removed = prune_database(settings, checked_deliveries=checked_deliveries)
     if any(removed.values()):
         _log.info("Expired data was removed.", extra={"event": "prune.completed", **removed})
 
@@ -60,17 +60,21 @@ def run_prune(settings: Settings, *, kept: CheckedDeliveries) -> None:
 def assign_alerts_to_monitors(settings: Settings) -> None:
     """Assign alerts to the monitors of their integrations."""
     with use_engine(settings) as engine, Session(engine) as session:
-        update_monitors(session=session, now=system_clock(), between=session.commit)
+        update_monitors(session=session, now=read_system_clock(), between=session.commit)
         session.commit()
 
 
 def record_on_call_eligibility(settings: Settings) -> None:
     """Record changes in the users who are eligible for on-call duty."""
     with use_engine(settings) as engine, Session(engine) as session:
-        record_eligibility_changes(session=session, now=system_clock(), between=session.commit)
+        record_eligibility_changes(
+            session=session, now=read_system_clock(), commit_batch=session.commit
+        )
 
 
-def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None) -> dict[str, int]:
+def prune_database(
+    settings: Settings, *, checked_deliveries: CheckedDeliveries | None = None
+) -> dict[str, int]:
     """Remove expired rows, and return the number of removed rows by kind.
 
     Tokens without an expiry date get an expiry date if the running release requires it.
@@ -84,16 +88,22 @@ def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None)
             keep_calls_for=timedelta(days=current.call_keep_days),
             keep_pings=current.heartbeat_log_keep_count,
         )
-        refold_account_names(session=session, between=session.commit)
+        refold_account_names(session=session, commit_batch=session.commit)
         session.commit()
-        now, between = system_clock(), session.commit
+        now, between = read_system_clock(), session.commit
         removed = prune_expired_rows(
-            retention, kept=kept, session=session, now=now, between=between
+            retention,
+            checked_deliveries=checked_deliveries,
+            session=session,
+            now=now,
+            commit_batch=between,
         )
         between()
-        removed["members"] = remove_ended_memberships(session=session, now=now, between=between)
+        removed["members"] = remove_ended_memberships(
+            session=session, now=now, commit_batch=between
+        )
         removed["tokens_given_expiry"] = assign_expiry_to_tokens(
-            token_lifetimes(current), session=session, now=now, between=between
+            build_token_lifetimes(current), session=session, now=now, commit_batch=between
         )
         between()
         removed["alert_batches"] = prune_batches(session=session, now=now, between=between)
@@ -105,58 +115,62 @@ def prune_database(settings: Settings, *, kept: CheckedDeliveries | None = None)
 
 
 def _prune_alerts(
-    current: Settings, session: Session, between: CommitBatchFunction
+    current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
     """Remove resolved alerts that exceed the configured age and return their number."""
     if not current.alert_keep_days:
         return {}
-    before = system_clock() - timedelta(days=current.alert_keep_days)
-    return {"alerts": delete_resolved_alerts(before=before, session=session, between=between)}
+    before = read_system_clock() - timedelta(days=current.alert_keep_days)
+    return {"alerts": delete_resolved_alerts(before=before, session=session, between=commit_batch)}
 
 
 def _prune_audit_log(
-    current: Settings, session: Session, between: CommitBatchFunction
+    current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
     """Remove old audit events and old stream entries and return the number of each."""
-    now = system_clock()
+    now = read_system_clock()
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
     dropped = drop_old_stream_events(
-        session=session, before=waiting_since, now=now, between=between
+        session=session, before=waiting_since, now=now, commit_batch=commit_batch
     )
     if dropped:
         _audit_log.error(
             "Audit events were dropped because a destination did not accept them in time.",
             extra={"event": "audit_stream.events_dropped", "count": dropped},
         )
-    orphans = delete_orphaned_events(session=session, between=between)
-    between()
+    orphans = delete_orphaned_events(session=session, commit_batch=commit_batch)
+    commit_batch()
     key = get_or_create_audit_key(session=session, keyring=_build_keyring(current), now=now)
     _seal_and_log(session, key)
-    between()
+    commit_batch()
     kept_since = now - timedelta(days=current.audit_event_keep_days)
-    removed = prune_events(session=session, key=key, before=kept_since, between=between)
+    removed = prune_events(session=session, key=key, before=kept_since, commit_batch=commit_batch)
     return {"audit_stream_entries": dropped + orphans, "audit_events": removed}
 
 
 def _prune_webhooks(
-    current: Settings, session: Session, between: CommitBatchFunction
+    current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
     """Cancel overdue deliveries and remove old log entries; return the number of both."""
-    now = system_clock()
-    given_up = abandon_old_deliveries(session=session, now=now, between=between)
+    now = read_system_clock()
+    given_up = abandon_old_deliveries(session=session, now=now, commit_batch=commit_batch)
     if given_up:
         _webhook_log.error(
             "Webhook deliveries were canceled because they waited too long.",
             extra={"event": "webhook.deliveries_canceled", "count": given_up},
         )
     before = now - timedelta(days=current.webhook_delivery_keep_days)
-    between()
+    commit_batch()
     return {
-        "webhook_deliveries": prune_webhook_log(before=before, session=session, between=between)
+        "webhook_deliveries": prune_webhook_log(
+            before=before, session=session, commit_batch=commit_batch
+        )
     }
 
 
-def encrypt_stored_secrets(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+def encrypt_stored_secrets(
+    settings: Settings, *, clock: Clock = read_system_clock
+) -> dict[str, int]:
     """Encrypt data that older releases stored as plaintext; return the number of rows by kind."""
     with use_engine(settings) as engine, Session(engine) as session:
         done = encrypt_plaintext_rows(
@@ -164,14 +178,14 @@ def encrypt_stored_secrets(settings: Settings, *, clock: Clock = system_clock) -
             session=session,
             keyring=_build_keyring(settings),
             now=clock(),
-            between=session.commit,
+            commit_batch=session.commit,
         )
     if any(done.values()):
         _log.info("Stored secrets were encrypted.", extra={"event": "secrets.encrypted", **done})
     return done
 
 
-def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> int:
+def pause_ended_webhooks(settings: Settings, *, clock: Clock = read_system_clock) -> int:
     """Pause the webhooks and unconfirm the contacts of applications without access.
 
     Return the total number of webhooks and contacts.
@@ -188,7 +202,9 @@ def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> 
     return paused + unconfirmed
 
 
-def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+def deactivate_idle_accounts(
+    settings: Settings, *, clock: Clock = read_system_clock
+) -> dict[str, int]:
     """Send notices about unused accounts and deactivate them, if configured; return the counts."""
     with use_engine(settings) as engine, Session(engine) as session:
         current = read_current_settings(settings, session=session)
@@ -223,13 +239,13 @@ def run_deletions(settings: Settings) -> None:
         )
 
 
-def remove_deleted_data(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
+def remove_deleted_data(settings: Settings, *, clock: Clock = read_system_clock) -> dict[str, int]:
     """Remove deleted data and return the number of projects and groups removed."""
     with use_engine(settings) as engine, Session(engine) as session:
         removed = remove_deleted_namespaces(
             remove_files=partial(remove_repository, settings.repositories_path),
             session=session,
-            between=session.commit,
+            commit_batch=session.commit,
             now=clock(),
         )
         session.commit()
@@ -239,7 +255,9 @@ def remove_deleted_data(settings: Settings, *, clock: Clock = system_clock) -> d
 def resolve_unreported_alerts(settings: Settings) -> int:
     """Resolve the alerts that have had no further reports, and return their number."""
     with use_engine(settings) as engine, Session(engine) as session:
-        resolved = resolve_stale_alerts(session=session, now=system_clock(), between=session.commit)
+        resolved = resolve_stale_alerts(
+            session=session, now=read_system_clock(), between=session.commit
+        )
         session.commit()
         return resolved
 
@@ -255,14 +273,16 @@ def seal_audit_events(settings: Settings) -> None:
     """Seal new audit events and log the latest seal."""
     with use_engine(settings) as engine, Session(engine) as session:
         key = get_or_create_audit_key(
-            session=session, keyring=_build_keyring(settings), now=system_clock()
+            session=session, keyring=_build_keyring(settings), now=read_system_clock()
         )
         _seal_and_log(session, key)
         session.commit()
 
 
 def _seal_and_log(session: Session, key: bytes) -> None:
-    made = seal_events(session=session, key=key, now=system_clock(), between=session.commit)
+    made = seal_events(
+        session=session, key=key, now=read_system_clock(), commit_batch=session.commit
+    )
     if made:
         said = {
             "head": str(build_seal_head(made[-1])),

@@ -23,7 +23,7 @@ from sqlalchemy import ColumnElement, Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.core.clock import Clock, system_clock
+from domain.core.clock import Clock, read_system_clock
 from domain.core.database.failures import is_conflict
 from domain.core.hosts import claim_run
 from domain.core.job_results import record_failed_job
@@ -64,7 +64,7 @@ class Job(ABC):
     #: Number of database connections.
     connections = 1
 
-    def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
         """Store the settings. The database is opened when there is work."""
         self.settings = settings
         self.clock = clock
@@ -88,13 +88,13 @@ class Job(ABC):
         return open_engine(replace(self.settings, database_pool_size=self.connections))
 
     @cached_property
-    def reading(self) -> Engine:
+    def reading_engine(self) -> Engine:
         """Engine with the same connections, for transactions that only read."""
         return self.engine.execution_options(begin_mode="DEFERRED")
 
-    def has(self, due: ColumnElement[bool]) -> bool:
+    def is_due(self, due: ColumnElement[bool]) -> bool:
         """Return whether a condition of `domain.core.schedule_conditions` is met now."""
-        with Session(self.reading) as session:
+        with Session(self.reading_engine) as session:
             return bool(session.scalar(select(due), compute_parameters(self.clock())))
 
     def get_run_seconds(self) -> float:
@@ -109,7 +109,7 @@ class Job(ABC):
         Implementations return early once `is_stopped` is set.
         """
 
-    def look(self) -> int:
+    def process_due_work(self) -> int:
         """Process due work in the background, and return 0 if no work was due."""
         return self.run_due()
 
@@ -129,14 +129,14 @@ class Job(ABC):
             return datetime.max.replace(tzinfo=UTC)
         return self._period_since + self.every
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         """Start a run in the background, unless one is in progress."""
         with self._lock:
             if self._is_under_way:
                 self._is_asked_again = True
             elif not self.is_stopped.is_set() and monotonic() >= self._rests_until:
                 self._is_under_way = True
-                self._thread = Thread(target=self._run, name=self.name, daemon=True)
+                self._thread = Thread(target=self._run_in_background, name=self.name, daemon=True)
                 self._thread.start()
 
     def __enter__(self) -> Self:
@@ -145,9 +145,9 @@ class Job(ABC):
 
     def __exit__(self, *_error: object) -> None:
         """Let the current run finish and close the database."""
-        self.stop()
+        self.finish_current_run()
 
-    def stop(self) -> None:
+    def finish_current_run(self) -> None:
         """Let the current run finish, and leave the remaining work to the next worker."""
         self.is_stopped.set()
         if self._thread is not None:
@@ -155,12 +155,12 @@ class Job(ABC):
         if "engine" in self.__dict__:
             self.engine.dispose()
 
-    def _run(self) -> None:
+    def _run_in_background(self) -> None:
         rest = self.pause_seconds
         while True:
             self._is_asked_again = False
             self._looks_since = monotonic()
-            count = self._look()
+            count = self._process_and_count()
             self._looks_since = None
             if count is None:
                 rest = _RETRY_SECONDS
@@ -173,10 +173,10 @@ class Job(ABC):
                     self._is_under_way = False
                     return
 
-    def _look(self) -> int | None:
+    def _process_and_count(self) -> int | None:
         """Run once, and return the number of processed items, or None if the run failed."""
         try:
-            return self.look()
+            return self.process_due_work()
         # The database is unavailable or not migrated, which /readyz reports. Jobs with their own
         # connections get the errors of the driver.
         except _OUTAGE_ERRORS as error:
@@ -211,7 +211,7 @@ class PerWorkerJob(Job):
         work: Callable[[Settings], object],
         settings: Settings,
         *,
-        clock: Clock = system_clock,
+        clock: Clock = read_system_clock,
     ) -> None:
         """Store the name, the period and the function to call."""
         super().__init__(settings, clock=clock)
@@ -233,32 +233,32 @@ class PeriodicJob(PerWorkerJob):
 
     def run_due(self) -> int:
         """Call the function if this worker claims the job first."""
-        if self._claim(self.clock()):
+        if self._claim_job(self.clock()):
             is_over = Event()
-            Thread(target=self._hold, args=(is_over,), name=self.name, daemon=True).start()
+            Thread(target=self._extend_claim, args=(is_over,), name=self.name, daemon=True).start()
             try:
                 super().run_due()
             finally:
                 is_over.set()
         return 0
 
-    def _claim(self, now: datetime) -> bool:
+    def _claim_job(self, now: datetime) -> bool:
         with use_engine(self.settings) as engine, Session(engine) as session, session.begin():
             return claim_run(self.name, period=self._period, session=session, now=now)
 
-    def _hold(self, is_over: Event) -> None:
+    def _extend_claim(self, is_over: Event) -> None:
         """Claim the job for each following period in advance, until the run ends."""
         half = self._period / 2
         while not is_over.wait(half.total_seconds()):
             with suppress(SQLAlchemyError):
-                self._claim(self.clock() + half)
+                self._claim_job(self.clock() + half)
 
 
 class Scheduler:
     """Queries which jobs are due, and starts them."""
 
     def __init__(
-        self, jobs: Sequence[Job], settings: Settings, *, clock: Clock = system_clock
+        self, jobs: Sequence[Job], settings: Settings, *, clock: Clock = read_system_clock
     ) -> None:
         """Store the jobs without starting them."""
         self._jobs = jobs
@@ -275,7 +275,7 @@ class Scheduler:
         self._told_of_outage_at = float("-inf")
         for job in jobs:
             job.tell = self._has_news.set
-        self._thread = Thread(target=self._run, name="scheduler", daemon=True)
+        self._thread = Thread(target=self._start_due_jobs, name="scheduler", daemon=True)
 
     def __enter__(self) -> Self:
         """Start scheduling in the background."""
@@ -289,17 +289,17 @@ class Scheduler:
         for job in self._jobs:
             job.is_stopped.set()
         for job in self._jobs:
-            job.stop()
+            job.finish_current_run()
 
     def list_hanging_jobs(self, *, longest_seconds: float) -> list[str]:
         """Return the names of the jobs whose current run exceeds `longest_seconds`."""
         return [job.name for job in self._jobs if job.get_run_seconds() > longest_seconds]
 
-    def _run(self) -> None:
+    def _start_due_jobs(self) -> None:
         while not self._is_stopped:
             pause = _QUERY_INTERVAL_SECONDS
             try:
-                self._look()
+                self._query_due_jobs()
             except _OUTAGE_ERRORS as error:
                 self._log_outage(error)
                 pause = _RETRY_SECONDS
@@ -308,25 +308,25 @@ class Scheduler:
                 pause = _RETRY_SECONDS
             self._has_news.wait(pause)
             self._has_news.clear()
-        self._question.close()
+        self._question.close_connection()
 
-    def _look(self) -> None:
+    def _query_due_jobs(self) -> None:
         now = self._clock()
         seen_at, end = self._periods
         if not seen_at <= now < end:  # also if the clock was set back
             for job in self._jobs:
                 if job.is_new_period():
-                    job.begin()
+                    job.start_run()
             self._periods = (now, min(job.get_period_end() for job in self._jobs))
         if not self._question.may_result_have_changed() and monotonic() < self._is_quiet_until:
             return
-        answers = self._question.ask(compute_parameters(now))
+        answers = self._question.fetch_first_row(compute_parameters(now))
         self._is_quiet_until = (
             float("-inf") if any(answers) else monotonic() + _QUIET_QUERY_INTERVAL_SECONDS
         )
         for (job, _), is_due in zip(self._asked, answers, strict=True):
             if is_due:
-                job.begin()
+                job.start_run()
 
     def _log_outage(self, error: Exception) -> None:
         """Log once a minute that the database is unavailable."""

@@ -122,7 +122,7 @@ def build_jobs(settings: Settings) -> Sequence[Job]:
         once("encrypt", _MINUTE, encrypt_stored_secrets),
         once("pause_webhooks", _MINUTE, pause_ended_webhooks),
         once("check_identities", _MINUTE, check_identities),
-        once(PRUNE_JOB, _TEN_MINUTES, partial(run_prune, kept=CheckedDeliveries())),
+        once(PRUNE_JOB, _TEN_MINUTES, partial(run_prune, checked_deliveries=CheckedDeliveries())),
         once("note_who_can_be_on_call", _TEN_MINUTES, record_on_call_eligibility),
         once("deactivate", _HOUR, deactivate_idle_accounts),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),

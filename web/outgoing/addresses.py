@@ -17,9 +17,9 @@ def resolve_allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Se
     Raise HostNotFoundError, or AddressBlockedError if no address is permitted.
     """
     found = _resolve_host_name(host, port)
-    allowed = [each for each in found if policy.refusal(each) is None]
+    allowed = [each for each in found if policy.find_blocked_kind(each) is None]
     if not allowed:
-        raise AddressBlockedError(host, found[0], policy.refusal(found[0]) or "")
+        raise AddressBlockedError(host, found[0], policy.find_blocked_kind(found[0]) or "")
     return allowed
 
 

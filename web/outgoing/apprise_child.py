@@ -144,7 +144,7 @@ class Sandbox:
             # The name would be resolved after this check.
             _deny_access("the service tried to connect to a host name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
-        kind = _PUBLIC_ADDRESSES.refusal(reached)
+        kind = _PUBLIC_ADDRESSES.find_blocked_kind(reached)
         request = _active_request.get(_ActiveRequest())
         if kind is not None and not _is_configured_host(str(reached), address[1], request.hosts):
             refused = AddressBlockedError(str(reached), reached, kind, remedy=request.remedy)
@@ -180,9 +180,9 @@ def _is_configured_host(address: str, port: int, hosts: HostList) -> bool:
     return hosts.has_host(address, port) or (of_port == port and hosts.has_host(name, port))
 
 
-def _deny_access(why: str) -> NoReturn:
-    _active_request.get(_ActiveRequest()).refused.append(why)
-    raise PermissionError(why)
+def _deny_access(reason: str) -> NoReturn:
+    _active_request.get(_ActiveRequest()).refused.append(reason)
+    raise PermissionError(reason)
 
 
 class AppriseRequestHandler:
@@ -205,21 +205,23 @@ class AppriseRequestHandler:
         self._hosts = hosts
         self._lock = Lock()
 
-    def run(self, requests: Iterator[Mapping[str, Any]]) -> None:
+    def handle_requests(self, requests: Iterator[Mapping[str, Any]]) -> None:
         """Handle requests until the input ends, and finish the requests in progress."""
         threads: list[Thread] = []
         for request in requests:
             threads = [each for each in threads if each.is_alive()]
-            threads.append(Thread(target=self._answer, args=(request,), daemon=True))
+            threads.append(Thread(target=self._handle_request, args=(request,), daemon=True))
             threads[-1].start()
         end = monotonic() + _SHUTDOWN_SECONDS
         for thread in threads:
             thread.join(max(end - monotonic(), 0))
 
-    def _answer(self, request: Mapping[str, Any]) -> None:
+    def _handle_request(self, request: Mapping[str, Any]) -> None:
         _active_request.set(under_way := _ActiveRequest())
         try:
-            result = self._send(request) if request["op"] == "send" else self._check(request)
+            result = (
+                self._send_message(request) if request["op"] == "send" else self._check_url(request)
+            )
         except Exception as error:  # noqa: BLE001 - any of two hundred services may fail in its own way
             result = {"problem": f"apprise failed: {type(error).__name__}"}
         if result.get("problem") and under_way.refused:
@@ -230,7 +232,7 @@ class AppriseRequestHandler:
             self._results.write(line)
             self._results.flush()
 
-    def _service(self, url: str) -> Any:
+    def _find_service(self, url: str) -> Any:
         """Return the service of a URL, or None if apprise cannot read the URL."""
         asset = self._apprise.AppriseAsset(app_id="Gatebell", app_desc="Gatebell", app_url="")
         service = self._apprise.Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
@@ -238,11 +240,11 @@ class AppriseRequestHandler:
             service.redirects = False  # overrides the URL
         return service
 
-    def _check(self, request: Mapping[str, Any]) -> dict[str, object]:
+    def _check_url(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
         if self._is_local_service(url):
             return {"problem": "this service acts on the sending host, so it is not supported"}
-        service = self._service(url)
+        service = self._find_service(url)
         if service is None:
             return {"problem": "Apprise cannot parse this URL; its documentation lists the formats"}
         if len(service) > 1:
@@ -285,7 +287,7 @@ class AppriseRequestHandler:
         """
         host, port = getattr(service, "host", None), getattr(service, "port", None)
         address = parse_literal_address(host) if host and _find_host(service) else None
-        kind = None if address is None else _PUBLIC_ADDRESSES.refusal(address)
+        kind = None if address is None else _PUBLIC_ADDRESSES.find_blocked_kind(address)
         if kind is None:
             return None
         is_generic = _get_module_name(service) in _GENERIC_SERVICES
@@ -294,9 +296,9 @@ class AppriseRequestHandler:
             return None
         return f"the URL cannot be reached: {host} is {kind}, and {_get_remedy(service)}"
 
-    def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
+    def _send_message(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
-        service = None if self._is_local_service(url) else self._service(url)
+        service = None if self._is_local_service(url) else self._find_service(url)
         if service is None:
             return {"problem": "Apprise can no longer parse the URL"}
         if (problem := _find_problem(service)) is not None:
@@ -364,9 +366,9 @@ def _find_problem(service: Any) -> str | None:
     return None
 
 
-def _get_failure_reason(said: Sequence[Any]) -> str:
+def _get_failure_reason(log_messages: Sequence[Any]) -> str:
     """Return the reason for a failure, in our own words."""
-    messages = [each.message for each in said]
+    messages = [each.message for each in log_messages]
     status = next((found[1] for each in messages if (found := _RESPONSE_STATUS.search(each))), None)
     if status is not None and (problem := describe_status_problem(int(status))) is not None:
         return problem.removeprefix("the server ")
@@ -376,12 +378,14 @@ def _get_failure_reason(said: Sequence[Any]) -> str:
     return "could not be reached" if is_lost else "did not accept the message"
 
 
-def _get_service_message(said: Sequence[Any]) -> str:
+def _get_service_message(log_messages: Sequence[Any]) -> str:
     """Return the message about a failure from the service or from apprise."""
-    warnings = [each.message for each in said if each.level in {"WARNING", "ERROR", "CRITICAL"}]
+    warnings = [
+        each.message for each in log_messages if each.level in {"WARNING", "ERROR", "CRITICAL"}
+    ]
     details = [
         _FAILURE_DETAILS.sub("", each.message)
-        for each in said
+        for each in log_messages
         if _FAILURE_DETAILS.match(each.message)
     ]
     details = [_CONNECTION_CAUSE.sub(r"\1", each) for each in details]
@@ -432,14 +436,14 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), 1)
-    program = AppriseRequestHandler(results, HostList.parse(sys.argv[1]))
+    program = AppriseRequestHandler(results, HostList.from_text(sys.argv[1]))
     # This is imported here because only Python's own files can be opened afterwards.
     import encodings.idna  # noqa: F401, PLC0415
 
     sys.addaudithook(Sandbox())
     results.write(format_result_line({"id": 0}))
     results.flush()
-    program.run(_read_requests())
+    program.handle_requests(_read_requests())
     # A regular exit would wait for threads of apprise that hang.
     os._exit(0)
 

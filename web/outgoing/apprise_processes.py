@@ -71,7 +71,7 @@ class AppriseProcesses:
         self._children: list[_AppriseChild] = []
         self._lock = Lock()
 
-    def send(
+    def send_message(
         self,
         url: str,
         title: str,
@@ -88,19 +88,19 @@ class AppriseProcesses:
         message = {"title": title, "body": body, "short_body": short_body, "is_alarm": is_alarm}
         request = {"op": "send", "url": url, **message}
         try:
-            child = self._take()
+            child = self._take_child()
         except OutgoingError as error:
             return SendProblem(str(error))
         try:
-            answer = child.ask(request, deadline)
+            answer = child.send_request(request, deadline)
         finally:
-            self._leave(child)
+            self._return_child(child)
         if answer is None:
             return SendProblem(f"no response was received within {deadline:.0f} seconds")
         problem = answer.get("problem")
         return None if problem is None else SendProblem(str(problem), answer.get("words", ""))
 
-    def prepare(self) -> None:
+    def start_child(self) -> None:
         """Start a child if there is none, without waiting for it."""
         with self._lock:
             if not any(each.is_alive for each in self._children):
@@ -113,30 +113,30 @@ class AppriseProcesses:
         with self._lock:
             return [each.process.pid for each in self._children]
 
-    def close(self) -> None:
+    def end_children(self) -> None:
         """End all children."""
         with self._lock:
             children, self._children = self._children, []
         for child in children:
-            child.kill()
+            child.kill_process()
 
-    def _take(self) -> "_AppriseChild":
+    def _take_child(self) -> "_AppriseChild":
         """Return a child that can take another request."""
         with self._lock:
             self._children = [each for each in self._children if each.is_alive]
             for child in self._children:
                 if child.accepts_more:
-                    child.begin()
+                    child.begin_request()
                     return child
             child = _AppriseChild(self._settings)
             self._children.append(child)
-            child.begin()
+            child.begin_request()
             return child
 
-    def _leave(self, child: "_AppriseChild") -> None:
+    def _return_child(self, child: "_AppriseChild") -> None:
         with self._lock:
-            if child.end() and child.has_hung:
-                child.kill()
+            if child.end_request() and child.has_hung:
+                child.kill_process()
                 self._children = [each for each in self._children if each is not child]
         if child.is_idle:
             self._schedule_idle_end(child)
@@ -150,7 +150,7 @@ class AppriseProcesses:
     def _end_child_if_idle(self, child: "_AppriseChild", served: int) -> None:
         with self._lock:
             if child.is_idle and child.served == served:
-                child.kill()
+                child.kill_process()
                 self._children = [each for each in self._children if each is not child]
 
 
@@ -181,7 +181,7 @@ class _AppriseChild:
         self._waiting: dict[int, SimpleQueue[Mapping[str, Any]]] = {0: self._ready}
         self._has_ended = False
         self._lock = Lock()
-        Thread(target=self._read, name="apprise results", daemon=True).start()
+        Thread(target=self._read_responses, name="apprise results", daemon=True).start()
 
     @property
     def is_alive(self) -> bool:
@@ -195,16 +195,16 @@ class _AppriseChild:
     def is_idle(self) -> bool:
         return self._active == 0
 
-    def begin(self) -> None:
+    def begin_request(self) -> None:
         self._active += 1
         self.served += 1
 
-    def end(self) -> bool:
+    def end_request(self) -> bool:
         """Record the end of a request and return whether no other request is in progress."""
         self._active -= 1
         return self._active == 0
 
-    def ask(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any] | None:
+    def send_request(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any] | None:
         """Return the result of a request, or None after the deadline."""
         if not self._is_ready():
             return {"problem": "the Apprise process did not start in time"}
@@ -234,14 +234,14 @@ class _AppriseChild:
             return False
         return True
 
-    def kill(self) -> None:
+    def kill_process(self) -> None:
         """Kill the process, even if requests are in progress."""
         self.process.kill()
         self.process.wait()
         with suppress(OSError):
             self._stdin.close()
 
-    def _read(self) -> None:
+    def _read_responses(self) -> None:
         with suppress(OSError, ValueError):
             for line in self._stdout:
                 answer = json.loads(line)

@@ -90,15 +90,17 @@ class OutgoingClient:
         self._kept: tuple[str, HTTPConnection] | None = None
 
     @classmethod
-    def of(cls, settings: Settings) -> "OutgoingClient":
+    def from_settings(cls, settings: Settings) -> "OutgoingClient":
         """Return a client with the rules of the settings."""
         return cls(
-            AddressPolicy.of(settings.outgoing_private_addresses),
+            AddressPolicy.from_networks(settings.outgoing_private_addresses),
             trusted_ca_file=settings.trusted_ca_file,
-            proxy=Proxy.parse(settings.outgoing_proxy),
+            proxy=Proxy.from_text(settings.outgoing_proxy),
         )
 
-    def post(self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]) -> OutgoingResponse:
+    def send_post(
+        self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]
+    ) -> OutgoingResponse:
         """Send a POST and return the response, whatever its status.
 
         Raise OutgoingError if there is no response.
@@ -109,39 +111,43 @@ class OutgoingClient:
         if kept and reused is None:
             _close_connection(kept[1])
         request = _OutgoingRequest(url, body, headers, route=self._route)
-        answer = run_with_deadline(self._deadline, lambda: request.send(reused), stop=request.stop)
+        answer = run_with_deadline(
+            self._deadline, lambda: request.send_request(reused), stop=request.end_request
+        )
         if request.connection is not None:
             self._kept = (origin, request.connection)
         return answer
 
-    def get(self, url: OutgoingUrl) -> OutgoingResponse:
+    def fetch_url(self, url: OutgoingUrl) -> OutgoingResponse:
         """Request a URL once and return the response with more of its body.
 
         The connection is not kept. Raise OutgoingError if there is no response.
         """
-        return self._once(url, None, {}, kept=_MAX_KEPT_GET_BYTES)
+        return self._send_once(url, None, {}, kept=_MAX_KEPT_GET_BYTES)
 
-    def fetch(
+    def send_request(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
         """Send a request once and return the status and the whole body.
 
         The connection is not kept. Raise OutgoingError if there is no response or it is too large.
         """
-        answer = self._once(url, body, headers, kept=_MAX_RESPONSE_BYTES)
+        answer = self._send_once(url, body, headers, kept=_MAX_RESPONSE_BYTES)
         if len(answer.beginning) == _MAX_RESPONSE_BYTES:
             raise ResponseTooLargeError(_MAX_RESPONSE_BYTES)
         return answer.status, answer.beginning
 
-    def _once(
+    def _send_once(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], *, kept: int
     ) -> OutgoingResponse:
         request = _OutgoingRequest(url, body, headers, route=self._route, kept=kept)
-        answer = run_with_deadline(self._deadline, lambda: request.send(None), stop=request.stop)
-        request.stop()
+        answer = run_with_deadline(
+            self._deadline, lambda: request.send_request(None), stop=request.end_request
+        )
+        request.end_request()
         return answer
 
-    def close(self) -> None:
+    def close_connection(self) -> None:
         """Close the kept connection."""
         if self._kept is not None:
             _close_connection(self._kept[1])
@@ -181,53 +187,53 @@ class _OutgoingRequest:
         self.connection: HTTPConnection | None = None
         self._is_stopped = False
 
-    def send(self, reused: HTTPConnection | None) -> OutgoingResponse:
+    def send_request(self, reused: HTTPConnection | None) -> OutgoingResponse:
         """Send the request, on a kept connection if there is one, and read the response."""
         began = monotonic()
         try:
-            if reused is not None and not self._try(reused):
+            if reused is not None and not self._try_kept_connection(reused):
                 reused = None
             if reused is None:
-                self._connect()
-            return self._answer(began)
+                self._connect_and_send()
+            return self._read_response(began)
         except Exception as error:
-            self._drop()
+            self._drop_connection()
             raise _convert_error(error) from error
 
-    def stop(self) -> None:
+    def end_request(self) -> None:
         """End the request, whatever it waits for."""
         self._is_stopped = True
-        self._drop()
+        self._drop_connection()
 
-    def _try(self, kept: HTTPConnection) -> bool:
+    def _try_kept_connection(self, kept_connection: HTTPConnection) -> bool:
         """Send the request on a kept connection, or return False if the other side has closed it.
 
         The request may still have arrived. Receivers recognize a repeated request by its id.
         """
-        self.connection = kept
-        if not kept.is_connected:
-            self._drop()
+        self.connection = kept_connection
+        if not kept_connection.is_connected:
+            self._drop_connection()
             return False
         try:
-            self._write()
-            self._response = kept.getresponse()
+            self._write_request()
+            self._response = kept_connection.getresponse()
         except (OSError, HTTPException, HTTPError):
-            self._drop()
+            self._drop_connection()
             return False
         return True
 
-    def _connect(self) -> None:
+    def _connect_and_send(self) -> None:
         """Connect, through the proxy if required, and send the request."""
         proxy = self._route.proxy
         if proxy is not None and not is_direct_request(self._url, self._route.policy):
             self._connect_through_proxy(proxy)
         else:
             self._connect_to_host()
-        self._write()
-        self._response = self._open().getresponse()
+        self._write_request()
+        self._response = self._open_connection().getresponse()
 
     def _connect_through_proxy(self, proxy: Proxy) -> None:
-        self.connection = self._connection(proxy.host, proxy.port)
+        self.connection = self._build_connection(proxy.host, proxy.port)
         # The proxy connects meanwhile, so the deadline of the whole request applies.
         self.connection.timeout = DEADLINE_SECONDS
         if self._url.is_encrypted:
@@ -235,22 +241,22 @@ class _OutgoingRequest:
         else:
             self._target = f"http://{self._url.authority}{self._url.target}"
             self._headers |= proxy.headers
-        proxy.connect(self.connection)
+        proxy.connect_through(self.connection)
 
     def _connect_to_host(self) -> None:
         """Connect to the first address that accepts the connection."""
         addresses = resolve_allowed_addresses(self._url.host, self._url.port, self._route.policy)
         for left, address in zip(reversed(range(len(addresses))), addresses, strict=True):
-            self.connection = self._connection(str(address), self._url.port)
+            self.connection = self._build_connection(str(address), self._url.port)
             try:
                 self.connection.connect()
                 break
             except (NewConnectionError, ConnectTimeoutError):
-                self._drop()
+                self._drop_connection()
                 if not left or self._is_stopped:
                     raise
 
-    def _connection(self, host: str, port: int) -> HTTPConnection:
+    def _build_connection(self, host: str, port: int) -> HTTPConnection:
         if not self._url.is_encrypted:
             return HTTPConnection(host, port, timeout=_CONNECT_TIMEOUT_SECONDS)
         return HTTPSConnection(
@@ -261,13 +267,13 @@ class _OutgoingRequest:
             ssl_context=_get_tls_context(self._route.trusted_ca_file),
         )
 
-    def _open(self) -> HTTPConnection:
+    def _open_connection(self) -> HTTPConnection:
         if self.connection is None:  # stopped meanwhile
             raise DeadlineExceededError(DEADLINE_SECONDS)
         return self.connection
 
-    def _write(self) -> None:
-        connection = self._open()
+    def _write_request(self) -> None:
+        connection = self._open_connection()
         # From here on, only the deadline of the whole request applies.
         connection.timeout = DEADLINE_SECONDS
         if connection.sock is not None:
@@ -281,12 +287,12 @@ class _OutgoingRequest:
             decode_content=False,
         )
 
-    def _answer(self, began: float) -> OutgoingResponse:
+    def _read_response(self, began: float) -> OutgoingResponse:
         response = self._response
         beginning, is_complete = _read_limited_body(response, self._max_kept_bytes)
         is_passed_on = self._target != self._url.target
         if not is_complete or is_passed_on or self.connection is None or not self.connection.sock:
-            self._drop()
+            self._drop_connection()
         return OutgoingResponse(
             status=response.status,
             retry_after=_parse_retry_after(response.headers.get("Retry-After")),
@@ -294,7 +300,7 @@ class _OutgoingRequest:
             beginning=beginning,
         )
 
-    def _drop(self) -> None:
+    def _drop_connection(self) -> None:
         connection, self.connection = self.connection, None
         if connection is not None:
             _close_connection(connection)
@@ -363,7 +369,7 @@ def attempt_delivery(
     """Send a message once and return the result."""
     headers = build_signed_headers(message, secrets, now=now)
     try:
-        answer = client.post(parse_outgoing_url(url), message.body, headers)
+        answer = client.send_post(parse_outgoing_url(url), message.body, headers)
     except OutgoingError as error:
         return DeliveryAttempt(problem=str(error))
     return DeliveryAttempt(

@@ -37,7 +37,7 @@ class Proxy:
     headers: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def parse(cls, url: str) -> "Proxy | None":
+    def from_text(cls, url: str) -> "Proxy | None":
         """Parse a value of OUTGOING_PROXY, which may be empty."""
         if not url:
             return None
@@ -48,7 +48,7 @@ class Proxy:
             headers["Proxy-Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
         return cls(host=parts.hostname or "", port=parts.port or 80, headers=headers)
 
-    def connect(self, connection: HTTPConnection) -> None:
+    def connect_through(self, connection: HTTPConnection) -> None:
         """Connect through the proxy.
 
         Raise ConnectionFailedError if the proxy does not connect.
@@ -75,13 +75,13 @@ def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     except HostNotFoundError:
         _check_possibly_public(url.host)
         return False
-    return all(_PUBLIC_ADDRESSES.refusal(each) is not None for each in addresses)
+    return all(_PUBLIC_ADDRESSES.find_blocked_kind(each) is not None for each in addresses)
 
 
 def _check_possibly_public(host: str) -> None:
     """Raise an error for a host that is not resolved here and leads to a private network."""
     address = parse_literal_address(host)  # such as `localhost.` and `127.0.0.1.`
-    refusal = None if address is None else _PUBLIC_ADDRESSES.refusal(address)
+    refusal = None if address is None else _PUBLIC_ADDRESSES.find_blocked_kind(address)
     if address is not None and refusal is not None:
         raise AddressBlockedError(host, address, refusal)
     if address is None and _PRIVATE_NAME.fullmatch(host.rstrip(".")):

@@ -6,26 +6,26 @@ After a change, another button may be at the position of the tap. On a marked pa
 
 from flask import Response, request, session
 
-from web.services import now
+from web.services import get_current_time
 
 _CHANGED_AT_KEY = "changed_at"
 #: Number of seconds within which the next page counts as following a change.
 _MAX_SECONDS_AFTER_CHANGE = 10
 
 
-def follows_a_change() -> bool:
+def is_result_of_form() -> bool:
     """Return whether this page is the result of a form; each change counts for one page."""
     if request.method == "POST":
         return True
     if _CHANGED_AT_KEY not in session:
         return False
     changed_at: int = session.pop(_CHANGED_AT_KEY)
-    return int(now().timestamp()) - changed_at <= _MAX_SECONDS_AFTER_CHANGE
+    return int(get_current_time().timestamp()) - changed_at <= _MAX_SECONDS_AFTER_CHANGE
 
 
 def store_change_time(response: Response) -> Response:
     """Remember in the session that a form led to another page."""
     is_signed_in = "_user_id" in session
     if request.method == "POST" and response.status_code in {302, 303} and is_signed_in:
-        session[_CHANGED_AT_KEY] = int(now().timestamp())
+        session[_CHANGED_AT_KEY] = int(get_current_time().timestamp())
     return response

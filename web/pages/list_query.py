@@ -24,7 +24,7 @@ from domain.core.database.paging import (
 from domain.core.errors import QueryError
 from web.access.decorators import get_current_user
 from web.http.public_urls import page_url
-from web.services import settings
+from web.services import get_settings
 
 #: Parameters of keyset pagination.
 CURSOR_PARAMETERS = ("before", "after")
@@ -47,7 +47,7 @@ def get_list_query(*known: str) -> MultiDict[str, str]:
 def get_page_size() -> int:
     """Return the number of rows on a page: the user's choice or the instance's default."""
     chosen = get_current_user().user.page_size if current_user.is_authenticated else None
-    return chosen or settings().page_size
+    return chosen or get_settings().page_size
 
 
 def get_requested_slice() -> KeysetRange:
@@ -103,12 +103,14 @@ def build_page_links(
     )
 
 
-def build_numbered_links(found: PageResult[Any], part: PageRequest) -> LinkedPage:
+def build_numbered_links(page_result: PageResult[Any], page_request: PageRequest) -> LinkedPage:
     """Add the URLs of the next and previous pages to a numbered page, keeping current filters."""
-    number, total = part.offset // part.size + 1, found.total or 0
+    number, total = page_request.offset // page_request.size + 1, page_result.total or 0
     return LinkedPage(
-        items=found.items,
-        next_url=_build_page_url(page=number + 1) if part.offset + part.size < total else None,
+        items=page_result.items,
+        next_url=_build_page_url(page=number + 1)
+        if page_request.offset + page_request.size < total
+        else None,
         previous_url=_build_page_url(page=number - 1) if number > 1 else None,
     )
 
@@ -154,7 +156,7 @@ class SizeChoice:
     next: str
 
 
-def size_choice() -> SizeChoice | None:
+def build_page_size_choice() -> SizeChoice | None:
     """Return the choice of page sizes for this list, or None for visitors who are not signed in."""
     if not current_user.is_authenticated or page_url() is None:
         return None

@@ -56,7 +56,7 @@ def render_markdown_document(text: str) -> Markup:
     """
     if len(text) <= _MIN_THREAD_LENGTH:
         return _render_cached_document(text)
-    return threads.rendering_pool.run(_render_cached_document, text)
+    return threads.rendering_pool.run_task(_render_cached_document, text)
 
 
 @lru_cache(maxsize=128)

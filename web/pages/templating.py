@@ -26,14 +26,14 @@ from domain.paging.on_call.rotation_syntax import format_cadence, format_restric
 from domain.projects.access import COUNT_LIMIT
 from web.access.decorators import can_open_group
 from web.access.return_urls import shorten_address
-from web.access.second_factor_rule import second_factor_to_come
-from web.http.public_urls import current_path, page_url
+from web.access.second_factor_rule import find_upcoming_factor_requirement
+from web.http.public_urls import get_current_path, page_url
 from web.pages.compiled_templates import open_template_cache
-from web.pages.double_taps import follows_a_change
-from web.pages.list_query import size_choice
+from web.pages.double_taps import is_result_of_form
+from web.pages.list_query import build_page_size_choice
 from web.pages.markdown import render_markdown_document
 from web.pages.rendering import CooperativeTemplate
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -99,16 +99,16 @@ def configure_templates(app: Flask) -> None:
 
 
 def _build_context() -> dict[str, Any]:
-    current = settings()
+    current = get_settings()
     return {
         "nav": _build_navigation(),
-        "now": now(),
+        "now": get_current_time(),
         "instance_name": current.instance_name,
         "header_message": current.header_message,
         "footer_message": current.footer_message,
         "project": g.get("project"),
-        "current_path": current_path,
-        "second_factor_to_come": second_factor_to_come,
+        "current_path": get_current_path,
+        "second_factor_to_come": find_upcoming_factor_requirement,
     }
 
 
@@ -117,7 +117,7 @@ def return_address(path: str | None = None) -> str | None:
 
     If the database is unavailable, a long URL loses its query, because error pages must not fail.
     """
-    path = path or current_path()
+    path = path or get_current_path()
     if g.get("asks_no_database"):
         return path.partition("?")[0]
     try:
@@ -139,20 +139,20 @@ def _build_navigation() -> tuple[NavLink, ...]:
 
 def pluralize(number: int, word: str, plural: str | None = None) -> str:
     """Return a number with a noun, such as `1 alert` or `1,204 alerts`."""
-    return f"{number:,} {noun(number, word, plural)}"
+    return f"{number:,} {choose_noun_form(number, word, plural)}"
 
 
-def noun(number: int, word: str, plural: str | None = None) -> str:
+def choose_noun_form(number: int, word: str, plural: str | None = None) -> str:
     """Return a noun that matches a number shown elsewhere, such as `alert` or `alerts`."""
     return word if number == 1 else plural or f"{word}s"
 
 
-def capped(number: int) -> str:
+def format_capped_count(number: int) -> str:
     """Return a count that may be capped, such as `914` or `1,000+`."""
     return f"{number:,}" if number <= COUNT_LIMIT else f"{COUNT_LIMIT:,}+"
 
 
-def duration(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Return a duration in its largest unit, rounded down, such as `3 minutes`."""
     length, word = next((unit for unit in reversed(_UNITS) if seconds >= unit[0]), (1, "second"))
     return pluralize(int(seconds // length), word)
@@ -171,7 +171,7 @@ def _format_remaining_time(seconds: float) -> str:
     return pluralize((math.ceil if length <= _DAY else round)(whole / length), word)
 
 
-def relative_time(moment: datetime, now: datetime) -> str:
+def format_relative_time(moment: datetime, now: datetime) -> str:
     """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`.
 
     Both times must have a time zone.
@@ -179,10 +179,14 @@ def relative_time(moment: datetime, now: datetime) -> str:
     seconds = (now - moment).total_seconds()
     if abs(seconds) < _JUST_NOW_SECONDS:
         return "in a moment" if seconds < -_CLOCK_TOLERANCE_SECONDS else "just now"
-    return f"{duration(seconds)} ago" if seconds > 0 else f"in {_format_remaining_time(-seconds)}"
+    return (
+        f"{format_seconds(seconds)} ago"
+        if seconds > 0
+        else f"in {_format_remaining_time(-seconds)}"
+    )
 
 
-def exact_time(moment: datetime) -> str:
+def format_exact_time(moment: datetime) -> str:
     """Return a time in the viewer's zone, to the second, such as `2026-11-23 14:05:03 +01:00`."""
     local = moment.astimezone(get_zone(_get_viewer_zone()))
     return f"{local.isoformat(' ', 'seconds')[:19]} {format_utc_offset(local)}"
@@ -196,7 +200,7 @@ def _get_viewer_zone() -> str:
     return str(g.viewer_zone)
 
 
-def in_zone(moment: datetime, time_zone: str) -> Markup:
+def format_local_time(moment: datetime, time_zone: str) -> Markup:
     """Return the local time of a place to the minute, such as `Mon 2026-11-23 09:00`.
 
     The markup prevents browsers from breaking dates at their hyphens.
@@ -206,7 +210,7 @@ def in_zone(moment: datetime, time_zone: str) -> Markup:
     return Markup('<span class="nowrap">{}</span>').format(words)
 
 
-def file_size(size: int) -> str:
+def format_file_size(size: int) -> str:
     """Return a readable size, such as `340 bytes`, `1.2 KiB`, `1.0 MiB` or `5.0 GiB`."""
     if size < _KIBIBYTE:
         return pluralize(size, "byte")
@@ -217,7 +221,7 @@ def file_size(size: int) -> str:
     return f"{size / _KIBIBYTE**3:.1f} GiB"
 
 
-def milliseconds(duration: int | None) -> str:
+def format_milliseconds(duration: int | None) -> str:
     """Return a duration given in microseconds, such as `3.4 ms`; old rows may have none."""
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
@@ -232,18 +236,18 @@ def run_duration(took_ms: int) -> str:
     return format_duration(length)
 
 
-def severity_icon(severity: str) -> str:
+def get_severity_icon(severity: str) -> str:
     """Return the name of a severity's icon."""
     return f"severity-{severity}" if severity in _SEVERITIES else "severity-unknown"
 
 
-def status_action(status: str, current: str) -> str:
+def get_status_action(status: str, current: str) -> str:
     """Return the label of the button that changes an alert's status."""
     back = "Unacknowledge" if current == "acknowledged" else "Reopen"
     return _STATUS_ACTIONS.get(status, back)
 
 
-def visible(text: str | None, instead: str = "(blank)") -> str:
+def replace_invisible_text(text: str | None, instead: str = "(blank)") -> str:
     """Return a name or title, or the fallback if it would be invisible.
 
     A name of spaces and zero-width characters would be an invisible link. Overrides of the writing
@@ -254,7 +258,7 @@ def visible(text: str | None, instead: str = "(blank)") -> str:
     return instead
 
 
-def readable(text: str) -> str:
+def remove_direction_overrides(text: str) -> str:
     """Return a text without overrides of the writing direction."""
     return text.translate(_DIRECTION_OVERRIDES)
 
@@ -273,16 +277,16 @@ def mark_code(text: str) -> Markup:
     )
 
 
-def initial(text: str) -> str:
+def get_initial(text: str) -> str:
     """Return the first letter or digit of a name in upper case."""
     return next((character.upper() for character in text if character.isalnum()), "?")
 
 
-def lateness(since: datetime | None, now: datetime) -> str:
+def format_lateness(start: datetime | None, now: datetime) -> str:
     """Return how long a task has been waiting, or an empty string if the worker is on time."""
-    if since is None or now - since <= CLOCK_TOLERANCE:
+    if start is None or now - start <= CLOCK_TOLERANCE:
         return ""
-    return format_waiting_time(now - since)
+    return format_waiting_time(now - start)
 
 
 def init_app(app: Flask) -> None:
@@ -299,30 +303,30 @@ def init_app(app: Flask) -> None:
 
     filters: dict[str, Callable[..., Any]] = {
         "pluralize": pluralize,
-        "capped": capped,
-        "noun": noun,
+        "capped": format_capped_count,
+        "noun": choose_noun_form,
         "link_parts": split_links,
         "alert_parts": split_alert_numbers,
-        "duration": duration,
-        "lateness": lateness,
+        "duration": format_seconds,
+        "lateness": format_lateness,
         "duration_text": format_duration,
         "run_duration": run_duration,
-        "relative_time": relative_time,
-        "exact_time": exact_time,
-        "in_zone": in_zone,
+        "relative_time": format_relative_time,
+        "exact_time": format_exact_time,
+        "in_zone": format_local_time,
         "cadence": format_cadence,
         "restriction": format_restriction,
         "written_day": date.isoformat,
         # This is for the attribute datetime (RFC 3339, in UTC).
         "machine_time": format_utc_time,
-        "file_size": file_size,
-        "milliseconds": milliseconds,
-        "severity_icon": severity_icon,
-        "status_action": status_action,
-        "visible": visible,
-        "readable": readable,
+        "file_size": format_file_size,
+        "milliseconds": format_milliseconds,
+        "severity_icon": get_severity_icon,
+        "status_action": get_status_action,
+        "visible": replace_invisible_text,
+        "readable": remove_direction_overrides,
         "document": render_markdown_document,
-        "initial": initial,
+        "initial": get_initial,
         "mark_code": mark_code,
     }
     app.jinja_env.filters.update(filters)
@@ -330,7 +334,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.tests["with_files"] = can_read_repository
     app.jinja_env.tests["open_group"] = can_open_group
     app.jinja_env.globals["asset"] = asset
-    app.jinja_env.globals["follows_a_change"] = follows_a_change
+    app.jinja_env.globals["follows_a_change"] = is_result_of_form
     app.jinja_env.globals["page_url"] = page_url
     app.jinja_env.globals["return_address"] = return_address
-    app.jinja_env.globals["size_choice"] = size_choice
+    app.jinja_env.globals["size_choice"] = build_page_size_choice

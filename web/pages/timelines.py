@@ -38,11 +38,13 @@ def get_requested_timeline() -> TimelineQuery:
     return TimelineQuery.model_validate({"sort": sort, "cursor": cursor, "per_page": size})
 
 
-def build_timeline_page(found: ListPage[TimelineItem], query: TimelineQuery) -> TimelinePage:
+def build_timeline_page(
+    timeline_page: ListPage[TimelineItem], query: TimelineQuery
+) -> TimelinePage:
     """Return a part of a timeline with its links."""
-    following = found.next_cursor
+    following = timeline_page.next_cursor
     return TimelinePage(
-        items=found.items,
+        items=timeline_page.items,
         sort=query.sort,
         is_first=not query.cursor,
         next_url=_build_timeline_url(query.sort, following) if following else None,

@@ -2,10 +2,10 @@
 
 from domain.accounts.identity_providers.relying_party import ProviderAccess
 from web.outgoing.client import OutgoingClient
-from web.services import services, settings
+from web.services import get_services, get_settings
 
 
 def build_upstream() -> ProviderAccess:
     """Return the object that reads the documents of identity providers."""
-    fetch = OutgoingClient.of(settings()).fetch
-    return ProviderAccess(fetch=fetch, documents=services().provider_documents)
+    fetch = OutgoingClient.from_settings(get_settings()).send_request
+    return ProviderAccess(fetch=fetch, documents=get_services().provider_documents)

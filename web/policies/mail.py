@@ -1,15 +1,15 @@
 """Data for messages about email addresses."""
 
 from domain.accounts.email_addresses import AccountMessageBuilder
-from web.services import services, settings
+from web.services import get_services, get_settings
 
 
 def get_email_sender() -> AccountMessageBuilder:
     """Return the data for messages about email addresses."""
-    current = settings()
+    current = get_settings()
     return AccountMessageBuilder(
         instance_name=current.instance_name,
         base_url=current.base_url,
-        keyring=services().keyring,
+        keyring=get_services().keyring,
         has_mail_server=bool(current.mail_url),
     )

@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from domain.projects.creation import ReservedNames
 from domain.projects.creation import list_reserved_names as first_parts
-from web.services import settings
+from web.services import get_settings
 
 #: First segments of the service's URLs, which a test compares with the URL map. Commands need them
 #: without loading any view.
@@ -31,5 +31,5 @@ def get_reserved_names() -> ReservedNames:
 
     Otherwise `/gate/shop` would be ambiguous, because a proxy may or may not strip `/gate`.
     """
-    base_path = urlsplit(settings().base_url).path
+    base_path = urlsplit(get_settings().base_url).path
     return ReservedNames(RESERVED_NAMES | first_parts([base_path]))

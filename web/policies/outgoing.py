@@ -6,7 +6,7 @@ from domain.delivery.destination_actions import ImmediateDelivery
 from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.signing import OutgoingMessage
 from web.outgoing.client import OutgoingClient, attempt_delivery
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 
 def build_message_sending() -> ImmediateDelivery:
@@ -15,8 +15,8 @@ def build_message_sending() -> ImmediateDelivery:
 
 
 def _send_message(url: str, message: OutgoingMessage, secrets: Sequence[str]) -> DeliveryAttempt:
-    client = OutgoingClient.of(settings())
+    client = OutgoingClient.from_settings(get_settings())
     try:
-        return attempt_delivery(client, url, message, secrets, now=now())
+        return attempt_delivery(client, url, message, secrets, now=get_current_time())
     finally:
-        client.close()
+        client.close_connection()

@@ -4,7 +4,7 @@ from domain.git.access import can_read_repository
 from domain.git.storage import get_repository_path, has_repository_branches, read_default_branch
 from domain.projects.types import RepositoryLookup, RepositoryState
 from domain.projects.views import ProjectView
-from web.services import settings
+from web.services import get_settings
 
 
 def build_repository_reader() -> RepositoryLookup:
@@ -17,7 +17,7 @@ def _read_repository(project: ProjectView) -> RepositoryState:
 
     Before the first push, the default branch is the branch that it is expected to create.
     """
-    path = get_repository_path(settings().repositories_path, project.id, project.created_at)
+    path = get_repository_path(get_settings().repositories_path, project.id, project.created_at)
     branch = (
         read_default_branch(path).decode(errors="replace") if can_read_repository(project) else None
     )

@@ -20,12 +20,12 @@ from web.releases.schedule_view import (
     SCHEDULE_PATH,
     ListedChange,
     build_change_url,
-    find_dates_entered_at,
+    find_dates_change_time,
     find_release_date,
-    get_announced_at,
-    get_installed_at,
+    get_announcement_date,
+    get_installation_time,
 )
-from web.services import settings
+from web.services import get_settings
 
 #: Seconds for which caches may keep public documents, before they revalidate them by ETag.
 _CACHE_SECONDS = 300
@@ -47,9 +47,9 @@ class _FeedEntry:
 
 def build_atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
     """Return the feed of changes, latest release first; `url` is the URL of the feed."""
-    entered_at = find_dates_entered_at()
+    entered_at = find_dates_change_time()
     entries = [_build_feed_entry(each, entered_at) for each in reversed(changes)]
-    current = settings()
+    current = get_settings()
     # The context of pages would load the user of a session, so it is not used.
     template = current_app.jinja_env.get_template("help/releases.xml")
     text = template.render(
@@ -57,22 +57,22 @@ def build_atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
         page_url=f"{current.base_url}{SCHEDULE_PATH}",
         name=current.instance_name,
         updated=max(
-            (each.updated for each in entries), default=format_api_time(get_installed_at())
+            (each.updated for each in entries), default=format_api_time(get_installation_time())
         ),
         entries=entries,
     )
     return text.encode()
 
 
-def _build_feed_entry(listed: ListedChange, entered_at: datetime | None) -> _FeedEntry:
-    change, announced = listed.change, get_announced_at(listed.change)
-    updated = max(announced, entered_at) if listed.day and entered_at else announced
+def _build_feed_entry(listed_change: ListedChange, entered_at: datetime | None) -> _FeedEntry:
+    change, announced = listed_change.change, get_announcement_date(listed_change.change)
+    updated = max(announced, entered_at) if listed_change.day and entered_at else announced
     return _FeedEntry(
         change=change,
-        url=listed.url,
+        url=listed_change.url,
         published=format_api_time(announced),
         updated=format_api_time(updated),
-        release=f"{change.release} ({listed.day})" if listed.day else change.release,
+        release=f"{change.release} ({listed_change.day})" if listed_change.day else change.release,
     )
 
 
@@ -89,9 +89,9 @@ def build_release_calendar(changes: Sequence[ListedChange], *, url: str) -> byte
 
     made = Calendar.new(
         prodid="-//Gatebell//Release schedule//EN",
-        name=f"Releases of {settings().instance_name}",
+        name=f"Releases of {get_settings().instance_name}",
         uid=url,
-        url=f"{settings().base_url}{SCHEDULE_PATH}",
+        url=f"{get_settings().base_url}{SCHEDULE_PATH}",
     )
     # The types of these properties must be declared (RFC 7986 sections 5.7 and 5.8).
     made.add("REFRESH-INTERVAL", _DAY, parameters={"VALUE": "DURATION"})
@@ -111,7 +111,7 @@ def _build_release_event(release: Release, changes: Sequence[Change]) -> "Event 
     day = find_release_date(release)
     if day is None:
         return None
-    base_url = settings().base_url
+    base_url = get_settings().base_url
     count = f"{len(changes)} interface {'change' if len(changes) == 1 else 'changes'}"
     event: Event = Event.new(
         uid=f"release-{release}@{urlsplit(base_url).hostname}",
@@ -121,7 +121,7 @@ def _build_release_event(release: Release, changes: Sequence[Change]) -> "Event 
         ),
         start=day,
         end=day + _DAY,
-        stamp=find_dates_entered_at() or get_installed_at(),
+        stamp=find_dates_change_time() or get_installation_time(),
         url=f"{base_url}{SCHEDULE_PATH}?release={release}",
         transparency=TRANSP.TRANSPARENT,
     )

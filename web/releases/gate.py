@@ -62,7 +62,7 @@ class ReleaseGate:
     #: Parameters as they were given.
     given: Mapping[str, Any]
 
-    def parameters(self) -> Mapping[str, Any]:
+    def rename_parameters(self) -> Mapping[str, Any]:
         """Return the parameters, with values of old names also under their new names."""
         taken = dict(self.given)
         for change in _list_announced_changes(self.concerns, self.release):
@@ -71,7 +71,7 @@ class ReleaseGate:
                     taken = dict.fromkeys(names, taken[former]) | taken
         return taken
 
-    def excluded(self, *, is_list: bool) -> ExcludedFields | None:
+    def list_removed_fields(self, *, is_list: bool) -> ExcludedFields | None:
         """Return the fields that a response no longer has, in the format of pydantic's dump."""
         gone = [
             name
@@ -87,11 +87,11 @@ class ReleaseGate:
         return {"__all__": tree} if is_list else tree
 
 
-def open_release_gate(read: Callable[[], Mapping[str, Any]]) -> ReleaseGate | None:
+def open_release_gate(read_parameters: Callable[[], Mapping[str, Any]]) -> ReleaseGate | None:
     """Apply the schedule to this request and announce its changes, or return None without changes.
 
-    `read` returns the parameters. Changes to rules for security, limits and expiry are only
-    announced here. Their own code applies them according to the running release.
+    `read_parameters` returns the parameters. Changes to rules for security, limits and expiry are
+    only announced here. Their own code applies them according to the running release.
 
     Raise QueryError, NotFoundError or GoneError for calls that a release has removed.
     """
@@ -100,7 +100,7 @@ def open_release_gate(read: Callable[[], Mapping[str, Any]]) -> ReleaseGate | No
     )
     if not concerns:
         return None
-    release, parameters = get_requested_release(), read()
+    release, parameters = get_requested_release(), read_parameters()
     texts = dict.fromkeys(list_nested_names(parameters), "")
     texts |= {name: _to_text(value) for name, value in parameters.items()}
     used = tuple(each for each in concerns if is_affected_by_parameters(each.call, texts))
@@ -152,10 +152,12 @@ def _get_deciding_release(change: Change, release: Release) -> Release:
     return get_running_release() if change.is_strict else release
 
 
-def _build_removal_error(concern: CallMatch, parameters: Parameters) -> DomainError:
-    named = concern.call.attributes or (concern.call.when.names if concern.call.when else ())
+def _build_removal_error(call_match: CallMatch, parameters: Parameters) -> DomainError:
+    named = call_match.call.attributes or (
+        call_match.call.when.parameter_names if call_match.call.when else ()
+    )
     return _build_change_error(
-        concern.change, next((name for name in named if name in parameters), "")
+        call_match.change, next((name for name in named if name in parameters), "")
     )
 
 

@@ -12,7 +12,7 @@ from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
 from domain.releases.usage.usage_reports import AffectedUsage, UsagePeriod, find_instance_usage
 from domain.releases.version import Release, parse_release
-from web.settings.policies.tokens import token_lifetimes
+from web.settings.policies.tokens import build_token_lifetimes
 from web.settings.reader import Settings
 
 
@@ -37,7 +37,7 @@ class Rehearsal:
         return self.release < self.running
 
     @property
-    def breaking(self) -> Sequence[AffectedUsage]:
+    def breaking_uses(self) -> Sequence[AffectedUsage]:
         """Return the uses that are certain to have a different result."""
         return [use for use in self.uses if use.is_sure]
 
@@ -67,7 +67,7 @@ def rehearse_release(
     ahead = replace(get_stored_period(current, now), until=release, is_ahead=True)
     uses = find_instance_usage(ahead, session=session, now=now)
     first, last = sorted((running, release))
-    until = token_lifetimes(replace(current, release=str(release))).get_default_day(now)
+    until = build_token_lifetimes(replace(current, release=str(release))).get_default_day(now)
     endless = count_tokens_without_expiry(session=session) if until else 0
     return Rehearsal(
         running=running,
@@ -83,18 +83,18 @@ def rehearse_release(
     )
 
 
-def format_rehearsal(found: Rehearsal) -> Iterator[str]:
+def format_rehearsal(rehearsal: Rehearsal) -> Iterator[str]:
     """Yield the lines of a rehearsal as text."""
-    changes = _format_count(len(found.changes), "change")
-    if found.is_back:
-        yield f"From release {found.running} back to {found.release}: {changes} reverted."
+    changes = _format_count(len(rehearsal.changes), "change")
+    if rehearsal.is_back:
+        yield f"From release {rehearsal.running} back to {rehearsal.release}: {changes} reverted."
         yield "Consumers that rely on the current behavior may break."
     else:
-        yield f"From release {found.running} to {found.release}: {changes}."
-    if found.endless_tokens:
-        tokens = _format_count(found.endless_tokens, "access token")
-        yield f"{tokens} without an expiry date will expire on {found.endless_until}."
-    for change, uses in _group_by_change(found.uses).items():
+        yield f"From release {rehearsal.running} to {rehearsal.release}: {changes}."
+    if rehearsal.endless_tokens:
+        tokens = _format_count(rehearsal.endless_tokens, "access token")
+        yield f"{tokens} without an expiry date will expire on {rehearsal.endless_until}."
+    for change, uses in _group_by_change(rehearsal.uses).items():
         yield f"\n{change.id} ({change.release}): {change.title}. {change.replacement}"
         for use in uses:
             whose = f" of {use.consumer.owner}" if use.consumer.owner else ""
@@ -103,7 +103,7 @@ def format_rehearsal(found: Rehearsal) -> Iterator[str]:
                 f"  {felt}: {use.consumer.name}{whose}, {_format_count(use.calls, 'call')}, "
                 f"last {format_api_time(use.last_at)}: {', '.join(use.operations)}"
             )
-    if not found.uses and not found.is_back:
+    if not rehearsal.uses and not rehearsal.is_back:
         yield "No recorded calls are affected."
 
 

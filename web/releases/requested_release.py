@@ -9,7 +9,7 @@ from flask import request
 from domain.core.errors import DomainError
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release, parse_release
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings
 
 RELEASE_HEADER = "Platform-Release"
@@ -33,10 +33,10 @@ class InvalidReleaseError(DomainError):
 class UnknownReleaseError(DomainError):
     """Error for a release whose changes are unknown, so that a response would be misleading."""
 
-    def __init__(self, last: Release) -> None:
+    def __init__(self, release: Release) -> None:
         """Set the message, which names the last release that can be requested."""
         super().__init__(
-            f"{RELEASE_HEADER} can be at most {last}: later changes are not known yet."
+            f"{RELEASE_HEADER} can be at most {release}: later changes are not known yet."
         )
 
 
@@ -60,7 +60,7 @@ def get_requested_release() -> Release:
 
 def get_running_release() -> Release:
     """Return the running release of the instance."""
-    return services().live_settings.derived(_parse_running_release)
+    return get_services().live_settings.get_derived_value(_parse_running_release)
 
 
 def _parse_running_release(current: Settings) -> Release:

@@ -13,7 +13,7 @@ from domain.releases.listing import ChangeFilter, ReleaseChangeState, get_change
 from domain.releases.version import Release, parse_release, parse_release_dates
 from models import Installation, InstanceSetting
 from web.releases.requested_release import get_running_release
-from web.services import services, settings
+from web.services import get_services, get_settings
 from web.settings.reader import Settings
 
 SCHEDULE_PATH = "/help/releases"
@@ -26,7 +26,7 @@ _EXTENSION_KEY = "gatebell_installed_at"
 
 def get_release_dates() -> Mapping[Release, date]:
     """Return the known dates of releases, in order of the releases."""
-    return services().live_settings.derived(_parse_dates)
+    return get_services().live_settings.get_derived_value(_parse_dates)
 
 
 def find_release_date(release: Release) -> date | None:
@@ -34,20 +34,20 @@ def find_release_date(release: Release) -> date | None:
     return get_release_dates().get(release)
 
 
-def find_dates_entered_at() -> datetime | None:
+def find_dates_change_time() -> datetime | None:
     """Return the last change of the dates at runtime, or None if there was none."""
-    found = services().connections.look_up(_ENTERED_AT_QUERY, {})
+    found = get_services().connections.fetch_rows(_ENTERED_AT_QUERY, {})
     return found[0][0] if found else None
 
 
-def get_installed_at() -> datetime:
+def get_installation_time() -> datetime:
     """Return the time of the installation, which is the same on all hosts.
 
     Each process reads it once.
     """
     kept: datetime | None = current_app.extensions.get(_EXTENSION_KEY)
     if kept is None:
-        ((found,),) = services().connections.look_up(_INSTALLED_AT_QUERY, {})
+        ((found,),) = get_services().connections.fetch_rows(_INSTALLED_AT_QUERY, {})
         kept = current_app.extensions[_EXTENSION_KEY] = found
     return kept
 
@@ -64,10 +64,11 @@ class ListedChange:
     url: str
 
 
-def list_displayed_changes(wanted: ChangeFilter) -> Sequence[ListedChange]:
+def list_displayed_changes(change_filter: ChangeFilter) -> Sequence[ListedChange]:
     """Return the changes that match a filter, in the order of the schedule."""
     return [
-        build_listed_change(each) for each in list_changes(wanted, running=get_running_release())
+        build_listed_change(each)
+        for each in list_changes(change_filter, running=get_running_release())
     ]
 
 
@@ -83,13 +84,13 @@ def build_listed_change(change: Change) -> ListedChange:
 
 def build_change_url(change: Change) -> str:
     """Return the absolute URL of a change's page."""
-    return f"{settings().base_url}{SCHEDULE_PATH}/{change.id}"
+    return f"{get_settings().base_url}{SCHEDULE_PATH}/{change.id}"
 
 
-def get_announced_at(change: Change) -> datetime:
+def get_announcement_date(change: Change) -> datetime:
     """Return the date on which a change was announced, at the earliest the date of installation."""
     day = find_release_date(parse_release(change.announced)) if change.announced else None
-    return datetime.combine(day, time(), tzinfo=UTC) if day else get_installed_at()
+    return datetime.combine(day, time(), tzinfo=UTC) if day else get_installation_time()
 
 
 def add_announcement_headers(response: Response, changes: Sequence[Change]) -> Response:
@@ -97,7 +98,7 @@ def add_announcement_headers(response: Response, changes: Sequence[Change]) -> R
 
     If there are several changes, the earliest dates are used, and each change has its own links.
     """
-    announced = min(get_announced_at(change) for change in changes)
+    announced = min(get_announcement_date(change) for change in changes)
     response.headers["Deprecation"] = f"@{int(announced.timestamp())}"
     ends = [day for change in changes if (day := find_release_date(change.removal))]
     if ends:

@@ -37,7 +37,7 @@ from web.releases.requested_release import (
     UnknownReleaseError,
     get_requested_release,
 )
-from web.services import services, settings
+from web.services import get_services, get_settings
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.calls")
@@ -49,15 +49,15 @@ _RELEASE_HEADER_KEY = "HTTP_PLATFORM_RELEASE"
 
 def record_operation(
     bearer: Bearer | None,
-    given: Iterable[str],
-    known: frozenset[str],
+    given_names: Iterable[str],
+    known_names: frozenset[str],
     kind: str = "",
     *,
-    browser_of: int | None = None,
+    signed_in_user_id: int | None = None,
 ) -> None:
     """Count the call of an operation, with the names of the given parameters.
 
-    `browser_of` is the id of the signed-in user, if the request has no token. A request that
+    `signed_in_user_id` is the id of the signed-in user, if the request has no token. A request that
     previews a later release is not counted.
     """
     asked, own = request_ctx.request, app_ctx.g
@@ -69,10 +69,10 @@ def record_operation(
     shape = _build_shape(
         asked.method,
         format_route(rule.rule, kind) if rule else _find_scheduled_path(changes),
-        list_known_names(given, known) if given else (),
+        list_known_names(given_names, known_names) if given_names else (),
         changes,
     )
-    _count_call(bearer, shape, asked, browser_of)
+    _count_call(bearer, shape, asked, signed_in_user_id)
 
 
 def record_fast_operation(bearer: Bearer) -> None:
@@ -83,11 +83,13 @@ def record_fast_operation(bearer: Bearer) -> None:
 
 
 def _count_call(
-    bearer: Bearer | None, shape: UsageShape, asked: Any, browser_of: int | None = None
+    bearer: Bearer | None, shape: UsageShape, asked: Any, signed_in_user_id: int | None = None
 ) -> None:
-    own = services()
-    consumer = Consumer(browser_of, None, None) if browser_of else _build_consumer(bearer)
-    own.calls.count(consumer, shape, address=asked.remote_addr, now=own.clock())
+    own = get_services()
+    consumer = (
+        Consumer(signed_in_user_id, None, None) if signed_in_user_id else _build_consumer(bearer)
+    )
+    own.calls.count_call(consumer, shape, address=asked.remote_addr, now=own.clock())
 
 
 @lru_cache(maxsize=1_000)
@@ -127,7 +129,7 @@ def _record_affected_request(response: Response) -> Response:
             names,
             SCHEDULE_NAMES,
             _get_kind_variable(),
-            browser_of=_find_signed_in_user_id(),
+            signed_in_user_id=_find_signed_in_user_id(),
         )
     return response
 
@@ -144,7 +146,7 @@ def _get_kind_variable() -> str:
 
 def _is_preview() -> bool:
     try:
-        return get_requested_release() > parse_release(settings().release)
+        return get_requested_release() > parse_release(get_settings().release)
     except (InvalidReleaseError, UnknownReleaseError):
         return True
 
@@ -155,10 +157,10 @@ def _find_scheduled_path(changes: Iterable[str]) -> str:
     return next((each.call.path for each in found if each.change.id in changes), "")
 
 
-def list_known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+def list_known_names(given_names: Iterable[str], known_names: frozenset[str]) -> tuple[str, ...]:
     """Return the sorted names of parameters, with one name for all unknown names."""
-    names = {each.removesuffix("[]") for each in given}
-    found = sorted(names & known)
+    names = {each.removesuffix("[]") for each in given_names}
+    found = sorted(names & known_names)
     return tuple(found) if len(found) == len(names) else (*found, UNKNOWN_NAME)
 
 
@@ -188,27 +190,27 @@ class CallFlusher:
         self._is_stopped = Event()
         self._flushing = Lock()
 
-    def start(self) -> None:
+    def start_flushing(self) -> None:
         """Start storing the counts in the background."""
-        Thread(target=self._go_on, name="call counts", daemon=True).start()
+        Thread(target=self._flush_repeatedly, name="call counts", daemon=True).start()
 
-    def stop(self) -> None:
+    def flush_and_stop(self) -> None:
         """Store the remaining counts and stop."""
         self._is_stopped.set()
-        self.flush()
+        self.flush_counts()
 
-    def flush(self) -> bool:
+    def flush_counts(self) -> bool:
         """Store the counts and return True, or False if they must be stored again later."""
         with self._flushing:
-            calls, dropped = self._counter.take()
+            calls, dropped = self._counter.take_counts()
             count_dropped_calls(dropped)
-            return self._store(calls) if calls else True
+            return self._store_calls(calls) if calls else True
 
-    def _go_on(self) -> None:
+    def _flush_repeatedly(self) -> None:
         while not self._is_stopped.wait(self._settings.call_flush_seconds):
-            self.flush()
+            self.flush_counts()
 
-    def _store(self, calls: list[CountedCalls]) -> bool:
+    def _store_calls(self, calls: list[CountedCalls]) -> bool:
         stored = 0
         engine = open_engine(self._settings)
         try:
@@ -229,7 +231,7 @@ class CallFlusher:
         return stored == len(calls)
 
 
-def _count_deprecated_calls(part: list[CountedCalls]) -> None:
-    for each in part:
+def _count_deprecated_calls(counted_callses: list[CountedCalls]) -> None:
+    for each in counted_callses:
         for change_id, certainty in find_affecting_changes(each.shape).items():
             count_deprecated_calls(change_id, certainty, each.count.calls)

@@ -10,12 +10,12 @@ from typing import Any
 
 from domain.accounts.attempt_limits import claim_single_use
 from domain.core.errors import DomainError
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.oauth.devices import AlreadyDecidedError, DisplayedDeviceRequest
 from domain.oauth.endpoints import LogoutRequest
 from web.extensions import db
-from web.sealing.sealer import BrokenSealError, seal, unseal
-from web.services import now, services
+from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.services import get_current_time, get_services
 
 _FORM_LIFETIME = timedelta(hours=1)
 #: Time for which an expired form still redirects to its page, without allowing a decision.
@@ -49,21 +49,21 @@ class ConsentForm:
 def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: int) -> str:
     """Seal the parameters of a request for one sign-in."""
     sealed = {
-        "number": random_hex(16),
+        "number": generate_random_hex(16),
         "parameters": {name: list(values) for name, values in parameters.items()},
         "sign_in": sign_in_id,
     }
-    return seal(sealed, purpose=_CONSENT_PURPOSE)
+    return seal_value(sealed, purpose=_CONSENT_PURPOSE)
 
 
-def open_consent_form(sealed_text: str) -> ConsentForm:
+def unseal_consent_form(sealed_text: str) -> ConsentForm:
     """Return the content of a form without checking its sign-in.
 
     Raise ExpiredFormError if the form is too old or was tampered with.
     """
     is_expired = False
     try:
-        sealed = unseal(sealed_text, purpose=_CONSENT_PURPOSE, lifetime=_FORM_LIFETIME)
+        sealed = unseal_text(sealed_text, purpose=_CONSENT_PURPOSE, lifetime=_FORM_LIFETIME)
     except BrokenSealError:
         is_expired = True
         sealed = _unseal_form(sealed_text, _CONSENT_PURPOSE, _EXPIRED_FORM_LIFETIME)
@@ -81,26 +81,32 @@ def consume_consent_form(form: ConsentForm) -> bool:
         f"consent question {form.number}",
         lifetime=_FORM_LIFETIME,
         session=db.session(),
-        keyring=services().keyring,
-        now=now(),
+        keyring=get_services().keyring,
+        now=get_current_time(),
     )
 
 
-def seal_device_form(shown: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
+def seal_device_form(displayed_device_request: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
     """Seal a device request, as it was displayed, for one sign-in."""
-    return seal(
-        [shown.id, sign_in_id, shown.user_code, list(shown.scopes)], purpose=_DEVICE_PURPOSE
+    return seal_value(
+        [
+            displayed_device_request.id,
+            sign_in_id,
+            displayed_device_request.user_code,
+            list(displayed_device_request.scopes),
+        ],
+        purpose=_DEVICE_PURPOSE,
     )
 
 
-def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
+def unseal_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
     """Return the displayed request, or None if it must be displayed again.
 
     This applies to a form of another sign-in, and to a form of an earlier release, which contains
     only the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
     """
     try:
-        device_id, owner, *shown = unseal(
+        device_id, owner, *shown = unseal_text(
             sealed_text, purpose=_DEVICE_PURPOSE, lifetime=_FORM_LIFETIME
         )
     except BrokenSealError as error:
@@ -111,12 +117,12 @@ def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceReq
     return DisplayedDeviceRequest(id=int(device_id), user_code=user_code, scopes=tuple(scopes))
 
 
-def seal_logout_request(asked: LogoutRequest) -> str:
+def seal_logout_request(logout_request: LogoutRequest) -> str:
     """Seal a logout request for a redirect."""
-    return seal(asdict(asked), purpose=_LOGOUT_REQUEST_PURPOSE)
+    return seal_value(asdict(logout_request), purpose=_LOGOUT_REQUEST_PURPOSE)
 
 
-def open_logout_request(sealed_text: str) -> LogoutRequest:
+def unseal_logout_request(sealed_text: str) -> LogoutRequest:
     """Return the logout request of a redirect.
 
     Raise ExpiredFormError if it is too old or was tampered with.
@@ -126,10 +132,10 @@ def open_logout_request(sealed_text: str) -> LogoutRequest:
     )
 
 
-def seal_logout_form(asked: LogoutRequest, *, sign_in_id: int) -> str:
+def seal_logout_form(logout_request: LogoutRequest, *, sign_in_id: int) -> str:
     """Seal a logout request for confirmation by one sign-in."""
-    sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
-    return seal(sealed, purpose=_LOGOUT_PURPOSE)
+    sealed = {"asked": asdict(logout_request), "sign_in": sign_in_id}
+    return seal_value(sealed, purpose=_LOGOUT_PURPOSE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +147,14 @@ class LogoutForm:
     is_valid: bool
 
 
-def open_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
+def unseal_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
     """Return the content of a logout form.
 
     Raise ExpiredFormError if it is too old or was tampered with.
     """
     is_recent = True
     try:
-        sealed = unseal(sealed_text, purpose=_LOGOUT_PURPOSE, lifetime=_FORM_LIFETIME)
+        sealed = unseal_text(sealed_text, purpose=_LOGOUT_PURPOSE, lifetime=_FORM_LIFETIME)
     except BrokenSealError:
         is_recent = False
         sealed = _unseal_form(sealed_text, _LOGOUT_PURPOSE, _EXPIRED_FORM_LIFETIME)
@@ -160,6 +166,6 @@ def open_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
 
 def _unseal_form(sealed_text: str, purpose: str, lifetime: timedelta) -> Any:
     try:
-        return unseal(sealed_text, purpose=purpose, lifetime=lifetime)
+        return unseal_text(sealed_text, purpose=purpose, lifetime=lifetime)
     except BrokenSealError as error:
         raise ExpiredFormError from error

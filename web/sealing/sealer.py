@@ -12,13 +12,13 @@ from flask import Request, session
 from itsdangerous import BadData
 
 from domain.core.keyring import UndecipherableError
-from domain.core.randomness import random_hex
-from web.services import create_sealer, services
+from domain.core.randomness import generate_random_hex
+from web.services import create_sealer, get_services
 
 
 def store_secret(name: str, text: str) -> None:
     """Store a secret in the session."""
-    session[name] = services().keyring.encrypt(text)
+    session[name] = get_services().keyring.encrypt(text)
 
 
 def find_secret(name: str) -> str | None:
@@ -31,22 +31,22 @@ def take_secret(name: str) -> str | None:
     return _decrypt_secret(session.pop(name, None))
 
 
-def _decrypt_secret(sealed: str | None) -> str | None:
+def _decrypt_secret(sealed_text: str | None) -> str | None:
     try:
-        return services().keyring.decrypt(sealed) if sealed else None
+        return get_services().keyring.decrypt(sealed_text) if sealed_text else None
     except UndecipherableError:
         return None  # the secret key was replaced in the meantime
 
 
 def store_one_time_secret(what: str, owner_id: int, secret: str) -> None:
     """Store a secret of the object `owner_id` for the next page."""
-    session[f"shown_once {what}"] = (owner_id, services().keyring.encrypt(secret))
+    session[f"shown_once {what}"] = (owner_id, get_services().keyring.encrypt(secret))
 
 
 def take_one_time_secret(what: str, owner_id: int) -> str | None:
     """Return and remove the secret of an object, or return None if there is none."""
     kept_for, sealed = session.pop(f"shown_once {what}", (None, ""))
-    return services().keyring.decrypt(sealed) if kept_for == owner_id else None
+    return get_services().keyring.decrypt(sealed) if kept_for == owner_id else None
 
 
 #: Request header with which `gatebell doctor` detects how proxies change the client's address.
@@ -61,12 +61,12 @@ class BrokenSealError(Exception):
     """Error for a value that is too old, or was not sealed with our keys for this purpose."""
 
 
-def seal(value: Any, *, purpose: str) -> str:
+def seal_value(value: Any, *, purpose: str) -> str:
     """Sign a JSON value and return it as a text, which is not encrypted."""
     return str(create_sealer(purpose).dumps(value))
 
 
-def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
+def unseal_text(text: str, *, purpose: str, lifetime: timedelta) -> Any:
     """Return the value of a sealed text.
 
     Raise BrokenSealError if it is invalid or too old.
@@ -79,7 +79,7 @@ def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
 
 def create_proxy_probe() -> str:
     """Return a value for the header."""
-    return seal(random_hex(8), purpose=_PROBE_PURPOSE)
+    return seal_value(generate_random_hex(8), purpose=_PROBE_PURPOSE)
 
 
 def describe_seen_client(request: Request) -> dict[str, str]:
@@ -91,7 +91,7 @@ def describe_seen_client(request: Request) -> dict[str, str]:
     if given is None:
         return {}
     try:
-        unseal(given, purpose=_PROBE_PURPOSE, lifetime=_PROBE_LIFETIME)
+        unseal_text(given, purpose=_PROBE_PURPOSE, lifetime=_PROBE_LIFETIME)
     except BrokenSealError:
         return {}
     forwarded = ", ".join(request.headers.getlist("X-Forwarded-For"))

@@ -26,11 +26,11 @@ from domain.accounts.factors.second_factors import has_second_factor
 from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import UserView, find_sign_in_user
 from domain.core.errors import NotFoundError
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from web.access.decorators import get_current_user
 from web.extensions import db
-from web.sealing.sealer import BrokenSealError, seal, unseal
-from web.services import now, services, settings
+from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.services import get_current_time, get_services, get_settings
 
 _CHALLENGE_KEY = "passkey_question"
 _PENDING_KEY, _PENDING_PURPOSE = "two_factor", "second factor"
@@ -39,7 +39,7 @@ _PENDING_LIFETIME = timedelta(minutes=10)
 
 def find_relying_party() -> PasskeyRelyingParty | None:
     """Return the relying party, or None if passkeys are not supported."""
-    current = settings()
+    current = get_settings()
     return build_passkey_relying_party(current.base_url, current.instance_name)
 
 
@@ -58,7 +58,7 @@ def get_relying_party() -> PasskeyRelyingParty:
 
 def store_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, Any]:
     """Store the challenge in the session and return the options for the browser."""
-    session[_CHALLENGE_KEY] = seal(
+    session[_CHALLENGE_KEY] = seal_value(
         ceremony.challenge.hex(), purpose=_build_passkey_purpose(purpose)
     )
     return ceremony.options
@@ -70,7 +70,7 @@ def take_passkey_response(credential: str, *, purpose: str) -> CeremonyResponse:
     Raise InvalidPasskeyError if the session has no valid challenge.
     """
     try:
-        challenge = unseal(
+        challenge = unseal_text(
             session.pop(_CHALLENGE_KEY, ""),
             purpose=_build_passkey_purpose(purpose),
             lifetime=PASSKEY_CHALLENGE_LIFETIME,
@@ -96,7 +96,7 @@ class PendingSignIn:
     first: Authentication
 
 
-def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
+def begin_pending_sign_in(user: UserView, first_authentication: Authentication) -> None:
     """Replace the session's content with a pending sign-in.
 
     A user who signs in again stays signed in meanwhile.
@@ -108,19 +108,19 @@ def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
         login_user(known)
         session.permanent = True
     sealed = {
-        "number": random_hex(16),
+        "number": generate_random_hex(16),
         "user": user.id,
         "password": _get_password_version(user),
-        "methods": first.methods,
-        "identity": first.identity_id,
+        "methods": first_authentication.methods,
+        "identity": first_authentication.identity_id,
     }
-    session[_PENDING_KEY] = seal(sealed, purpose=_PENDING_PURPOSE)
+    session[_PENDING_KEY] = seal_value(sealed, purpose=_PENDING_PURPOSE)
 
 
 def find_pending_sign_in() -> PendingSignIn | None:
     """Return the valid pending sign-in of this session, or None."""
     try:
-        sealed = unseal(
+        sealed = unseal_text(
             session.get(_PENDING_KEY, ""), purpose=_PENDING_PURPOSE, lifetime=_PENDING_LIFETIME
         )
     except BrokenSealError:
@@ -139,14 +139,14 @@ def find_pending_sign_in() -> PendingSignIn | None:
     return PendingSignIn(number=sealed["number"], user=user, first=first)
 
 
-def consume_pending_sign_in(pending: PendingSignIn) -> bool:
+def consume_pending_sign_in(pending_sign_in: PendingSignIn) -> bool:
     """Mark the pending sign-in as used and return True, or return False if it was used before."""
     return claim_single_use(
-        f"second factor ticket {pending.number}",
+        f"second factor ticket {pending_sign_in.number}",
         lifetime=_PENDING_LIFETIME,
         session=db.session(),
-        keyring=services().keyring,
-        now=now(),
+        keyring=get_services().keyring,
+        now=get_current_time(),
     )
 
 

@@ -127,7 +127,7 @@ class BufferedResponse:
         elif not self._head:
             self._head = piece
         elif len(piece) > MAX_BUFFERED_BYTES:
-            self.end()
+            self.send_delayed_head()
             self._client.sendall(piece)
         else:
             self._has_begun = True
@@ -135,11 +135,11 @@ class BufferedResponse:
 
     def sendfile(self, *args: Any, **kwargs: Any) -> int:
         """Send a file."""
-        self.end()
+        self.send_delayed_head()
         sent: int = self._client.sendfile(*args, **kwargs)
         return sent
 
-    def end(self) -> None:
+    def send_delayed_head(self) -> None:
         """Send the head if it was delayed."""
         if not self._has_begun:
             self._has_begun = True
@@ -259,9 +259,9 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         sock.settimeout(self.request_seconds)  # for clients that do not read the response
         try:
             super().handle_request(listener_name, req, answer, addr)
-            answer.end()
+            answer.send_delayed_head()
         except StopIteration:
-            answer.end()
+            answer.send_delayed_head()
             close_gracefully(sock)
             raise
         except TimeoutError as error:
@@ -373,8 +373,8 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         """Load a renewed certificate, and warn if the certificate expires soon."""
         certificate = get_served_certificate()
         if certificate is not None:
-            certificate.refresh()
-            certificate.warn()
+            certificate.reload_changed_files()
+            certificate.log_expiry_warning()
 
     def count_dropped_lines(self) -> None:
         """Count the log lines that were dropped because no reader took them in time."""

@@ -86,7 +86,7 @@ class HeavyChannel:
         #: File on which each web process holds a shared lock as long as it lives.
         self._lives = TemporaryFile()  # noqa: SIM115 - open as long as the server runs
 
-    def close(self) -> None:
+    def close_channel(self) -> None:
         """Close the channel in this process; other forked processes keep it open."""
         self._sending.close()
         self._receiving.close()
@@ -120,7 +120,7 @@ _open_channels: list[HeavyChannel] = []
 def open_heavy_channel() -> HeavyChannel:
     """Open a channel in place of the last one, which belongs to processes from before a reload."""
     while _open_channels:
-        _open_channels.pop().close()
+        _open_channels.pop().close_channel()
     _open_channels.append(HeavyChannel())
     return _open_channels[0]
 
@@ -137,11 +137,11 @@ class _MessageConnection:
         self._connection = connection
         self._received = connection.makefile("rb")
 
-    def send(self, kind: int, content: bytes = b"") -> None:
+    def send_message(self, kind: int, content: bytes = b"") -> None:
         """Send a message."""
         self._connection.sendall(_MESSAGE_HEADER.pack(kind, len(content)) + content)
 
-    def receive(self) -> tuple[int, bytes]:
+    def receive_message(self) -> tuple[int, bytes]:
         """Return the next message.
 
         Raise ConnectionResetError if the other end is closed.
@@ -154,7 +154,7 @@ class _MessageConnection:
                 return kind, content
         raise ConnectionResetError(ECONNRESET, "The other process ended the request.")
 
-    def close(self) -> None:
+    def close_connection(self) -> None:
         """Close the connection."""
         self._received.close()
         self._connection.close()
@@ -177,14 +177,14 @@ class RelayedResponse:
     def __call__(self, _environ: Any, start_response: Callable[..., Any]) -> Iterator[bytes]:
         """Start the response and return its chunks."""
         start_response(self.status, list(self.headers))
-        return self._pieces()
+        return self._iterate_chunks()
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _iterate_chunks(self) -> Iterator[bytes]:
         try:
-            while (message := self._messages.receive())[0] == _CHUNK:
+            while (message := self._messages.receive_message())[0] == _CHUNK:
                 yield message[1]
         finally:
-            self._messages.close()
+            self._messages.close_connection()
 
 
 class Relay:
@@ -208,11 +208,11 @@ class Relay:
             raise OverloadedError(message, retry_after=_RETRY_AFTER_SECONDS)
         self._waiting += 1
         try:
-            messages = self._open()
+            messages = self._open_connection()
             try:
-                head = self._exchange(environ, messages)
+                head = self._exchange_messages(environ, messages)
             except BaseException:
-                messages.close()
+                messages.close_connection()
                 raise
         except OSError as error:
             message = "The process that answers this request ended. Try again in a moment."
@@ -223,7 +223,7 @@ class Relay:
         discard_unread_body(cast("Response", response))
         return response
 
-    def _open(self) -> _MessageConnection:
+    def _open_connection(self) -> _MessageConnection:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -233,16 +233,16 @@ class Relay:
             raise
         return _MessageConnection(ours)
 
-    def _exchange(self, environ: dict[str, Any], messages: _MessageConnection) -> bytes:
+    def _exchange_messages(self, environ: dict[str, Any], messages: _MessageConnection) -> bytes:
         """Send the request and requested parts of its body; return the head of the response.
 
         Any OSError concerns the heavy process; client errors are sent to it as messages.
         """
         until = monotonic() + self._seconds - _TIMEOUT_LEAD_SECONDS
         told = {name: value for name, value in environ.items() if type(value) in _FORWARDED_TYPES}
-        messages.send(_ENVIRON, orjson.dumps([told, until]))
-        while (message := messages.receive())[0] == _BODY_REQUEST:
-            messages.send(*self._read_body(environ["wsgi.input"], int(message[1])))
+        messages.send_message(_ENVIRON, orjson.dumps([told, until]))
+        while (message := messages.receive_message())[0] == _BODY_REQUEST:
+            messages.send_message(*self._read_body(environ["wsgi.input"], int(message[1])))
         return message[1]
 
     def _read_body(self, body: Any, wanted: int) -> tuple[int, bytes]:
@@ -273,8 +273,8 @@ class _RelayedBody(RawIOBase):
 
     def readinto(self, room: Any) -> int:
         """Request the next chunk and store it."""
-        self._messages.send(_BODY_REQUEST, str(min(len(room), _CHUNK_BYTES)).encode())
-        kind, content = self._messages.receive()
+        self._messages.send_message(_BODY_REQUEST, str(min(len(room), _CHUNK_BYTES)).encode())
+        kind, content = self._messages.receive_message()
         if kind == _BODY_ERROR:
             if content == b"timeout":
                 raise BodyTimeoutError
@@ -302,8 +302,8 @@ class HeavyProcess:
 
         The wait for web processes ends with the graceful timeout.
         """
-        signal.signal(signal.SIGTERM, self._stop)
-        accepting = gevent.spawn(self._accept)
+        signal.signal(signal.SIGTERM, self._request_stop)
+        accepting = gevent.spawn(self._accept_connection)
         while self._worker.alive:
             self._worker.notify()
             self._worker.count_dropped_lines()
@@ -314,23 +314,23 @@ class HeavyProcess:
             gevent.sleep(_STOPPING_CHECK_INTERVAL_SECONDS)
         accepting.kill()
 
-    def _stop(self, number: int, frame: Any) -> None:
+    def _request_stop(self, number: int, frame: Any) -> None:
         self._worker.handle_exit(number, frame)
         self._stops.set()
 
-    def _accept(self) -> None:
+    def _accept_connection(self) -> None:
         is_open = True
         while is_open:
             self._connections.wait_available()
             received, found, *_ = socket.recv_fds(self._channel, 1, 1)
             is_open = bool(received)  # until all processes that could send are gone
             for descriptor in found:
-                self._connections.spawn(self._serve, socket.socket(fileno=descriptor))
+                self._connections.spawn(self._serve_connection, socket.socket(fileno=descriptor))
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve_connection(self, connection: socket.socket) -> None:
         messages = _MessageConnection(connection)
         try:
-            self._answer(messages)
+            self._answer_request(messages)
         except (ConnectionResetError, BrokenPipeError):
             pass  # the client or its web process is gone
         except Exception:
@@ -339,10 +339,10 @@ class HeavyProcess:
                 extra={"event": "server.heavy_request_failed"},
             )
         finally:
-            messages.close()
+            messages.close_connection()
 
-    def _answer(self, messages: _MessageConnection) -> None:
-        told, until = orjson.loads(messages.receive()[1])
+    def _answer_request(self, messages: _MessageConnection) -> None:
+        told, until = orjson.loads(messages.receive_message()[1])
         environ = {
             **told,
             "wsgi.version": (1, 0),
@@ -351,15 +351,15 @@ class HeavyProcess:
         }
 
         def start_response(status: str, headers: Any, _error: Any = None) -> None:
-            messages.send(_HEAD, orjson.dumps([status, headers]))
+            messages.send_message(_HEAD, orjson.dumps([status, headers]))
 
         left = max(0.0, until - monotonic())
         pieces = call_with_timeout(self._app.handle_relayed_request, left, environ, start_response)
         try:
             for piece in pieces:
                 if piece:
-                    messages.send(_CHUNK, piece)
-            messages.send(_END)
+                    messages.send_message(_CHUNK, piece)
+            messages.send_message(_END)
         finally:
             if hasattr(pieces, "close"):
                 pieces.close()

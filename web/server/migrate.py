@@ -7,7 +7,7 @@ migrations added.
 import sys
 from argparse import ArgumentParser
 
-from web.database.schema import UnknownRevisionError, migrate_to, migrate_to_newest
+from web.database.schema import UnknownRevisionError, migrate_to_newest, migrate_to_revision
 from web.database.start_checks import convert_database_errors
 from web.database.start_errors import CannotStartError
 from web.logging import configure_logging
@@ -25,7 +25,7 @@ def main(revision: str | None = None) -> None:
             if revision is None:
                 migrate_to_newest(settings)
             else:
-                migrate_to(settings, revision)
+                migrate_to_revision(settings, revision)
     except (SettingsError, CannotStartError, UnknownRevisionError) as error:
         sys.exit(str(error))
 

@@ -63,7 +63,7 @@ class DeadlineBody:
         """Iterate over the lines."""
         return iter(self.readline, b"")
 
-    def stream(self, *, seconds: float) -> None:
+    def keep_readable(self, *, seconds: float) -> None:
         """Keep the body readable after the view has returned, with a time limit for each read."""
         self._seconds = seconds
 
@@ -72,7 +72,7 @@ class DeadlineBody:
         """Return whether the body is read after the view has returned."""
         return self._seconds is not None
 
-    def leave(self, declared: int | None) -> None:
+    def discard_rest(self, declared: int | None) -> None:
         """Discard the rest of the body after the response.
 
         `declared` is the body's length, or None if it is unknown. Closing a connection with unread
@@ -124,7 +124,7 @@ def discard_unread_body(response: Response) -> Response:
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody) and not body.is_streamed:
         is_chunked = "HTTP_TRANSFER_ENCODING" in environ
-        body.leave(None if is_chunked else int(environ.get("CONTENT_LENGTH") or 0))
+        body.discard_rest(None if is_chunked else int(environ.get("CONTENT_LENGTH") or 0))
         if response.status_code >= HTTPStatus.BAD_REQUEST and "Connection" in response.headers:
             body.end_connection()  # gunicorn ignores the response's Connection header
     return response

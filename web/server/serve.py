@@ -55,7 +55,7 @@ def main() -> None:
     preparing = replace(_WORKER_PROGRAM, first_command=(*_WORKER_COMMAND, "--prepare"))
     # Both programs load at the same time. The web server listens after the database is prepared.
     web = replace(_WEB_PROGRAM, waits_for="worker")
-    sys.exit(_build_supervisor(settings, worker=preparing, web=web).run())
+    sys.exit(_build_supervisor(settings, worker=preparing, web=web).supervise_programs())
 
 
 _WORKER_COMMAND = (sys.executable, "-m", "web.jobs.worker")
@@ -79,7 +79,7 @@ def build_worker_supervisor(settings: Settings) -> Supervisor:
 
 def _build_supervisor(settings: Settings, **programs: SupervisedProgram) -> Supervisor:
     stopping = settings.shutdown_delay_seconds + settings.graceful_timeout_seconds
-    return Supervisor(programs, patience=stopping + _STOP_GRACE_SECONDS)
+    return Supervisor(programs, timeout_seconds=stopping + _STOP_GRACE_SECONDS)
 
 
 def _check_certificate(settings: Settings) -> None:

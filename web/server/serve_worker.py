@@ -23,7 +23,7 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(str(error))
     configure_logging(settings)
-    sys.exit(build_worker_supervisor(settings).run())
+    sys.exit(build_worker_supervisor(settings).supervise_programs())
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class NotifySocket:
         except BlockingIOError:
             return received
 
-    def close(self) -> None:
+    def close_socket(self) -> None:
         """Close the socket and remove its directory."""
         self._socket.close()
         self._directory.cleanup()
@@ -120,7 +120,7 @@ class _ProgramRun:
         #: Time at which the next watchdog notification is due.
         self._due_at = float("inf")
 
-    def start(self, *, is_held: bool = False) -> int:
+    def start_program(self, *, is_held: bool = False) -> int:
         """Start the program in its own session and return the process id."""
         is_first = self.program.first_command is not None and not self.has_begun
         variables: dict[str, str] = {}
@@ -128,7 +128,7 @@ class _ProgramRun:
         if self._signs is not None:
             self._due_at = float("inf") if is_first else monotonic() + _START_TIMEOUT_SECONDS
             variables["NOTIFY_SOCKET"] = self._signs.address
-        self.release()
+        self.release_program()
         if is_held:
             held_by, self._holds = os.pipe()
             variables[HOLD_VARIABLE], inherited = str(held_by), (held_by,)
@@ -143,13 +143,13 @@ class _ProgramRun:
         self._started_at = monotonic()
         return self.process.pid
 
-    def release(self) -> None:
+    def release_program(self) -> None:
         """Let the program begin if it is held."""
         if self._holds is not None:
             os.close(self._holds)
             self._holds = None
 
-    def cannot_start(self) -> bool:
+    def has_failed_to_start(self) -> bool:
         """Return whether the program has ended by itself before its first sign of life."""
         return (
             self.process is not None
@@ -165,7 +165,7 @@ class _ProgramRun:
     def may_restart(self) -> bool:
         """Return whether the ended program should be restarted."""
         assert self.process is not None  # noqa: S101 - it has just ended
-        if self.cannot_start():
+        if self.has_failed_to_start():
             return False
         if self.program.when_ended is ProgramEndReaction.RESTART_IF_IT_RAN:
             return self.process.returncode < 0 or self._has_run_stably()
@@ -191,11 +191,11 @@ class _ProgramRun:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
 
-    def close(self) -> None:
+    def close_descriptors(self) -> None:
         """Close the socket for signs of life and the pipe that holds the program."""
-        self.release()
+        self.release_program()
         if self._signs is not None:
-            self._signs.close()
+            self._signs.close_socket()
 
     def _has_run_stably(self) -> bool:
         return monotonic() - self._started_at >= _STABLE_RUN_SECONDS
@@ -230,12 +230,14 @@ class Supervisor:
     program once. If the supervisor is killed, the watchdog stops the programs.
     """
 
-    def __init__(self, programs: Mapping[str, SupervisedProgram], *, patience: float) -> None:
+    def __init__(
+        self, programs: Mapping[str, SupervisedProgram], *, timeout_seconds: float
+    ) -> None:
         """Store the programs by name, and the seconds that they may take to stop."""
         self._runs = [_ProgramRun(name, program) for name, program in programs.items()]
         self._by_name = {run.name: run for run in self._runs}
-        self._patience = patience
-        self._watchdog = Watchdog(patience=patience)
+        self._patience = timeout_seconds
+        self._watchdog = Watchdog(timeout_seconds=timeout_seconds)
         #: State of the signals received. These are plain values, since a signal may arrive while
         #: another is handled, and locks would deadlock.
         self._told_at: float | None = None
@@ -245,7 +247,7 @@ class Supervisor:
         self._signals.settimeout(0)
         self._noted.settimeout(0)
 
-    def run(self) -> int:
+    def supervise_programs(self) -> int:
         """Run until the supervisor is stopped or a program ends for good; return the exit status.
 
         The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING_STATUS
@@ -257,20 +259,20 @@ class Supervisor:
         signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
         ended = self._wait_for_end()
         has_said_why = (
-            ended is not None and ended.cannot_start() and ended.ended_with_wrong_setting()
+            ended is not None and ended.has_failed_to_start() and ended.ended_with_wrong_setting()
         )
         if ended and not has_said_why:
             _log.critical(
                 "Process exited unexpectedly; all processes are stopped.",
                 extra={"event": "supervisor.stopping", "program": ended.name},
             )
-        statuses = self._stop()
-        self._watchdog.close()
+        statuses = self._stop_programs()
+        self._watchdog.close_pipe()
         signal.set_wakeup_fd(-1)
         self._signals.close()
         self._noted.close()
         for run in self._runs:
-            run.close()
+            run.close_descriptors()
         if has_said_why:
             return WRONG_SETTING_STATUS
         return 1 if ended or any(status not in _STOPPED_STATUSES for status in statuses) else 0
@@ -288,15 +290,15 @@ class Supervisor:
                 run.record_signs_of_life()
                 run.kill_if_hung()
                 if not self._is_held(run):
-                    run.release()
-                if not self._goes_on(run):
+                    run.release_program()
+                if not self._start_if_due(run):
                     return run
             all_run = all(run.process is not None and not self._is_held(run) for run in self._runs)
-            self._pause(_WATCH_INTERVAL_SECONDS if all_run else _POLL_SECONDS)
+            self._wait_for_signal(_WATCH_INTERVAL_SECONDS if all_run else _POLL_SECONDS)
             if self._told_at is not None:
                 return None
 
-    def _pause(self, seconds: float) -> None:
+    def _wait_for_signal(self, seconds: float) -> None:
         """Wait until the time is up or a signal arrives."""
         select.select([self._signals], [], [], seconds)
         with suppress(BlockingIOError):
@@ -306,20 +308,20 @@ class Supervisor:
         first = run.program.waits_for
         return first is not None and not self._by_name[first].has_begun
 
-    def _goes_on(self, run: _ProgramRun) -> bool:
+    def _start_if_due(self, run: _ProgramRun) -> bool:
         """Start a program if it is due and return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:
-                self._watchdog.add(run.start(is_held=self._is_held(run)))
+                self._watchdog.register_process(run.start_program(is_held=self._is_held(run)))
             return True
         if run.process.poll() is None:
             return True
-        self._watchdog.remove(run.process.pid)
+        self._watchdog.unregister_process(run.process.pid)
         if is_restarted := run.may_restart():
             run.schedule_restart()
         return is_restarted
 
-    def _stop(self) -> list[int]:
+    def _stop_programs(self) -> list[int]:
         running = [run.process for run in self._runs if run.process is not None]
         for process in running:
             process.terminate()
@@ -327,10 +329,10 @@ class Supervisor:
         while any(process.poll() is None for process in running):
             if self._told_twice or monotonic() > end:
                 break
-            self._pause(_POLL_SECONDS)
+            self._wait_for_signal(_POLL_SECONDS)
         for process in running:
             process.kill()  # no effect on an ended process
         statuses = [process.wait() for process in running]
         for process in running:
-            self._watchdog.remove(process.pid)
+            self._watchdog.unregister_process(process.pid)
         return statuses

@@ -21,7 +21,7 @@ from cryptography.x509 import (
     load_pem_x509_certificates,
 )
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.encryption import SECURITY_LEVEL, UnacceptableKeyError, check_key, load_private_key
 from domain.core.errors import InvalidError
 from web.settings.reader import Settings
@@ -46,12 +46,12 @@ class ServerCertificate:
     #: Host names and IP addresses that the certificate covers.
     hosts: tuple[str, ...]
 
-    def covers(self, host: str) -> bool:
+    def covers_host(self, host: str) -> bool:
         """Return whether the certificate covers this host name or IP address (RFC 9525)."""
         parent = "*." + host.partition(".")[2]
         return any(each.lower() in {host.lower(), parent.lower()} for each in self.hosts)
 
-    def expiry_warning(self, now: datetime) -> str | None:
+    def build_expiry_warning(self, now: datetime) -> str | None:
         """Return a warning if the certificate expires soon or has expired, or None."""
         if now < self.warning_at:
             return None
@@ -191,8 +191,8 @@ class ServedCertificate:
         Raise CertificateFilesError if they cannot be used.
         """
         self._files = (certificate, key)
-        self._seen = self._signature()
-        self.facts, self.context = self._read()
+        self._seen = self._compute_file_signature()
+        self.facts, self.context = self._read_certificate()
         self._next_warning = 0.0
         #: Reason why the renewed files are not in use, or None if they are in use.
         self.problem: str | None = None
@@ -202,26 +202,26 @@ class ServedCertificate:
         """Return the expiry time of the certificate in use."""
         return self.facts.expires_at
 
-    def expiry_warning(self) -> str | None:
+    def build_expiry_warning(self) -> str | None:
         """Return a warning if the certificate expires soon or has expired, or None."""
-        return self.facts.expiry_warning(system_clock())
+        return self.facts.build_expiry_warning(read_system_clock())
 
-    def host_warning(self, base_url: str) -> str | None:
+    def build_host_warning(self, base_url: str) -> str | None:
         """Return a warning if the certificate does not cover the host of BASE_URL, or None."""
         host = urlsplit(base_url).hostname or ""
-        if self.facts.covers(host):
+        if self.facts.covers_host(host):
             return None
         named = ", ".join(self.facts.hosts) or "no host"
         return f"The TLS certificate is for {named}, but the host of BASE_URL is {host}."
 
-    def refresh(self) -> None:
+    def reload_changed_files(self) -> None:
         """Load changed files if they are valid; otherwise keep the old files and log the reason."""
-        found = self._signature()
+        found = self._compute_file_signature()
         if found == self._seen:
             return
         self._seen = found
         try:
-            self.facts, self.context = self._read()
+            self.facts, self.context = self._read_certificate()
         except CertificateFilesError as error:
             self.problem = str(error)
             _log.error(
@@ -237,21 +237,21 @@ class ServedCertificate:
                 extra={"event": "tls.certificate_renewed", "expires_at": expires_at},
             )
 
-    def warn(self) -> None:
+    def log_expiry_warning(self) -> None:
         """Log once a day that the certificate expires soon or has expired."""
-        moment = system_clock().timestamp()
-        if moment >= self._next_warning and (warning := self.expiry_warning()):
+        moment = read_system_clock().timestamp()
+        if moment >= self._next_warning and (warning := self.build_expiry_warning()):
             self._next_warning = moment + _DAY_SECONDS
             _log.warning(warning, extra={"event": "tls.certificate_expiring"})
 
-    def _signature(self) -> tuple[object, ...]:
+    def _compute_file_signature(self) -> tuple[object, ...]:
         """Return a value that changes when one of the files changes."""
         with suppress(OSError):
             stats = [file.stat() for file in self._files]
             return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in stats)
         return ()
 
-    def _read(self) -> tuple[ServerCertificate, ssl.SSLContext]:
+    def _read_certificate(self) -> tuple[ServerCertificate, ssl.SSLContext]:
         certificate, key = self._files
         facts = _check_files(_read_file("TLS_CERTIFICATE", certificate), _read_file("TLS_KEY", key))
         try:
@@ -271,7 +271,7 @@ def _read_file(setting: str, file: Path) -> bytes:
 
 def _check_files(certificate: bytes, key: bytes) -> ServerCertificate:
     try:
-        return check_server_certificate(certificate, key, now=system_clock())
+        return check_server_certificate(certificate, key, now=read_system_clock())
     except InvalidError as error:
         raise CertificateFilesError(f"TLS_CERTIFICATE, TLS_KEY: {error}") from error
 
@@ -285,7 +285,7 @@ def open_certificate(settings: Settings) -> ServedCertificate | None:
         return None
     found = ServedCertificate(settings.tls_certificate, settings.tls_key)
     host = urlsplit(settings.base_url).hostname or ""
-    if not found.facts.covers(host):
+    if not found.facts.covers_host(host):
         _log.warning(
             "TLS certificate does not cover the host of BASE_URL.",
             extra={

@@ -19,21 +19,21 @@ _POLL_SECONDS = 0.1
 class Watchdog:
     """Supervisor's end of the pipe."""
 
-    def __init__(self, *, patience: float) -> None:
-        """Store `patience`, the number of seconds that remaining processes may take to stop."""
-        self._patience = patience
+    def __init__(self, *, timeout_seconds: float) -> None:
+        """Store the number of seconds that remaining processes may take to stop."""
+        self._patience = timeout_seconds
         self._known: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def add(self, pid: int) -> None:
+    def register_process(self, pid: int) -> None:
         """Register a process that must end with the supervisor."""
         self._known.add(pid)
-        self._say(f"+{pid}\n")
+        self._write_line(f"+{pid}\n")
 
-    def remove(self, pid: int) -> None:
+    def unregister_process(self, pid: int) -> None:
         """Unregister a process that has ended, since its id may be reused."""
         self._known.discard(pid)
-        self._say(f"-{pid}\n")
+        self._write_line(f"-{pid}\n")
 
     def ensure_running(self) -> None:
         """Start the watchdog process, or restart it if it has died."""
@@ -48,13 +48,13 @@ class Watchdog:
                 start_new_session=True,
             )
 
-    def close(self) -> None:
+    def close_pipe(self) -> None:
         """Close the pipe, so that all registered processes are ended."""
         if self._process is not None:
             with suppress(BrokenPipeError):
                 self._process.communicate()
 
-    def _say(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
             with suppress(BrokenPipeError):  # `ensure_running` passes the ids to the next one
                 self._process.stdin.write(line.encode())
@@ -69,14 +69,14 @@ def main() -> None:
     for line in sys.stdin:
         pid = int(line[1:])
         (left.add if line.startswith("+") else left.discard)(pid)
-    _end_processes(left, patience=float(sys.argv[1]))
+    _end_processes(left, timeout_seconds=float(sys.argv[1]))
 
 
-def _end_processes(left: set[int], *, patience: float) -> None:
+def _end_processes(left: set[int], *, timeout_seconds: float) -> None:
     for pid in left:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    deadline = monotonic() + patience
+    deadline = monotonic() + timeout_seconds
     while any(map(_is_alive, left)) and monotonic() < deadline:
         sleep(_POLL_SECONDS)
     for pid in left:

@@ -38,13 +38,13 @@ class SettingMetadata:
         return self.narrower or self.kind
 
 
-def fixed(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
+def define_fixed_setting(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a setting that is only read at startup."""
     about = SettingMetadata(kind, doc, Source.ENVIRONMENT)
     return field(default=default, metadata={"about": about})
 
 
-def live(
+def define_live_setting(
     default: Value,
     kind: kinds.SettingKind[Value],
     doc: str,
@@ -56,24 +56,28 @@ def live(
     return field(default=default, metadata={"about": about})
 
 
-def switch(doc: str, *, on: bool) -> bool:
+def define_switch(doc: str, *, on: bool) -> bool:
     """Define a setting that is on or off and can change at runtime."""
-    return live(on, kinds.yes_or_no(), doc)
+    return define_live_setting(on, kinds.allow_yes_or_no(), doc)
 
 
-def secret(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
+def define_secret(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a secret setting, which is never shown."""
     about = SettingMetadata(kind, doc, Source.SECRET)
     return field(default=default, repr=False, metadata={"about": about})
 
 
-def computed(default_in_words: str, kind: kinds.SettingKind[Value], doc: str) -> Value:
+def define_computed_setting(
+    default_in_words: str, kind: kinds.SettingKind[Value], doc: str
+) -> Value:
     """Define a setting with a computed default."""
     about = SettingMetadata(kind, doc, Source.ENVIRONMENT, default_in_words)
     return cast("Value", field(metadata={"about": about}))
 
 
-def computed_secret(default_in_words: str, kind: kinds.SettingKind[Value], doc: str) -> Value:
+def define_computed_secret(
+    default_in_words: str, kind: kinds.SettingKind[Value], doc: str
+) -> Value:
     """Define a secret setting with a computed default."""
     about = SettingMetadata(kind, doc, Source.SECRET, default_in_words)
     return cast("Value", field(repr=False, metadata={"about": about}))

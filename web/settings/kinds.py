@@ -60,22 +60,22 @@ class SettingKind(Generic[Value]):
     has_release_dates: bool = False
 
 
-def whole_number(least: int, most: int, unit: str = "") -> SettingKind[int]:
-    """Allow integers from `least` to `most`."""
+def allow_whole_number(minimum: int, maximum: int, unit: str = "") -> SettingKind[int]:
+    """Allow integers from `minimum` to `maximum`."""
 
     def read(text: str) -> int:
         # int() would also accept "1_000", "+5" and digits of other scripts.
-        if not re.fullmatch(r"[0-9]{1,18}", text) or not least <= int(text) <= most:
+        if not re.fullmatch(r"[0-9]{1,18}", text) or not minimum <= int(text) <= maximum:
             raise ValueError(text)
         return int(text)
 
     of_what = f" of {unit}" if unit else ""
-    return SettingKind(read, f"a whole number{of_what} from {least} to {most}", unit=unit)
+    return SettingKind(read, f"a whole number{of_what} from {minimum} to {maximum}", unit=unit)
 
 
-def zero_or_whole_number(least: int, most: int, unit: str) -> SettingKind[int]:
-    """Allow 0, and integers from `least` to `most`."""
-    known = whole_number(least, most, unit)
+def allow_zero_or_whole_number(minimum: int, maximum: int, unit: str) -> SettingKind[int]:
+    """Allow 0, and integers from `minimum` to `maximum`."""
+    known = allow_whole_number(minimum, maximum, unit)
     return replace(
         known,
         read=lambda text: 0 if text == "0" else known.read(text),
@@ -83,7 +83,7 @@ def zero_or_whole_number(least: int, most: int, unit: str) -> SettingKind[int]:
     )
 
 
-def yes_or_no() -> SettingKind[bool]:
+def allow_yes_or_no() -> SettingKind[bool]:
     """Allow the usual words for on and off."""
     words = {"true": True, "1": True, "yes": True, "on": True}
     words |= {"false": False, "0": False, "no": False, "off": False}
@@ -96,7 +96,7 @@ def yes_or_no() -> SettingKind[bool]:
     return SettingKind(read, "true or false (also yes, no, on, off, 1, 0)", is_yes_or_no=True)
 
 
-def one_of(*choices: str) -> SettingKind[str]:
+def allow_words(*choices: str) -> SettingKind[str]:
     """Allow one of the given words, ignoring case."""
     by_folded = {choice.lower(): choice for choice in choices}
 
@@ -119,29 +119,29 @@ def _build_text_kind(is_allowed: Callable[[str], bool], allowed: str) -> Setting
     return SettingKind(read, allowed)
 
 
-def line_of_text(most: int) -> SettingKind[str]:
+def allow_line_of_text(maximum: int) -> SettingKind[str]:
     """Allow any printable text on one line."""
     return _build_text_kind(
-        lambda text: len(text) <= most and text.isprintable(),
-        f"one line of at most {most} characters",
+        lambda text: len(text) <= maximum and text.isprintable(),
+        f"one line of at most {maximum} characters",
     )
 
 
-def text(most: int) -> SettingKind[str]:
+def allow_text(maximum: int) -> SettingKind[str]:
     """Allow any printable text, or an empty string."""
 
     def read(text: str) -> str:
         lines = text.replace("\r\n", "\n")
-        if len(lines) > most or not all(line.isprintable() for line in lines.split("\n")):
+        if len(lines) > maximum or not all(line.isprintable() for line in lines.split("\n")):
             raise ValueError(text)
         return lines
 
     return SettingKind(
-        read, f"a text of at most {most} characters", may_be_empty=True, is_long=True
+        read, f"a text of at most {maximum} characters", may_be_empty=True, is_long=True
     )
 
 
-def host() -> SettingKind[str]:
+def allow_host() -> SettingKind[str]:
     """Allow an IP address or a host name."""
 
     def read(text: str) -> str:
@@ -166,7 +166,7 @@ OWN_FIRST_SEGMENTS = frozenset(
 )
 
 
-def base_url() -> SettingKind[str]:
+def allow_base_url() -> SettingKind[str]:
     """Allow an http(s) URL without query and fragment, and remove its trailing slash."""
 
     def read(text: str) -> str:
@@ -192,11 +192,11 @@ def base_url() -> SettingKind[str]:
     )
 
 
-def origin() -> SettingKind[str]:
+def allow_origin() -> SettingKind[str]:
     """Allow an http(s) URL of a host, and remove its trailing slash."""
 
     def read(text: str) -> str:
-        url = base_url().read(text)
+        url = allow_base_url().read(text)
         if urlsplit(url).path:
             raise ValueError(text)
         return url
@@ -204,12 +204,12 @@ def origin() -> SettingKind[str]:
     return SettingKind(read, "an http or https URL with only a host and an optional port")
 
 
-def directory() -> SettingKind[Path]:
+def allow_directory() -> SettingKind[Path]:
     """Allow a path, and make it absolute."""
     return SettingKind(_make_absolute, "the path of a directory", is_path=True)
 
 
-def file() -> SettingKind[Path | None]:
+def allow_file() -> SettingKind[Path | None]:
     """Allow a path, and make it absolute; errors are reported when the file is opened."""
     return SettingKind(_make_absolute, "the path of a file", is_path=True)
 
@@ -220,7 +220,7 @@ def _make_absolute(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
-def authorities_file() -> SettingKind[Path | None]:
+def allow_authorities_file() -> SettingKind[Path | None]:
     """Allow the path of a PEM file with certificates of authorities."""
 
     def read(text: str) -> Path:
@@ -247,7 +247,7 @@ _POSTGRES_PORT = 5432
 _OLD_TLS_VERSIONS = frozenset({"TLSv1", "TLSv1.1", ""})
 
 
-def database_url() -> SettingKind[str]:
+def allow_database_url() -> SettingKind[str]:
     """Allow SQLAlchemy URLs of SQLite files and Postgres databases."""
     drivers = {"sqlite": "sqlite", "postgres": "postgresql+psycopg"}
     drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
@@ -289,7 +289,7 @@ def _move_hosts_to_query(text: str) -> str:
     if "," not in hosts or "@" in user or "?" in place:
         return text
     found = [urlsplit(f"//{each}") for each in hosts.split(",")]
-    names = [host().read(each.hostname or "") for each in found]
+    names = [allow_host().read(each.hostname or "") for each in found]
     ports = [str(each.port or _POSTGRES_PORT) for each in found]
     named = f"host={','.join(names)}&port={','.join(ports)}"
     joint = "&" if "?" in path else "?"
@@ -308,21 +308,21 @@ def _has_stray_password(url: "URL", text: str) -> bool:
     if "@" in text.partition("@")[2]:
         return True
     try:
-        return bool(url.host and not host().read(url.host))
+        return bool(url.host and not allow_host().read(url.host))
     except ValueError:
         return True
 
 
-def long_secret() -> SettingKind[str]:
+def allow_long_secret() -> SettingKind[str]:
     """Allow a secret of sufficient length."""
     return _build_text_kind(
         lambda text: len(text) >= _MIN_SECRET_LENGTH, f"at least {_MIN_SECRET_LENGTH} characters"
     )
 
 
-def long_secrets() -> SettingKind[tuple[str, ...]]:
+def allow_long_secrets() -> SettingKind[tuple[str, ...]]:
     """Allow a list of secrets of sufficient length."""
-    one = long_secret()
+    one = allow_long_secret()
 
     def read(text: str) -> tuple[str, ...]:
         found = tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
@@ -334,7 +334,7 @@ def long_secrets() -> SettingKind[tuple[str, ...]]:
     return SettingKind(read, f"a comma-separated list of secrets, {one.allowed} each")
 
 
-def rate() -> SettingKind[str]:
+def allow_rate() -> SettingKind[str]:
     """Allow an empty string, or rates such as 600/minute;10000/hour."""
 
     def read(text: str) -> str:
@@ -357,19 +357,19 @@ def rate() -> SettingKind[str]:
 _FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
 
 
-def rate_from_release() -> SettingKind[str]:
+def allow_rate_from_release() -> SettingKind[str]:
     """Allow the values of `rate`, optionally with the first release in which they apply."""
 
     def read(text: str) -> str:
         found = _FROM_RELEASE.fullmatch(text)
-        value = rate().read(found[1] if found else text)
+        value = allow_rate().read(found[1] if found else text)
         if found and not value:
             raise ValueError(text)
         return text if found else value
 
     return SettingKind(
         read,
-        f"{rate().allowed}, optionally with the first release that applies it, such as "
+        f"{allow_rate().allowed}, optionally with the first release that applies it, such as "
         "600/minute from 18.0",
         may_be_empty=True,
         empty_turns_off=True,
@@ -377,14 +377,14 @@ def rate_from_release() -> SettingKind[str]:
 
 
 def get_rate_in_release(value: str, running: Release) -> str:
-    """Return the rates in a value of `rate_from_release`, or an empty string if there are none."""
+    """Return the rates in a value of `allow_rate_from_release`, or an empty string."""
     found = _FROM_RELEASE.fullmatch(value)
     if found is None:
         return value
     return found[1] if running >= parse_release(found[2]) else ""
 
 
-def counter_storage() -> SettingKind[str]:
+def allow_counter_storage() -> SettingKind[str]:
     """Allow URLs of counter stores that the library `limits` supports."""
 
     def read(text: str) -> str:
@@ -414,7 +414,7 @@ def _remove_credentials(url: str) -> str:
     return f"{scheme}://{place}"
 
 
-def proxy_url() -> SettingKind[str]:
+def allow_proxy_url() -> SettingKind[str]:
     """Allow an empty string, or the URL of an HTTP proxy with or without a user."""
 
     def read(text: str) -> str:
@@ -433,7 +433,7 @@ def proxy_url() -> SettingKind[str]:
     )
 
 
-def mail_url() -> SettingKind[str]:
+def allow_mail_url() -> SettingKind[str]:
     """Allow an empty string, or the URL of a mail server with or without a user."""
 
     def read(text: str) -> str:
@@ -449,7 +449,7 @@ def mail_url() -> SettingKind[str]:
     return SettingKind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…; the user is optional")
 
 
-def mail_address() -> SettingKind[str]:
+def allow_mail_address() -> SettingKind[str]:
     """Allow an email address."""
 
     def read(text: str) -> str:
@@ -461,7 +461,7 @@ def mail_address() -> SettingKind[str]:
     return SettingKind(read, "an email address such as gatebell@example.com")
 
 
-def email_domains() -> SettingKind[str]:
+def allow_email_domains() -> SettingKind[str]:
     """Allow an empty list, or domains of email addresses."""
 
     def read(text: str) -> str:
@@ -479,7 +479,7 @@ def email_domains() -> SettingKind[str]:
     )
 
 
-def day() -> SettingKind[str]:
+def allow_day() -> SettingKind[str]:
     """Allow a date, or an empty string."""
 
     def read(text: str) -> str:
@@ -505,19 +505,19 @@ def release_dates() -> SettingKind[str]:
     )
 
 
-def release() -> SettingKind[str]:
+def allow_release() -> SettingKind[str]:
     """Allow a release number with two parts."""
     is_release = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}").fullmatch
     return _build_text_kind(lambda text: bool(is_release(text)), "a release such as 18.0")
 
 
-def line_of_text_or_nothing(most: int) -> SettingKind[str]:
+def allow_optional_line_of_text(maximum: int) -> SettingKind[str]:
     """Allow any printable text on one line, or an empty string."""
-    known = line_of_text(most)
+    known = allow_line_of_text(maximum)
     return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
 
 
-def outgoing_url() -> SettingKind[str]:
+def allow_outgoing_url() -> SettingKind[str]:
     """Allow an empty string, or a URL to which requests can be sent."""
 
     def read(text: str) -> str:
@@ -530,7 +530,7 @@ def outgoing_url() -> SettingKind[str]:
     return SettingKind(read, "an http or https URL without user name and fragment")
 
 
-def networks() -> SettingKind[str]:
+def allow_networks() -> SettingKind[str]:
     """Allow an empty list, or networks in CIDR notation."""
 
     def read(text: str) -> str:
@@ -539,11 +539,11 @@ def networks() -> SettingKind[str]:
     return SettingKind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
 
 
-def hosts_with_ports() -> SettingKind[str]:
+def allow_hosts_with_ports() -> SettingKind[str]:
     """Allow an empty list, or hosts that each have a port or a range of ports."""
 
     def read(text: str) -> str:
-        return str(HostList.parse(text))
+        return str(HostList.from_text(text))
 
     return SettingKind(
         read,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from web.instance_files import make_instance_directory, read_or_create_file
 from web.settings.fields import Source, get_setting_metadata
 from web.settings.kinds import InvalidPartError, SettingKind
@@ -105,14 +105,14 @@ def _check_tls(values: Mapping[str, Any]) -> None:
         raise SettingsError("BASE_URL must begin with https: because TLS_CERTIFICATE is set.")
 
 
-def apply_stored_settings(settings: Settings, stored: Mapping[str, str]) -> Settings:
+def apply_stored_settings(settings: Settings, stored_values: Mapping[str, str]) -> Settings:
     """Apply settings that are stored in the database, with the same checks.
 
     Stored settings that this release does not know or allow are ignored, so that they cannot stop
     the service.
     """
     changes = {}
-    for name, text in stored.items():
+    for name, text in stored_values.items():
         with suppress(SettingsError):
             changes[get_changeable_setting(name).name] = parse_change(name, text)
     return replace(settings, **changes)
@@ -220,18 +220,20 @@ def list_names_in_environment() -> frozenset[str]:
     )
 
 
-def _is_switched_off(each: Field[Any], environ: Mapping[str, str]) -> bool:
+def _is_switched_off(field: Field[Any], environ: Mapping[str, str]) -> bool:
     """Return whether a rate limit is turned off by an empty variable."""
-    return get_setting_metadata(each).kind.empty_turns_off and environ.get(each.name.upper()) == ""
+    return (
+        get_setting_metadata(field).kind.empty_turns_off and environ.get(field.name.upper()) == ""
+    )
 
 
-def _read_text(each: Field[Any], environ: Mapping[str, str]) -> str:
-    variable = each.name.upper()
+def _read_text(field: Field[Any], environ: Mapping[str, str]) -> str:
+    variable = field.name.upper()
     text = environ.get(variable, "")
     file_name = environ.get(f"{variable}_FILE", "")
     if not file_name:
         return text
-    if get_setting_metadata(each).kind.is_path:
+    if get_setting_metadata(field).kind.is_path:
         raise SettingsError(f"{variable}_FILE is not a setting. Set {variable} to the path itself.")
     if text:
         raise SettingsError(f"{variable} and {variable}_FILE are both set. Remove one of them.")
@@ -244,15 +246,15 @@ def _read_text(each: Field[Any], environ: Mapping[str, str]) -> str:
     return found
 
 
-def _parse_value(each: Field[Any], kind: SettingKind[Any], text: str) -> Any:
+def _parse_value(field: Field[Any], kind: SettingKind[Any], text: str) -> Any:
     try:
         return kind.read(text)
     except ValueError as error:
-        given = "" if get_setting_metadata(each).source is Source.SECRET else f", not {text!r}"
-        refusal = SettingsError(f"{each.name.upper()} must be {kind.allowed}{given}.")
+        given = "" if get_setting_metadata(field).source is Source.SECRET else f", not {text!r}"
+        refusal = SettingsError(f"{field.name.upper()} must be {kind.allowed}{given}.")
         if isinstance(error, InvalidPartError):
             refusal.detail = str(error)
-            refusal.args = (f"{each.name.upper()} must be {kind.allowed}. {error}",)
+            refusal.args = (f"{field.name.upper()} must be {kind.allowed}. {error}",)
         raise refusal from error
 
 
@@ -297,7 +299,7 @@ def _get_generated_secret_key(database_url: str, instance_path: Path) -> str:
 def _read_or_create_secret_key(instance_path: Path) -> str:
     path = instance_path / "secret_key"
     try:
-        return read_or_create_file(path, lambda: random_hex(32))
+        return read_or_create_file(path, lambda: generate_random_hex(32))
     except OSError as error:
         reason = f"{path} cannot be read or written ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be writable: {reason}.") from error

@@ -14,7 +14,7 @@ from domain.oauth.personal_tokens.types import AccessToken, NewAccessToken, OwnT
 from forms.access_token import AccessTokenForm
 from web.access.decorators import get_current_user, sign_in_required, sign_in_required_for_tokens
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 access_tokens = PageBlueprint(
     "access_tokens", __name__, url_prefix="/-/user_settings/access_tokens"
@@ -32,23 +32,23 @@ class _PersonalTokenPages(TokenPages[AccessTokenForm]):
         """Return the scopes that the user can select for a new token."""
         return PERSONAL_SCOPES if get_current_user().is_admin else ORDINARY_SCOPES
 
-    def url(self, page: str, **values: Any) -> str:
+    def build_url(self, page: str, **values: Any) -> str:
         return url_for(f"access_tokens.{page}", **values)
 
-    def wanted(self, *, is_active: bool) -> TokenFilter:
+    def build_filter(self, *, is_active: bool) -> TokenFilter:
         return TokenFilter(owner_id=get_current_user().id, is_active=is_active)
 
-    def form(self) -> AccessTokenForm:
+    def build_form(self) -> AccessTokenForm:
         return AccessTokenForm()
 
-    def create(self, form: AccessTokenForm) -> NewAccessToken:
-        return actions.create_own_token(unit_of_work(), form.read(OwnTokenBody))
+    def create_token(self, form: AccessTokenForm) -> NewAccessToken:
+        return actions.create_own_token(get_unit_of_work(), form.build_entered_body(OwnTokenBody))
 
-    def renew(self, token_id: int) -> NewAccessToken:
-        return actions.renew_token(unit_of_work(), token_id)
+    def rotate_token(self, token_id: int) -> NewAccessToken:
+        return actions.renew_token(get_unit_of_work(), token_id)
 
-    def end(self, token_id: int) -> AccessToken:
-        return actions.revoke_token(unit_of_work(), token_id)
+    def revoke_token(self, token_id: int) -> AccessToken:
+        return actions.revoke_token(get_unit_of_work(), token_id)
 
 
 _TOKEN_PAGES = _PersonalTokenPages()

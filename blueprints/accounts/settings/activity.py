@@ -10,14 +10,14 @@ from domain.oauth.clients.user_agents import describe_device
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
     get_list_query,
     get_requested_slice,
 )
-from web.services import now
+from web.services import get_current_time
 
 activity = PageBlueprint("activity", __name__, url_prefix="/-/user_settings/activity")
 
@@ -29,7 +29,9 @@ def index() -> ResponseReturnValue:
     me, session = get_current_user(), db.session()
     get_list_query(*CURSOR_PARAMETERS)
     found = fetch_event_page(EventFilter(user_id=me.id), get_requested_slice(), session=session)
-    sign_ins = list_sign_ins(me.id, asked_from=me.sign_in_id, session=session, now=now())
+    sign_ins = list_sign_ins(
+        me.id, asked_from=me.sign_in_id, session=session, now=get_current_time()
+    )
     return render_template(
         "activity/index.html",
         page=build_page_links(found),
@@ -42,7 +44,7 @@ def index() -> ResponseReturnValue:
 @sign_in_required
 def end(sign_in_id: int) -> ResponseReturnValue:
     """Sign the user out of one browser."""
-    words = own_account.end_own_sign_in(unit_of_work(), sign_in_id)
+    words = own_account.end_own_sign_in(get_unit_of_work(), sign_in_id)
     flash(f"You are signed out of {words}.")
     return redirect(url_for("activity.index"))
 
@@ -51,6 +53,6 @@ def end(sign_in_id: int) -> ResponseReturnValue:
 @sign_in_required
 def end_others() -> ResponseReturnValue:
     """Sign the user out of all other browsers."""
-    own_account.end_other_sign_ins(unit_of_work(), get_current_user().sign_in_id)
+    own_account.end_other_sign_ins(get_unit_of_work(), get_current_user().sign_in_id)
     flash("You are signed out everywhere else.")
     return redirect(url_for("activity.index"))

@@ -11,7 +11,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import get_list_query
 from web.releases.rehearsal import get_stored_period
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_settings/api_changes")
 
@@ -21,7 +21,7 @@ api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_setting
 def index() -> ResponseReturnValue:
     """List the scheduled API changes that affect calls by the user's tokens and applications."""
     get_list_query()
-    current, moment = settings(), now()
+    current, moment = get_settings(), get_current_time()
     period = get_stored_period(current, moment)
     uses = find_user_usage(get_request_viewer(), period, session=db.session(), now=moment)
     changes = [(change, list(some)) for change, some in groupby(uses, lambda use: use.change)]

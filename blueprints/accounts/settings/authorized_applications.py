@@ -11,8 +11,8 @@ from domain.oauth.consent.authorized_applications import (
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
-from web.services import now
+from web.http.work import get_unit_of_work
+from web.services import get_current_time
 
 authorized_applications = PageBlueprint(
     "authorized_applications", __name__, url_prefix="/-/user_settings/authorized_applications"
@@ -23,7 +23,9 @@ authorized_applications = PageBlueprint(
 @sign_in_required
 def index() -> ResponseReturnValue:
     """List applications with active tokens, and password grants without an application."""
-    found = list_authorized_applications(get_current_user().id, session=db.session(), now=now())
+    found = list_authorized_applications(
+        get_current_user().id, session=db.session(), now=get_current_time()
+    )
     return render_template("authorized_applications/index.html", applications=found)
 
 
@@ -31,7 +33,7 @@ def index() -> ResponseReturnValue:
 @sign_in_required
 def revoke(application_id: int) -> ResponseReturnValue:
     """Revoke an application's access to the user's account."""
-    name = revoke_own_application(unit_of_work(), application_id)
+    name = revoke_own_application(get_unit_of_work(), application_id)
     flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
 
@@ -40,6 +42,6 @@ def revoke(application_id: int) -> ResponseReturnValue:
 @sign_in_required
 def revoke_passwords() -> ResponseReturnValue:
     """Revoke all tokens that password grants issued without an application."""
-    revoke_own_password_tokens(unit_of_work())
+    revoke_own_password_tokens(get_unit_of_work())
     flash("Tokens from password sign-ins revoked.")
     return redirect(url_for("authorized_applications.index"))

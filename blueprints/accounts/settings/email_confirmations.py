@@ -13,10 +13,10 @@ from domain.core.errors import TooManyAttemptsError
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.sealing.sealer import SECRET_URL_HEADERS
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 email_confirmations = PageBlueprint("email_confirmations", __name__)
 _UNCONFIRMED_ADDRESS_URL = "/-/user_settings/profile/email"
@@ -30,8 +30,8 @@ def show(token: str) -> ResponseReturnValue:
         token,
         get_current_user().id,
         session=db.session(),
-        keyring=services().keyring,
-        now=now(),
+        keyring=get_services().keyring,
+        now=get_current_time(),
     )
     page = render_template("account/email_confirmation.html", waiting=waiting, token=token)
     return page, 200, SECRET_URL_HEADERS
@@ -41,7 +41,8 @@ def show(token: str) -> ResponseReturnValue:
 @sign_in_required
 def confirm(token: str) -> ResponseReturnValue:
     """Confirm the email address in a link."""
-    flash(f"Email address {domain.confirm_address_by_link(unit_of_work(), token).email} confirmed.")
+    confirmed = domain.confirm_address_by_link(get_unit_of_work(), token)
+    flash(f"Email address {confirmed.email} confirmed.")
     return redirect(url_for("account.profile"))
 
 
@@ -50,7 +51,7 @@ def confirm(token: str) -> ResponseReturnValue:
 def send_link() -> ResponseReturnValue:
     """Send a new confirmation link to the unconfirmed address, or to the current address."""
     with show_errors_on_next_page(TooManyAttemptsError):
-        domain.send_address_link(unit_of_work())
+        domain.send_address_link(get_unit_of_work())
         flash("A new link was sent. Earlier links no longer work.")
     return redirect(url_for("account.profile"))
 
@@ -59,6 +60,6 @@ def send_link() -> ResponseReturnValue:
 @sign_in_required
 def cancel() -> ResponseReturnValue:
     """Discard the unconfirmed address and keep the current address."""
-    if domain.discard_unconfirmed_address(unit_of_work()):
+    if domain.discard_unconfirmed_address(get_unit_of_work()):
         flash("Your email address was not changed.")
     return redirect(url_for("account.profile"))

@@ -13,7 +13,7 @@ from domain.core.errors import ConflictError, NotFoundError
 from web.access.decorators import get_current_user, recent_sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 identities = PageBlueprint(
     "identities",
@@ -50,7 +50,9 @@ def connect(slug: str) -> ResponseReturnValue:
 def remove(identity_id: int) -> ResponseReturnValue:
     """Disconnect the user's account from an identity provider."""
     try:
-        title = disconnect_own_identity(unit_of_work(), get_current_user().sign_in_id, identity_id)
+        title = disconnect_own_identity(
+            get_unit_of_work(), get_current_user().sign_in_id, identity_id
+        )
         flash(f"Your account is no longer connected to {title}.")
     except ConflictError as error:
         flash(str(error), "warning")

@@ -23,7 +23,7 @@ from forms.account import (
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.sealing.sign_ins import (
     find_relying_party,
@@ -31,13 +31,13 @@ from web.sealing.sign_ins import (
     store_challenge,
     take_passkey_response,
 )
-from web.services import services
+from web.services import get_services
 
 passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/security/passkeys")
 
 
 @passkeys.get("/new")
-@sign_in_required.but(open_before_second_factor=True)
+@sign_in_required.with_changes(open_before_second_factor=True)
 def new() -> ResponseReturnValue:
     """Show the form for a new passkey's name and the current password."""
     if find_relying_party() is None:
@@ -46,7 +46,7 @@ def new() -> ResponseReturnValue:
 
 
 @passkeys.post("/new.json")
-@sign_in_required.but(open_before_second_factor=True)
+@sign_in_required.with_changes(open_before_second_factor=True)
 def begin() -> ResponseReturnValue:
     """Check the password and return the options to create a passkey."""
     form = remove_unused_password_field(NewPasskeyForm())
@@ -60,13 +60,13 @@ def begin() -> ResponseReturnValue:
         username=get_current_user().username,
         name=get_current_user().name,
         session=db.session(),
-        keyring=services().keyring,
+        keyring=get_services().keyring,
     )
     return store_challenge(ceremony, purpose=_format_challenge_purpose())
 
 
 @passkeys.post("/new")
-@sign_in_required.but(open_before_second_factor=True)
+@sign_in_required.with_changes(open_before_second_factor=True)
 def add() -> ResponseReturnValue:
     """Store the new passkey."""
     form = CreatedPasskeyForm()
@@ -77,7 +77,9 @@ def add() -> ResponseReturnValue:
         reply = take_passkey_response(
             form.credential.data or "", purpose=_format_challenge_purpose()
         )
-        codes = own_account.add_passkey(unit_of_work(), get_current_user().sign_in_id, reply, name)
+        codes = own_account.add_passkey(
+            get_unit_of_work(), get_current_user().sign_in_id, reply, name
+        )
     except InvalidPasskeyError as error:
         form.add_error("", str(error))
         return _render_new_page(form), 422
@@ -93,7 +95,7 @@ def rename(passkey_id: int) -> ResponseReturnValue:
     form = PasskeyNameForm(name=passkey.name)
     if not form.validate_on_submit():
         return render_form_page("passkeys/rename.html", form, passkey=passkey)
-    own_account.rename_passkey(unit_of_work(), passkey_id, form.name.data or "")
+    own_account.rename_passkey(get_unit_of_work(), passkey_id, form.name.data or "")
     flash("Passkey renamed.")
     return redirect(url_for("account.security"))
 
@@ -105,7 +107,7 @@ def remove(passkey_id: int) -> ResponseReturnValue:
     passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
     form = PasswordConfirmationForm()
     if validate_with_password(form):
-        own_account.remove_passkey(unit_of_work(), passkey_id)
+        own_account.remove_passkey(get_unit_of_work(), passkey_id)
         renew_current_sign_in()
         flash("Passkey removed. You can also delete it from your device.")
         return redirect(url_for("account.security"))

@@ -7,12 +7,12 @@ provider.
 from typing import TypeVar
 
 from blueprints.accounts.sign_in.attempts import build_sign_in_attempt
-from domain.accounts.users import authenticate, is_password_unchanged
+from domain.accounts.users import authenticate_user, is_password_unchanged
 from domain.core.database.locks import release_locks
 from forms.account import PasswordConfirmationForm, ProfileForm
 from web.access.decorators import get_current_user, has_recent_sign_in
 from web.extensions import db
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 ConfirmationFormT = TypeVar("ConfirmationFormT", bound=PasswordConfirmationForm | ProfileForm)
 _WRONG_PASSWORD_MESSAGE = "The current password is incorrect."  # noqa: S105 - a sentence
@@ -39,7 +39,9 @@ def is_current_password(password: str) -> bool:
     if not get_current_user().user.has_password:
         return has_recent_sign_in()
     session, attempt = db.session(), build_sign_in_attempt(get_current_user().username, password)
-    user = authenticate(attempt, session=session, keyring=services().keyring, now=now())
+    user = authenticate_user(
+        attempt, session=session, keyring=get_services().keyring, now=get_current_time()
+    )
     # A correct password resets the attempt count, even if the change fails later.
     release_locks(session)
     return user is not None and is_password_unchanged(

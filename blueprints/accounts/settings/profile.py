@@ -30,10 +30,10 @@ from web.access.second_factor_rule import find_due_factor_requirement
 from web.admin.personal_data import build_export_response
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.sealing.sign_ins import find_relying_party
-from web.services import settings
+from web.services import get_settings
 
 account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 
@@ -55,13 +55,13 @@ def profile() -> ResponseReturnValue:
 
 
 def _change_profile(form: ProfileForm) -> bool:
-    change, user = form.read(ProfileBody), get_current_user().user
+    change, user = form.build_entered_body(ProfileBody), get_current_user().user
     has_new_address = normalize_email(change.email) != user.email
     if has_new_address and not is_current_password(get_entered_password(form)):
         entered = "Enter your current password to change the email address."
         message = entered if user.has_password else get_confirmation_error()
         raise InvalidError(message, field="current_password")
-    return own_account.change_own_profile(unit_of_work(), change)
+    return own_account.change_own_profile(get_unit_of_work(), change)
 
 
 @account.post("/export")
@@ -72,7 +72,7 @@ def export() -> ResponseReturnValue:
 
 
 @account.route("/security", methods=["GET", "POST"])
-@sign_in_required.but(open_before_password_change=True)
+@sign_in_required.with_changes(open_before_password_change=True)
 def security() -> ResponseReturnValue:
     """Show the user's credentials, and change the password.
 
@@ -96,8 +96,8 @@ def security() -> ResponseReturnValue:
 def _change_password(form: PasswordForm) -> bool:
     if not is_current_password(get_entered_password(form)):
         raise InvalidError(get_confirmation_error(), field="current_password")
-    new = form.read(PasswordBody)
-    own_account.change_own_password(unit_of_work(), get_current_user().sign_in_id, new)
+    new = form.build_entered_body(PasswordBody)
+    own_account.change_own_password(get_unit_of_work(), get_current_user().sign_in_id, new)
     return True
 
 
@@ -111,9 +111,9 @@ def _render_security_page(form: PasswordForm) -> tuple[str, int]:
         recovery_codes=RECOVERY_CODE_COUNT,
         has_passkeys=find_relying_party() is not None,
         connections=list_provider_connections(get_current_user().id, db.session()),
-        base_url=settings().base_url,
-        minimum=settings().password_min_length,
-        **find_granted_access(unit_of_work(), get_current_user().id),
+        base_url=get_settings().base_url,
+        minimum=get_settings().password_min_length,
+        **find_granted_access(get_unit_of_work(), get_current_user().id),
     )
 
 
@@ -124,7 +124,7 @@ def _render_profile_page(form: ProfileForm) -> tuple[str, int]:
         form,
         account=user,
         waiting=find_unconfirmed_address(user.id, session=db.session()),
-        sends_mail=bool(settings().mail_url),
+        sends_mail=bool(get_settings().mail_url),
     )
 
 
@@ -135,5 +135,5 @@ page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings"
 @sign_in_required
 def choose() -> ResponseReturnValue:
     """Store the number of rows per page and return to the list."""
-    set_page_size(unit_of_work(), parse_id(request.form.get("size", "")) or 0)
+    set_page_size(get_unit_of_work(), parse_id(request.form.get("size", "")) or 0)
     return redirect(get_next_url())

@@ -20,11 +20,11 @@ from forms.account import AuthenticatorForm, PasswordConfirmationForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.qr_codes import build_qr_code
 from web.sealing.sealer import find_secret, store_secret, take_secret
-from web.services import settings
+from web.services import get_settings
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
@@ -33,7 +33,7 @@ _SEED_SESSION_KEY = "authenticator_seed"
 
 
 @second_factors.route("/authenticator", methods=["GET", "POST"])
-@sign_in_required.but(open_before_second_factor=True)
+@sign_in_required.with_changes(open_before_second_factor=True)
 def authenticator() -> ResponseReturnValue:
     """Show a new secret, and store the secret after the user enters a valid code."""
     if get_second_factors(get_current_user().id, session=db.session()).has_app:
@@ -43,7 +43,7 @@ def authenticator() -> ResponseReturnValue:
         return _render_authenticator_page(form, seed)
     try:
         codes = own_account.add_own_authenticator_app(
-            unit_of_work(), get_current_user().sign_in_id, seed, form.code.data or ""
+            get_unit_of_work(), get_current_user().sign_in_id, seed, form.code.data or ""
         )
     except InvalidError as error:
         form.add_error(error.field, str(error))
@@ -59,7 +59,7 @@ def remove_authenticator() -> ResponseReturnValue:
     form = PasswordConfirmationForm()
     if not validate_with_password(form):
         return render_form_page("second_factors/remove_authenticator.html", form)
-    if own_account.remove_own_authenticator_app(unit_of_work()):
+    if own_account.remove_own_authenticator_app(get_unit_of_work()):
         renew_current_sign_in()
         flash("Authenticator app removed.")
     return redirect(url_for("account.security"))
@@ -75,11 +75,11 @@ def renew_recovery_codes() -> ResponseReturnValue:
     if not validate_with_password(form):
         return render_form_page("second_factors/renew_recovery_codes.html", form)
     renew_current_sign_in()
-    return redirect_to_recovery_codes(own_account.renew_recovery_codes(unit_of_work()))
+    return redirect_to_recovery_codes(own_account.renew_recovery_codes(get_unit_of_work()))
 
 
 @second_factors.get("/recovery_codes")
-@sign_in_required.but(open_before_second_factor=True)
+@sign_in_required.with_changes(open_before_second_factor=True)
 def show_recovery_codes() -> ResponseReturnValue:
     """Show newly issued recovery codes once."""
     codes = pop_recovery_codes()
@@ -92,7 +92,7 @@ def show_recovery_codes() -> ResponseReturnValue:
 
 
 @second_factors.post("/recovery_codes/download")
-@sign_in_required.but(open_before_second_factor=True)
+@sign_in_required.with_changes(open_before_second_factor=True)
 def download_recovery_codes() -> ResponseReturnValue:
     """Return the submitted recovery codes as a file.
 
@@ -104,8 +104,8 @@ def download_recovery_codes() -> ResponseReturnValue:
         if recovery_codes.normalize_recovery_code(code)
     ]
     lines = (
-        f"Recovery codes of {get_current_user().username} at {settings().instance_name}",
-        settings().base_url,
+        f"Recovery codes of {get_current_user().username} at {get_settings().instance_name}",
+        get_settings().base_url,
         "Each code can be used once instead of your authenticator app or passkey.",
         "",
         *codes[: recovery_codes.RECOVERY_CODE_COUNT],
@@ -127,7 +127,7 @@ def _get_or_create_seed() -> str:
 
 def _render_authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:
     uri = totp.build_provisioning_uri(
-        seed, username=get_current_user().username, instance=settings().instance_name
+        seed, username=get_current_user().username, instance=get_settings().instance_name
     )
     release_locks(db.session())  # rendering the QR code is slow
     picture = build_qr_code(uri)

@@ -32,18 +32,18 @@ from domain.accounts.identity_providers.sign_in import ProviderRequest, start_pr
 from domain.accounts.sign_in import actions as sign_in_actions
 from domain.accounts.sign_in.sessions import Authentication, renew_sign_in
 from domain.accounts.users import SignInAttempt, find_sign_in_user
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from web.access.decorators import get_current_user, load_current_user
 from web.access.return_urls import shorten_address
 from web.access.second_factor_rule import find_due_factor_requirement
 from web.extensions import db
 from web.http.cookies import build_cookie_name
 from web.http.endpoints import find_endpoint
-from web.http.public_urls import current_path
-from web.http.work import unit_of_work
-from web.sealing.sealer import BrokenSealError, seal, store_secret, take_secret, unseal
+from web.http.public_urls import get_current_path
+from web.http.work import get_unit_of_work
+from web.sealing.sealer import BrokenSealError, seal_value, store_secret, take_secret, unseal_text
 from web.sealing.sign_ins import begin_pending_sign_in
-from web.services import now, services, settings, sign_in_limits
+from web.services import get_current_time, get_services, get_settings, get_sign_in_limits
 
 _COOKIE_NAME = "gatebell_browser"
 _COOKIE_PURPOSE = "known browser"
@@ -64,9 +64,9 @@ def store_browser_cookie(user_id: int) -> None:
     """Set the cookie with a device ID for an account that has just signed in."""
     device_ids = get_device_ids()
     # Entries are in the order of their latest sign-in. The oldest entry is dropped.
-    device_ids[user_id] = device_ids.pop(user_id, "") or random_hex(16)
+    device_ids[user_id] = device_ids.pop(user_id, "") or generate_random_hex(16)
     latest = dict(list(device_ids.items())[-_MAX_ACCOUNTS:])
-    sealed = seal(list(latest.items()), purpose=_COOKIE_PURPOSE)
+    sealed = seal_value(list(latest.items()), purpose=_COOKIE_PURPOSE)
 
     def put(response: Response) -> Response:
         response.set_cookie(
@@ -84,20 +84,20 @@ def store_browser_cookie(user_id: int) -> None:
 
 
 def _build_cookie_name() -> str:
-    return build_cookie_name(_COOKIE_NAME, settings().base_url)
+    return build_cookie_name(_COOKIE_NAME, get_settings().base_url)
 
 
-def _read_cookie(sealed: str) -> dict[int, str]:
+def _read_cookie(sealed_text: str) -> dict[int, str]:
     """Return the content of the cookie, or an empty dictionary if the cookie is invalid."""
     try:
-        return dict(unseal(sealed, purpose=_COOKIE_PURPOSE, lifetime=_COOKIE_LIFETIME))
+        return dict(unseal_text(sealed_text, purpose=_COOKIE_PURPOSE, lifetime=_COOKIE_LIFETIME))
     except BrokenSealError:
         return {}
 
 
 def build_sign_in_attempt(login: str, password: str) -> SignInAttempt:
     """Return a sign-in attempt with the limits for this request's address and browser."""
-    return sign_in_limits().attempt(
+    return get_sign_in_limits().build_attempt(
         login, password, address=request.remote_addr, device_ids=get_device_ids()
     )
 
@@ -121,10 +121,12 @@ def create_sign_in_and_redirect(
     authentication: Authentication, next_page: str = ""
 ) -> ResponseReturnValue:
     """Create a sign-in for an authenticated user and redirect to the requested page."""
-    lifetime = timedelta(seconds=settings().session_lifetime_seconds)
+    lifetime = timedelta(seconds=get_settings().session_lifetime_seconds)
     # A browser has one sign-in at a time.
     former_id = get_current_user().sign_in_id if current_user.is_authenticated else None
-    token = sign_in_actions.sign_in(unit_of_work(), authentication, lifetime, former_id=former_id)
+    token = sign_in_actions.sign_in(
+        get_unit_of_work(), authentication, lifetime, former_id=former_id
+    )
     store_browser_cookie(authentication.user_id)
     # Discard the old session to prevent session fixation.
     session.clear()
@@ -141,7 +143,7 @@ def renew_current_sign_in() -> None:
     ConflictError if this browser was signed out in the meantime.
     """
     token = renew_sign_in(
-        get_current_user().get_id(), session=db.session(), keyring=services().keyring
+        get_current_user().get_id(), session=db.session(), keyring=get_services().keyring
     )
     login_user(load_current_user(token))
 
@@ -223,7 +225,7 @@ def redirect_to_required_setup() -> ResponseReturnValue | None:
 def redirect_to_security_settings() -> ResponseReturnValue:
     """Redirect to the security settings, and store the requested page."""
     if request.method == "GET":
-        remember_return_url(current_path())
+        remember_return_url(get_current_path())
     return redirect(url_for("account.security"))
 
 
@@ -237,13 +239,13 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(
-        number=random_hex(32),
+        number=generate_random_hex(32),
         slug=slug,
-        asked_at=now(),
+        asked_at=get_current_time(),
         is_again=mine is not None and not connects,
         sign_in_id=mine if connects else None,
     )
-    url = start_provider_request(unit_of_work(), asked)
+    url = start_provider_request(get_unit_of_work(), asked)
     session[_PROVIDER_REQUEST_KEY] = {
         "number": asked.number,
         "slug": slug,
@@ -268,9 +270,9 @@ def pop_provider_request(slug: str) -> tuple[ProviderRequest, str]:
     connects_for = kept.get("sign_in_id")
     is_ours = kept.get("slug") == slug and connects_for in (None, mine)
     asked = ProviderRequest(
-        number=kept["number"] if is_ours else random_hex(32),
+        number=kept["number"] if is_ours else generate_random_hex(32),
         slug=slug,
-        asked_at=datetime.fromisoformat(kept["asked_at"]) if is_ours else now(),
+        asked_at=datetime.fromisoformat(kept["asked_at"]) if is_ours else get_current_time(),
         is_again=bool(kept.get("is_again")),
         sign_in_id=connects_for if is_ours else None,
     )

@@ -17,9 +17,9 @@ from forms.sign_in import ForgottenPasswordForm
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import redirect_outdated_form, redirect_to_form_page
-from web.http.work import unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
-from web.services import settings
+from web.http.work import get_unit_of_work
+from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal_text
+from web.services import get_settings
 
 forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
 
@@ -44,7 +44,7 @@ def send_link() -> ResponseReturnValue:
     if not form.validate_on_submit():
         return _render_login_form(form), 422
     try:
-        password_reset.send_reset_link(unit_of_work(), form.login.data or "")
+        password_reset.send_reset_link(get_unit_of_work(), form.login.data or "")
     except TooManyAttemptsError as error:
         form.add_error("login", str(error))
         return _render_login_form(form), 429, {"Retry-After": str(error.retry_after)}
@@ -57,7 +57,9 @@ def send_link() -> ResponseReturnValue:
 def choose(sealed: str) -> ResponseReturnValue:
     """Show the form for the new password."""
     try:
-        account = password_reset.get_account_for_reset_link(unit_of_work(), *_unseal_link(sealed))
+        account = password_reset.get_account_for_reset_link(
+            get_unit_of_work(), *_unseal_link(sealed)
+        )
     except NotFoundError as error:
         return _redirect_to_login_form(error)
     return _render_password_form(NewPasswordForm(formdata=None), sealed, account)
@@ -70,7 +72,9 @@ def set_password(sealed: str) -> ResponseReturnValue:
     """Set the new password and redirect to the sign-in page."""
     form = NewPasswordForm()
     try:
-        account = password_reset.get_account_for_reset_link(unit_of_work(), *_unseal_link(sealed))
+        account = password_reset.get_account_for_reset_link(
+            get_unit_of_work(), *_unseal_link(sealed)
+        )
         is_done = form.run_if_valid(lambda: _set_password(sealed, form))
     except NotFoundError as error:
         return _redirect_to_login_form(error)
@@ -80,21 +84,21 @@ def set_password(sealed: str) -> ResponseReturnValue:
     return redirect(url_for("sessions.sign_in"))
 
 
-def _set_password(sealed: str, form: NewPasswordForm) -> bool:
+def _set_password(sealed_text: str, form: NewPasswordForm) -> bool:
     password_reset.set_password_by_link(
-        unit_of_work(), *_unseal_link(sealed), form.read(PasswordBody)
+        get_unit_of_work(), *_unseal_link(sealed_text), form.build_entered_body(PasswordBody)
     )
     return True
 
 
-def _unseal_link(sealed: str) -> tuple[int, str]:
+def _unseal_link(sealed_text: str) -> tuple[int, str]:
     """Return the user ID and the stamp from a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
-        user_id, stamp = unseal(
-            sealed,
+        user_id, stamp = unseal_text(
+            sealed_text,
             purpose=password_reset.RESET_LINK_PURPOSE,
             lifetime=password_reset.RESET_LINK_LIFETIME,
         )
@@ -111,19 +115,19 @@ def _redirect_to_login_form(error: NotFoundError) -> ResponseReturnValue:
 
 def _render_login_form(form: ForgottenPasswordForm) -> str:
     return render_template(
-        "sessions/forgotten_password.html", form=form, sends_mail=bool(settings().mail_url)
+        "sessions/forgotten_password.html", form=form, sends_mail=bool(get_settings().mail_url)
     )
 
 
 def _render_password_form(
-    form: NewPasswordForm, sealed: str, account: UserView
+    form: NewPasswordForm, sealed_text: str, account: UserView
 ) -> ResponseReturnValue:
     page = render_template(
         "sessions/new_password.html",
         form=form,
-        sealed=sealed,
+        sealed=sealed_text,
         account=account,
-        minimum=settings().password_min_length,
-        **find_granted_access(unit_of_work(), account.id),
+        minimum=get_settings().password_min_length,
+        **find_granted_access(get_unit_of_work(), account.id),
     )
     return page, 422 if form.errors else 200, SECRET_URL_HEADERS

@@ -16,7 +16,7 @@ from web.access.decorators import open_to_anyone
 from web.access.return_urls import shorten_address
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 providers = PageBlueprint(
     "providers", __name__, url_prefix="/users/auth", leads_to_applications=True
@@ -30,7 +30,7 @@ def _redirect_to_sign_in() -> ResponseReturnValue:
 
 
 @providers.post("/<slug>")
-@open_to_anyone.but(open_before_second_factor=True)
+@open_to_anyone.with_changes(open_before_second_factor=True)
 @redirect_outdated_form(_redirect_to_sign_in)
 def begin(slug: str) -> ResponseReturnValue:
     """Redirect the browser to the provider."""
@@ -42,7 +42,7 @@ def begin(slug: str) -> ResponseReturnValue:
 
 
 @providers.get("/<slug>/callback")
-@open_to_anyone.but(writes=True, open_before_second_factor=True)
+@open_to_anyone.with_changes(writes=True, open_before_second_factor=True)
 def callback(slug: str) -> ResponseReturnValue:
     """Handle the provider's response: sign in, or connect the signed-in user's account."""
     asked, next_page = pop_provider_request(slug)
@@ -50,9 +50,11 @@ def callback(slug: str) -> ResponseReturnValue:
     try:
         if asked.sign_in_id is None:
             return complete_sign_in(
-                finish_provider_sign_in(unit_of_work(), asked, response), next_page
+                finish_provider_sign_in(get_unit_of_work(), asked, response), next_page
             )
-        flash(f"Your account is connected to {connect_identity(unit_of_work(), asked, response)}.")
+        flash(
+            f"Your account is connected to {connect_identity(get_unit_of_work(), asked, response)}."
+        )
     except ProviderError as error:
         return _render_provider_error(error, slug, next_page)
     except ConflictError as error:

@@ -25,7 +25,7 @@ from web.access.return_urls import STORED_REQUEST_PARAMETER, find_stored_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.oauth import (
     build_oauth_context,
     build_stored_request,
@@ -39,7 +39,7 @@ from web.sealing.sign_ins import (
     store_challenge,
     take_passkey_response,
 )
-from web.services import settings, sign_up_policy
+from web.services import get_settings, get_sign_up_policy
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
@@ -49,7 +49,7 @@ _CHALLENGE_PURPOSE = "sign in"
 
 
 @sessions.get("/sign_in")
-@open_to_anyone.but(open_before_second_factor=True)
+@open_to_anyone.with_changes(open_before_second_factor=True)
 def sign_in() -> ResponseReturnValue:
     """Show the sign-in form; signed-in users see it only to sign in again."""
     if current_user.is_authenticated and "again" not in request.args:
@@ -76,7 +76,7 @@ def check_in() -> ResponseReturnValue:
         return _render_form(form), 422
     attempt = build_sign_in_attempt(form.login.data or "", form.password.data or "")
     try:
-        user = sign_in_actions.authenticate_with_password(unit_of_work(), attempt)
+        user = sign_in_actions.authenticate_with_password(get_unit_of_work(), attempt)
     except (ForbiddenError, TooManyAttemptsError) as error:
         return _render_error(form, error)
     if user is None:
@@ -105,7 +105,7 @@ def check_in_by_passkey() -> ResponseReturnValue:
             PasskeyResponseForm().credential.data or "", purpose=_CHALLENGE_PURPOSE
         )
         return create_sign_in_and_redirect(
-            sign_in_actions.authenticate_with_passkey(unit_of_work(), reply)
+            sign_in_actions.authenticate_with_passkey(get_unit_of_work(), reply)
         )
     except InvalidPasskeyError as error:
         form.add_error("", str(error))
@@ -115,7 +115,7 @@ def check_in_by_passkey() -> ResponseReturnValue:
 
 
 @sessions.post("/sign_out")
-@sign_in_required.but(open_before_password_change=True)
+@sign_in_required.with_changes(open_before_password_change=True)
 @redirect_outdated_form(_redirect_to_form)
 def sign_out() -> ResponseReturnValue:
     """Delete this browser's sign-in and clear its session."""
@@ -166,10 +166,10 @@ def _render_form(form: SignInForm) -> str:
         form=form,
         application_name=application.name if application else None,
         application_registered_itself=bool(application and application.registered_itself),
-        welcome_title=settings().appearance_title,
-        welcome_text=render_markdown(settings().appearance_description),
+        welcome_title=get_settings().appearance_title,
+        welcome_text=render_markdown(get_settings().appearance_description),
         has_passkeys=find_relying_party() is not None,
-        offers_sign_up=sign_up_policy().is_offered,
+        offers_sign_up=get_sign_up_policy().is_offered,
         providers=list_active_providers(db.session()),
         leads_to_device=get_requested_page().partition("?")[0] == url_for("device.enter"),
     )

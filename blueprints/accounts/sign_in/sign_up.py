@@ -23,9 +23,9 @@ from forms.sign_in import SignUpForm
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import redirect_outdated_form, redirect_to_form_page
-from web.http.work import unit_of_work
-from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
-from web.services import settings
+from web.http.work import get_unit_of_work
+from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal_text
+from web.services import get_settings
 
 sign_up = PageBlueprint(
     "sign_up", __name__, url_prefix="/users/sign_up", leads_to_applications=True
@@ -66,7 +66,7 @@ def send_link() -> ResponseReturnValue:
 
 def _send_link(form: SignUpForm) -> str:
     email = form.email.data or ""
-    domain.send_sign_up_link(unit_of_work(), email)
+    domain.send_sign_up_link(get_unit_of_work(), email)
     return email
 
 
@@ -101,18 +101,20 @@ def create(sealed: str) -> ResponseReturnValue:
     return create_sign_in_and_redirect(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
 
 
-def _create_account(sealed: str, form: OwnAccountForm) -> UserView:
-    return domain.create_account(unit_of_work(), *_unseal_link(sealed), form.read(OwnAccountBody))
+def _create_account(sealed_text: str, form: OwnAccountForm) -> UserView:
+    return domain.create_account(
+        get_unit_of_work(), *_unseal_link(sealed_text), form.build_entered_body(OwnAccountBody)
+    )
 
 
-def _unseal_link(sealed: str) -> tuple[str, str]:
+def _unseal_link(sealed_text: str) -> tuple[str, str]:
     """Return the email address and the unique number from a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
-        email, number = unseal(
-            sealed, purpose=domain.SIGN_UP_LINK_PURPOSE, lifetime=SIGN_UP_LINK_LIFETIME
+        email, number = unseal_text(
+            sealed_text, purpose=domain.SIGN_UP_LINK_PURPOSE, lifetime=SIGN_UP_LINK_LIFETIME
         )
     except BrokenSealError as error:
         message = "This link has expired or is incomplete. Sign up again to get a new one."
@@ -126,19 +128,19 @@ def _redirect_to_sign_in(sentence: str, kind: str = "message") -> ResponseReturn
 
 
 def _render_email_form(form: SignUpForm) -> str:
-    policy = domain.show_sign_up_policy(unit_of_work())
+    policy = domain.show_sign_up_policy(get_unit_of_work())
     return render_template("sessions/sign_up.html", form=form, policy=policy)
 
 
-def _render_account_form(form: OwnAccountForm, sealed: str) -> tuple[str, int, dict[str, str]]:
-    email, _ = _unseal_link(sealed)
+def _render_account_form(form: OwnAccountForm, sealed_text: str) -> tuple[str, int, dict[str, str]]:
+    email, _ = _unseal_link(sealed_text)
     page = render_template(
         "sessions/new_account.html",
         form=form,
         invitation=None,
         email=email,
-        policy=domain.get_policy_for_sign_up_link(unit_of_work(), email),
-        target=url_for("sign_up.create", sealed=sealed, next=get_return_url() or None),
-        minimum=settings().password_min_length,
+        policy=domain.get_policy_for_sign_up_link(get_unit_of_work(), email),
+        target=url_for("sign_up.create", sealed=sealed_text, next=get_return_url() or None),
+        minimum=get_settings().password_min_length,
     )
     return page, 422 if form.errors else 200, SECRET_URL_HEADERS

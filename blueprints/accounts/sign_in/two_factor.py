@@ -23,7 +23,7 @@ from web.access.return_urls import shorten_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.sealing.sign_ins import (
     PendingSignIn,
     consume_pending_sign_in,
@@ -67,7 +67,7 @@ def check_code() -> ResponseReturnValue:
     try:
         user_id, typed = pending.user.id, form.code.data or ""
         sign_in_actions.check_second_factor_code(
-            unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
+            get_unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
         )
     except (InvalidError, TooManyAttemptsError) as error:
         return _render_error(form, pending, error)
@@ -100,27 +100,27 @@ def check_passkey() -> ResponseReturnValue:
             PasskeyResponseForm().credential.data or "", purpose=_format_challenge_purpose(pending)
         )
         assertion = sign_in_actions.check_second_factor_passkey(
-            unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
+            get_unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
         )
     except (InvalidPasskeyError, TooManyAttemptsError) as error:
         return _render_error(form, pending, error)
     return _complete_pending_sign_in(pending, get_passkey_method(assertion))
 
 
-def _format_challenge_purpose(pending: PendingSignIn) -> str:
-    return f"second factor {pending.number}"
+def _format_challenge_purpose(pending_sign_in: PendingSignIn) -> str:
+    return f"second factor {pending_sign_in.number}"
 
 
-def _find_device_id(pending: PendingSignIn) -> str | None:
-    return get_device_ids().get(pending.user.id)
+def _find_device_id(pending_sign_in: PendingSignIn) -> str | None:
+    return get_device_ids().get(pending_sign_in.user.id)
 
 
-def _complete_pending_sign_in(pending: PendingSignIn, method: str) -> ResponseReturnValue:
+def _complete_pending_sign_in(pending_sign_in: PendingSignIn, method: str) -> ResponseReturnValue:
     """Sign in, unless the pending sign-in was already used or has expired in the meantime."""
-    lock_account_row(pending.user.id, session=db.session())
-    if find_pending_sign_in() is None or not consume_pending_sign_in(pending):
+    lock_account_row(pending_sign_in.user.id, session=db.session())
+    if find_pending_sign_in() is None or not consume_pending_sign_in(pending_sign_in):
         return _restart_sign_in()
-    return create_sign_in_and_redirect(pending.first.with_second_factor(method))
+    return create_sign_in_and_redirect(pending_sign_in.first.with_second_factor(method))
 
 
 def _restart_sign_in() -> ResponseReturnValue:
@@ -134,23 +134,23 @@ def _restart_sign_in() -> ResponseReturnValue:
 
 
 def _render_error(
-    form: CodeForm, pending: PendingSignIn, error: InvalidError | TooManyAttemptsError
+    form: CodeForm, pending_sign_in: PendingSignIn, error: InvalidError | TooManyAttemptsError
 ) -> ResponseReturnValue:
     if isinstance(error, TooManyAttemptsError):
         form.add_error("code", str(error))
-        return _render_form(form, pending), 429, {"Retry-After": str(error.retry_after)}
+        return _render_form(form, pending_sign_in), 429, {"Retry-After": str(error.retry_after)}
     if isinstance(error, WrongCodeError | InvalidPasskeyError):
         form.code.data = ""  # a used code cannot be corrected
     form.add_error(error.field, str(error))
-    return _render_form(form, pending), 422
+    return _render_form(form, pending_sign_in), 422
 
 
-def _render_form(form: CodeForm, pending: PendingSignIn) -> str:
-    factors = get_second_factors(pending.user.id, session=db.session())
+def _render_form(form: CodeForm, pending_sign_in: PendingSignIn) -> str:
+    factors = get_second_factors(pending_sign_in.user.id, session=db.session())
     return render_template(
         "sessions/two_factor.html",
-        form=form if factors.has_app else form.without_app(),
-        username=pending.user.username,
+        form=form if factors.has_app else form.require_recovery_code(),
+        username=pending_sign_in.user.username,
         has_app=factors.has_app,
         has_passkeys=bool(factors.passkeys) and find_relying_party() is not None,
     )

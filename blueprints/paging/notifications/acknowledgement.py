@@ -23,9 +23,9 @@ from domain.paging.notifications.page_targets import PageSubject, SubjectKind
 from web.access.decorators import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.sealing.sealer import SECRET_URL_HEADERS
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 acknowledgement: Blueprint = MachineBlueprint(
     "acknowledgement", __name__, url_prefix="/-/acknowledge", errors=ErrorFormat.PAGE
@@ -49,10 +49,10 @@ def confirm(sealed: str) -> ResponseReturnValue:
     try:
         if length in _SNOOZE_LENGTHS:
             done = snooze_by_link(
-                unit_of_work(), link, _read_link_selection(), _SNOOZE_LENGTHS[length]
+                get_unit_of_work(), link, _read_link_selection(), _SNOOZE_LENGTHS[length]
             )
         else:
-            done = acknowledge_by_link(unit_of_work(), link, _read_link_selection())
+            done = acknowledge_by_link(get_unit_of_work(), link, _read_link_selection())
     except InvalidError as error:
         return _render_page(link, problem=str(error)), 422, SECRET_URL_HEADERS
     return _render_page(link, done=done, snoozed_for=length), 200, SECRET_URL_HEADERS
@@ -63,7 +63,7 @@ def _render_page(
 ) -> str:
     return render_template(
         "notifications/acknowledge.html",
-        found=find_linked_subjects(link, session=db.session(), now=now()),
+        found=find_linked_subjects(link, session=db.session(), now=get_current_time()),
         done=done,
         snoozed_for=snoozed_for if snoozed_for in _SNOOZE_LENGTHS else "",
         problem=problem,
@@ -86,7 +86,7 @@ def _parse_subjects(name: str) -> frozenset[PageSubject]:
     )
 
 
-def _parse_link(sealed: str) -> AcknowledgementLink:
-    settings = services().live_settings.environment
+def _parse_link(sealed_text: str) -> AcknowledgementLink:
+    settings = get_services().live_settings.environment_settings
     keys = (settings.secret_key, *settings.secret_key_fallbacks)
-    return parse_signed_link(sealed, keys, now=now())
+    return parse_signed_link(sealed_text, keys, now=get_current_time())

@@ -22,10 +22,10 @@ from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm, RuleFor
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import get_list_query
-from web.services import settings
+from web.services import get_settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
 _CONTACT_PATH = f"/<int(max={MAX_ID}):contact_id>"
@@ -45,7 +45,9 @@ def index() -> ResponseReturnValue:
 def create() -> ResponseReturnValue:
     """Add a contact and send it a code."""
     form = ContactForm()
-    made = form.run_if_valid(lambda: actions.create_contact(unit_of_work(), form.contact))
+    made = form.run_if_valid(
+        lambda: actions.create_contact(get_unit_of_work(), form.entered_contact)
+    )
     if made is None:
         return _render_page(form=form)
     flash("Contact added.")
@@ -59,7 +61,7 @@ def code(contact_id: int) -> ResponseReturnValue:
     get_list_query()
     page = render_template(
         "notifications/_code.html",
-        contact=actions.show_contact(unit_of_work(), contact_id),
+        contact=actions.show_contact(get_unit_of_work(), contact_id),
         **_find_code_context(),
     )
     return page, 200, {"Cache-Control": "no-store"}
@@ -74,7 +76,9 @@ def confirm(contact_id: int) -> ResponseReturnValue:
         flash(form.code.errors[0], "error")
         return _redirect_to_list()
     with show_errors_on_next_page(InvalidError):
-        actions.confirm_contact(unit_of_work(), contact_id, form.read(ContactCodeBody))
+        actions.confirm_contact(
+            get_unit_of_work(), contact_id, form.build_entered_body(ContactCodeBody)
+        )
         flash("Contact confirmed. Your pages are now sent to this contact.")
     return _redirect_to_list()
 
@@ -83,7 +87,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
 @sign_in_required
 def send_code(contact_id: int) -> ResponseReturnValue:
     """Send a new code to a contact."""
-    actions.send_code(unit_of_work(), contact_id)
+    actions.send_code(get_unit_of_work(), contact_id)
     flash("A new code was requested.")
     return _redirect_to_list()
 
@@ -92,7 +96,7 @@ def send_code(contact_id: int) -> ResponseReturnValue:
 @sign_in_required
 def send_test_message(contact_id: int) -> ResponseReturnValue:
     """Send a test message and show the result."""
-    flash_test_result(actions.send_contact_test(unit_of_work(), contact_id))
+    flash_test_result(actions.send_contact_test(get_unit_of_work(), contact_id))
     return _redirect_to_list()
 
 
@@ -100,7 +104,7 @@ def send_test_message(contact_id: int) -> ResponseReturnValue:
 @sign_in_required
 def delete(contact_id: int) -> ResponseReturnValue:
     """Delete a contact."""
-    gone = actions.delete_contact(unit_of_work(), contact_id)
+    gone = actions.delete_contact(get_unit_of_work(), contact_id)
     flash(f"The contact “{gone.label}” was deleted.")
     return _redirect_to_list()
 
@@ -112,7 +116,7 @@ def create_rule() -> ResponseReturnValue:
     form = RuleForm.build_with_contacts(_list_own_contacts())
     if (
         form.run_if_valid(
-            lambda: rule_actions.create_rule(unit_of_work(), form.rule(NewContactRule))
+            lambda: rule_actions.create_rule(get_unit_of_work(), form.build_rule(NewContactRule))
         )
         is None
     ):
@@ -126,8 +130,8 @@ def create_rule() -> ResponseReturnValue:
 def edit_rule(rule_id: int) -> ResponseReturnValue:
     """Show the form to change a notification rule."""
     get_list_query()
-    rule = rule_actions.show_rule(unit_of_work(), rule_id)
-    return _render_rule_page(rule_id, RuleForm.of(rule, _list_own_contacts()))
+    rule = rule_actions.show_rule(get_unit_of_work(), rule_id)
+    return _render_rule_page(rule_id, RuleForm.from_rule(rule, _list_own_contacts()))
 
 
 @contacts.post(_RULE_PATH)
@@ -136,7 +140,9 @@ def change_rule(rule_id: int) -> ResponseReturnValue:
     """Change a notification rule."""
     form = RuleForm.build_with_contacts(_list_own_contacts())
     changed = form.run_if_valid(
-        lambda: rule_actions.change_rule(unit_of_work(), rule_id, form.rule(ContactRuleChange))
+        lambda: rule_actions.change_rule(
+            get_unit_of_work(), rule_id, form.build_rule(ContactRuleChange)
+        )
     )
     if changed is None:
         return _render_rule_page(rule_id, form), 422
@@ -148,7 +154,7 @@ def change_rule(rule_id: int) -> ResponseReturnValue:
 @sign_in_required
 def delete_rule(rule_id: int) -> ResponseReturnValue:
     """Delete a notification rule."""
-    rule_actions.delete_rule(unit_of_work(), rule_id)
+    rule_actions.delete_rule(get_unit_of_work(), rule_id)
     flash("Rule deleted.")
     return _redirect_to_list()
 
@@ -159,7 +165,7 @@ def change_preferences() -> ResponseReturnValue:
     """Change the user's quiet hours and follow-up messages."""
     form = PagingPreferencesForm()
     changed = form.run_if_valid(
-        lambda: actions.change_preferences(unit_of_work(), form.preferences)
+        lambda: actions.change_preferences(get_unit_of_work(), form.entered_preferences)
     )
     if changed is None:
         return _render_page(preferences=form)
@@ -169,7 +175,7 @@ def change_preferences() -> ResponseReturnValue:
 
 def _list_own_contacts() -> Sequence[Contact]:
     """Return the contacts of the user."""
-    return actions.list_contacts(unit_of_work(), ContactQuery(per_page=100)).items
+    return actions.list_contacts(get_unit_of_work(), ContactQuery(per_page=100)).items
 
 
 def _render_page(
@@ -181,14 +187,14 @@ def _render_page(
     user, found = get_current_user(), _list_own_contacts()
     present = get_preferences(user.id, session=db.session())
     form = form or build_empty_form()
-    shown = preferences or PagingPreferencesForm.of(present, user.user.time_zone)
+    shown = preferences or PagingPreferencesForm.from_preferences(present, user.user.time_zone)
     rule = rule or RuleForm.build_with_contacts(found, formdata=None)
     page = render_template(
         "notifications/contacts.html",
         contacts=found,
         form=form,
-        rules=rule_actions.list_rules(unit_of_work(), ContactRuleQuery(per_page=100)).items,
-        rule_summary=rule_actions.summarize_rules(unit_of_work()),
+        rules=rule_actions.list_rules(get_unit_of_work(), ContactRuleQuery(per_page=100)).items,
+        rule_summary=rule_actions.summarize_rules(get_unit_of_work()),
         rule_form=rule,
         rule_zone=get_time_zone(user.id, session=db.session()),
         preferences=shown,
@@ -202,7 +208,7 @@ def _render_page(
 def _find_code_context() -> dict[str, Any]:
     """Return whether this service sends email, and the types of contacts that need it."""
     return {
-        "sends_mail": bool(settings().mail_url),
+        "sends_mail": bool(get_settings().mail_url),
         "mail_types": {each.name for each in CONTACT_TYPES if each.uses_mail_server},
     }
 

@@ -5,13 +5,13 @@ from flask import flash
 from domain.paging.contacts.types import ContactTest
 from domain.paging.notifications.contact_types.registry import get_default_contact_type
 from forms.contacts import ContactForm
-from web.services import settings
+from web.services import get_settings
 
 
 def build_empty_form() -> ContactForm:
     """Return an empty form with a type that this service can send to."""
     return ContactForm(
-        formdata=None, data={"type": get_default_contact_type(settings().mail_url).name}
+        formdata=None, data={"type": get_default_contact_type(get_settings().mail_url).name}
     )
 
 

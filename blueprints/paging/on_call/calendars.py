@@ -23,8 +23,8 @@ from web.access.decorators import open_to_anyone, permission_required
 from web.api.description.described import METADATA, ViewDescription
 from web.http.endpoints import ErrorFormat, MachineBlueprint, NamespaceBlueprint
 from web.http.public_urls import build_public_url
-from web.http.work import unit_of_work
-from web.services import now, settings
+from web.http.work import get_unit_of_work
+from web.services import get_current_time, get_settings
 
 _CALENDAR_FUTURE_PERIOD = timedelta(days=120)
 _REFRESH_INTERVAL = timedelta(hours=1)
@@ -32,38 +32,38 @@ _REFRESH_INTERVAL = timedelta(hours=1)
 NO_STORE_HEADERS = {"Cache-Control": "no-store"}
 
 
-def build_calendar(opened: CalendarFeed, *, only_own: bool) -> bytes:
+def build_calendar(calendar_feed: CalendarFeed, *, only_own: bool) -> bytes:
     """Return a calendar with shifts from the past month to the next four months.
 
     With `only_own`, it contains only the owner's shifts.
     """
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
-    name, uid, url = _build_title(opened)
+    name, uid, url = _build_title(calendar_feed)
     made = Calendar.new(prodid="-//Gatebell//On-call//EN", name=name, uid=uid, url=url)
     # The value type must be declared (RFC 7986 section 5.7).
     made.add("REFRESH-INTERVAL", _REFRESH_INTERVAL, parameters={"VALUE": "DURATION"})
     # The period covers whole days, so the calendar and its ETag do not change within a day.
-    today = now().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = get_current_time().replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - CALENDAR_PAST_PERIOD, today + _CALENDAR_FUTURE_PERIOD)
-    ids = [each.id for _, each in opened.schedules]
-    shifts = find_shifts_by_schedule(unit_of_work(), ids, within)
-    for holder, schedule in opened.schedules:
+    ids = [each.id for _, each in calendar_feed.schedules]
+    shifts = find_shifts_by_schedule(get_unit_of_work(), ids, within)
+    for holder, schedule in calendar_feed.schedules:
         for shift in shifts[schedule.id]:
-            is_own = any(person.id == opened.user_id for person in shift.users)
+            is_own = any(person.id == calendar_feed.user_id for person in shift.users)
             if is_own or (shift.on_call and not only_own):
-                event = _build_event(holder, schedule, shift, is_named=not opened.is_own)
+                event = _build_event(holder, schedule, shift, is_named=not calendar_feed.is_own)
                 made.add_component(event)
     content: bytes = made.to_ical()
     return content
 
 
-def _build_title(opened: CalendarFeed) -> tuple[str, str, str]:
+def _build_title(calendar_feed: CalendarFeed) -> tuple[str, str, str]:
     """Return the name and the ID of a calendar, and the URL of its page."""
-    if opened.is_own:
+    if calendar_feed.is_own:
         url = build_public_url(url_for("own_on_call.index"))
-        return "My on-call", f"on-call-of-{opened.user_id}@{_get_host()}", url
-    ((holder, schedule),) = opened.schedules
+        return "My on-call", f"on-call-of-{calendar_feed.user_id}@{_get_host()}", url
+    ((holder, schedule),) = calendar_feed.schedules
     name = f"On-call: {schedule.name} ({holder.path})"
     return name, f"on-call-{schedule.id}@{_get_host()}", schedule.web_url
 
@@ -92,7 +92,7 @@ def _build_event(
 
 
 def _get_host() -> str:
-    return urlsplit(settings().base_url).hostname or ""
+    return urlsplit(get_settings().base_url).hostname or ""
 
 
 on_call_calendars = NamespaceBlueprint(
@@ -106,8 +106,8 @@ _ETAG_BYTES = 16
 @permission_required("on_call_calendars.renew")
 def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Create a secret URL for the calendar and show it once; the previous URL stops working."""
-    schedule = show_schedule(unit_of_work(), holder, schedule_id)
-    token = feeds.renew_feed(unit_of_work(), holder, schedule_id)
+    schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
+    token = feeds.renew_feed(get_unit_of_work(), holder, schedule_id)
     url = build_public_url(url_for("on_call_feeds.show", token=token))
     page = render_template(
         "on_call/calendar_address.html", holder=holder, schedule=schedule, url=url
@@ -119,7 +119,7 @@ def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @permission_required("on_call_calendars.end")
 def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Revoke the secret URL of the user's calendar."""
-    feeds.end_feed(unit_of_work(), holder, schedule_id)
+    feeds.end_feed(get_unit_of_work(), holder, schedule_id)
     flash("The calendar URL was revoked.")
     return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
@@ -133,14 +133,14 @@ def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     errors=(400, 404),
     is_conditional=True,
 )
-@open_to_anyone.but(writes=True)
+@open_to_anyone.with_changes(writes=True)
 def show(token: str) -> Response:
     """Return the calendar at a secret URL, with all shifts or only your own shifts.
 
     `?shifts=mine` selects your own shifts.
     """
     query = validate_query(CalendarQuery, dict(request.args.lists()))
-    opened = feeds.find_feed_by_token(unit_of_work(), token)
+    opened = feeds.find_feed_by_token(get_unit_of_work(), token)
     content = build_calendar(opened, only_own=opened.is_own or query.shifts == "mine")
     response = Response(content, content_type="text/calendar; charset=utf-8")
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())

@@ -22,11 +22,11 @@ from forms.on_call import CoverForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 own_on_call = PageBlueprint("own_on_call", __name__, url_prefix="/-/on_call")
 _SHOWN_WEEKS = 6
@@ -37,7 +37,7 @@ _SHOWN_WEEKS = 6
 def index() -> ResponseReturnValue:
     """Show the user's schedules, next shifts, recent notifications and contacts."""
     get_list_query()
-    work = unit_of_work()
+    work = get_unit_of_work()
     found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
     searched = timedelta(weeks=_SHOWN_WEEKS) + MAX_TURN_LOOKBACK
     return render_template(
@@ -49,10 +49,14 @@ def index() -> ResponseReturnValue:
             ((turn, each) for each in found.schedules for turn in each.turns),
             key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
         ),
-        contacts=contact_actions.list_contacts(unit_of_work(), ContactQuery(per_page=100)).items,
-        preferences=contact_actions.show_preferences(unit_of_work()),
-        sends_mail=bool(settings().mail_url),
-        feed=feeds.find_feed(None, get_current_user().id, session=db.session(), now=now()),
+        contacts=contact_actions.list_contacts(
+            get_unit_of_work(), ContactQuery(per_page=100)
+        ).items,
+        preferences=contact_actions.show_preferences(get_unit_of_work()),
+        sends_mail=bool(get_settings().mail_url),
+        feed=feeds.find_feed(
+            None, get_current_user().id, session=db.session(), now=get_current_time()
+        ),
     )
 
 
@@ -60,7 +64,7 @@ def index() -> ResponseReturnValue:
 @sign_in_required
 def renew_calendar() -> ResponseReturnValue:
     """Create a secret URL for the user's calendar and show it once; the previous URL is revoked."""
-    made = feeds.renew_own_calendar(unit_of_work())
+    made = feeds.renew_own_calendar(get_unit_of_work())
     page = render_template("on_call/own_calendar_address.html", url=made.url)
     return page, 200, NO_STORE_HEADERS
 
@@ -70,7 +74,7 @@ def renew_calendar() -> ResponseReturnValue:
 def end_calendar() -> ResponseReturnValue:
     """Revoke the secret URL of the user's calendar."""
     with show_errors_on_next_page(NotFoundError):
-        feeds.end_own_calendar(unit_of_work())
+        feeds.end_own_calendar(get_unit_of_work())
         flash("The calendar URL was revoked.")
     return redirect(url_for("own_on_call.index"))
 
@@ -80,7 +84,7 @@ def end_calendar() -> ResponseReturnValue:
 def cover() -> ResponseReturnValue:
     """Let another user cover the user's shifts, after a preview of the affected shifts."""
     given = get_list_query("schedule", "turn")
-    schedules = show_own_on_call(unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS)).schedules
+    schedules = show_own_on_call(get_unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS)).schedules
     form = CoverForm(
         schedules=schedules,
         names=list_cover_names(schedules),
@@ -98,9 +102,9 @@ def cover() -> ResponseReturnValue:
 
 def _preview_or_cover(form: CoverForm) -> OnCallCover | str:
     """Return a preview of the cover, or create the cover if its preview was already shown."""
-    wanted = form.cover
-    preview = preview_cover(unit_of_work(), CoverQuery(**dict(wanted)))
+    wanted = form.entered_cover
+    preview = preview_cover(get_unit_of_work(), CoverQuery(**dict(wanted)))
     if not form.was_cover_shown(wanted):
         return preview
-    cover_shifts(unit_of_work(), wanted)
+    cover_shifts(get_unit_of_work(), wanted)
     return f"{wanted.user} covers you. An override was added to each schedule."

@@ -23,10 +23,10 @@ from forms.escalations import EscalationPolicyForm, build_policy_form
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import get_list_query
-from web.services import now, settings
+from web.services import get_current_time, get_settings
 
 escalation_policies = NamespaceBlueprint("escalation_policies", __name__, below="on_call/policies")
 _SAVE_ACTION = "save"
@@ -56,9 +56,9 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     place = holder.namespace
     recipients = load_recipients(
         {(place, True): [policy.plan for policy in found]},
-        sends_mail=bool(settings().mail_url),
+        sends_mail=bool(get_settings().mail_url),
         session=db.session(),
-        now=now(),
+        now=get_current_time(),
     )
     gaps = {policy.id: recipients.find_gaps(place, policy.plan) for policy in found}
     own = holder.path if holder.is_group else None
@@ -79,7 +79,7 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     if not _is_save_request():
         return _render_page(holder, form)
     made = form.run_if_valid(
-        lambda: actions.create_policy(unit_of_work(), holder, form.policy(NewPolicy))
+        lambda: actions.create_policy(get_unit_of_work(), holder, form.build_policy(NewPolicy))
     )
     if made is None:
         return _render_page(holder, form)
@@ -113,12 +113,14 @@ def _build_first_form(holder: ProjectOrGroup) -> EscalationPolicyForm | None:
 @permission_required("escalation_policies.change")
 def edit(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
     """Change an escalation policy."""
-    policy = actions.show_policy(unit_of_work(), holder, policy_id)
+    policy = actions.show_policy(get_unit_of_work(), holder, policy_id)
     form = build_policy_form(policy)
     if not _is_save_request():
         return _render_page(holder, form, policy)
     changed = form.run_if_valid(
-        lambda: actions.change_policy(unit_of_work(), holder, policy_id, form.policy(PolicyChange))
+        lambda: actions.change_policy(
+            get_unit_of_work(), holder, policy_id, form.build_policy(PolicyChange)
+        )
     )
     if changed is None:
         return _render_page(holder, form, policy)
@@ -131,7 +133,7 @@ def edit(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
 def delete(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
     """Delete an escalation policy that no route uses."""
     with show_errors_on_next_page(ConflictError):
-        gone = actions.delete_policy(unit_of_work(), holder, policy_id)
+        gone = actions.delete_policy(get_unit_of_work(), holder, policy_id)
         flash(f"Policy {gone.name} deleted.")
     return _redirect_to_list(holder)
 
@@ -147,7 +149,7 @@ def _render_page(
     is_posted = request.method == "POST"
     preview = _describe_policy_form(holder, form) if is_posted and action == "preview" else ()
     if is_posted and action not in {_SAVE_ACTION, "preview", ""}:
-        form = form.changed(action)
+        form = form.apply_row_action(action)
     editor = _PolicyEditor(form=form, choices=_find_choices(holder), policy=policy, preview=preview)
     page = render_template("escalations/policy.html", holder=holder, editor=editor)
     return page, 422 if form.errors else 200
@@ -155,13 +157,13 @@ def _render_page(
 
 def _find_choices(holder: ProjectOrGroup) -> TargetChoices:
     return find_target_choices(
-        holder, most=_MAX_USER_CHOICES, session=db.session(), today=now().date()
+        holder, maximum=_MAX_USER_CHOICES, session=db.session(), today=get_current_time().date()
     )
 
 
 def _describe_policy_form(holder: ProjectOrGroup, form: EscalationPolicyForm) -> tuple[str, ...]:
     plan = form.run_if_valid(
-        lambda: actions.resolve_plan(unit_of_work(), holder, form.policy(NewPolicy))
+        lambda: actions.resolve_plan(get_unit_of_work(), holder, form.build_policy(NewPolicy))
     )
     if plan is None:
         return ()

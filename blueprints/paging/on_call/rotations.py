@@ -11,7 +11,7 @@ from domain.projects.views import ProjectOrGroup
 from forms.on_call import MoveConfirmationForm, RotationForm
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 
@@ -24,7 +24,7 @@ on_call_rotations = NamespaceBlueprint(
 @permission_required("on_call_rotations.put")
 def new(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Add a rotation above the others."""
-    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
     form = _add_requested_rows(RotationForm(users=_propose_first_user(holder, schedule)))
     if _save_rotation(holder, schedule_id, form, None):
         flash("Rotation added.")
@@ -36,9 +36,9 @@ def new(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @permission_required("on_call_rotations.put")
 def edit(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """Change a rotation from now on; past shifts stay unchanged."""
-    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
     rotation = _get_rotation(schedule, rotation_id)
-    form = _add_requested_rows(RotationForm.of(rotation))
+    form = _add_requested_rows(RotationForm.from_rotation(rotation))
     if _save_rotation(holder, schedule_id, form, rotation_id):
         flash("Rotation saved. It applies from now on. Past shifts do not change.")
         return _redirect_to_schedule(holder, schedule_id)
@@ -51,13 +51,13 @@ def delete(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> Respon
     """End a rotation; its past shifts stay unchanged."""
     form = MoveConfirmationForm()
     with show_errors_on_next_page(InvalidError):
-        if not form.confirms(
-            preview_rotation(unit_of_work(), holder, schedule_id, rotation_id, None)
+        if not form.confirms_moves(
+            preview_rotation(get_unit_of_work(), holder, schedule_id, rotation_id, None)
         ):
-            schedule = show_schedule(unit_of_work(), holder, schedule_id)
+            schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
             page = "on_call/confirm_removal.html"
             return render_form_page(page, form, holder=holder, schedule=schedule)
-        put_rotation(unit_of_work(), holder, schedule_id, rotation_id, None)
+        put_rotation(get_unit_of_work(), holder, schedule_id, rotation_id, None)
         flash("Rotation removed.")
     return _redirect_to_schedule(holder, schedule_id)
 
@@ -85,12 +85,12 @@ def _save_rotation(
         return False
 
     def put() -> OnCallSchedule | None:
-        wanted = form.rotation
-        if not form.confirms(
-            preview_rotation(unit_of_work(), holder, schedule_id, replaced, wanted)
+        wanted = form.entered_rotation
+        if not form.confirms_moves(
+            preview_rotation(get_unit_of_work(), holder, schedule_id, replaced, wanted)
         ):
             return None
-        return put_rotation(unit_of_work(), holder, schedule_id, replaced, wanted)
+        return put_rotation(get_unit_of_work(), holder, schedule_id, replaced, wanted)
 
     return form.run_if_valid(put) is not None
 

@@ -22,7 +22,7 @@ from forms.escalations import AlertRouteForm, build_route_form
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
 
@@ -59,7 +59,7 @@ def dry_run(holder: ProjectOrGroup) -> ResponseReturnValue:
     return render_template(
         "escalations/dry_run.html",
         holder=holder,
-        found=actions.show_dry_run(unit_of_work(), holder, DryRunBody(days=int(days))),
+        found=actions.show_dry_run(get_unit_of_work(), holder, DryRunBody(days=int(days))),
         days=days,
         choices=_DRY_RUN_DAYS,
     )
@@ -72,7 +72,7 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     form = AlertRouteForm().set_policy_choices(_list_policies(holder))
     if request.method == "POST":
         made = form.run_if_valid(
-            lambda: actions.create_route(unit_of_work(), holder, form.route(NewRoute))
+            lambda: actions.create_route(get_unit_of_work(), holder, form.build_route(NewRoute))
         )
         if made is not None:
             flash(f"Route {made.name} created.")
@@ -84,11 +84,13 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
 @permission_required("alert_routes.change")
 def edit(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
     """Change a route."""
-    route = actions.show_route(unit_of_work(), holder, route_id)
+    route = actions.show_route(get_unit_of_work(), holder, route_id)
     form = build_route_form(route).set_policy_choices(_list_policies(holder))
     if request.method == "POST":
         changed = form.run_if_valid(
-            lambda: actions.change_route(unit_of_work(), holder, route_id, form.route(RouteChange))
+            lambda: actions.change_route(
+                get_unit_of_work(), holder, route_id, form.build_route(RouteChange)
+            )
         )
         if changed is not None:
             flash(f"Route {changed.name} saved.")
@@ -100,10 +102,10 @@ def edit(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
 @permission_required("alert_routes.change")
 def move(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
     """Move a route one position up or down."""
-    route = actions.show_route(unit_of_work(), holder, route_id)
+    route = actions.show_route(get_unit_of_work(), holder, route_id)
     step = -1 if request.form.get("to") == "up" else 1
     change = RouteChange.model_validate({"position": max(route.position + step, 1)})
-    moved = actions.change_route(unit_of_work(), holder, route_id, change)
+    moved = actions.change_route(get_unit_of_work(), holder, route_id, change)
     flash(f"Route {moved.name} is now number {moved.position}.")
     return _redirect_to_list(holder)
 
@@ -112,7 +114,7 @@ def move(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
 @permission_required("alert_routes.delete")
 def delete(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
     """Delete a route."""
-    gone = actions.delete_route(unit_of_work(), holder, route_id)
+    gone = actions.delete_route(get_unit_of_work(), holder, route_id)
     flash(f"Route {gone.name} deleted.")
     return _redirect_to_list(holder)
 

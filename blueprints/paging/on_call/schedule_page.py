@@ -38,8 +38,8 @@ from domain.projects.views import ProjectOrGroup
 from domain.reports.actions import list_latest_handoff_notes
 from web.access.decorators import get_current_user
 from web.extensions import db
-from web.http.work import unit_of_work
-from web.services import now
+from web.http.work import get_unit_of_work
+from web.services import get_current_time
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 _DAYS_PER_WEEK = 7
@@ -71,7 +71,7 @@ class CalendarEntry:
     is_changed: bool
 
     @property
-    def colour(self) -> int | None:
+    def color_number(self) -> int | None:
         """Color number of the first user, or None in a gap."""
         return self.people[0].id % USER_COLORS if self.people else None
 
@@ -100,7 +100,7 @@ class CalendarGrid:
     time_zone: str
 
     @classmethod
-    def around(cls, day: date, view: CalendarView, time_zone: str) -> "CalendarGrid":
+    def containing_day(cls, day: date, view: CalendarView, time_zone: str) -> "CalendarGrid":
         """Return the calendar grid that contains a day."""
         monday = day - timedelta(days=day.weekday())
         if view is CalendarView.WEEKS:
@@ -121,20 +121,22 @@ class CalendarGrid:
         return Period(_get_midnight(self.first, place), _get_midnight(self.last + _DAY, place))
 
     @property
-    def previous(self) -> date:
+    def day_in_previous_period(self) -> date:
         """A day in the previous period."""
         if self.view is CalendarView.WEEKS:
             return max(self.first - 2 * _WEEK, FIRST_CALENDAR_DAY)
         return max((self.day.replace(day=1) - _DAY).replace(day=1), FIRST_CALENDAR_DAY)
 
     @property
-    def following(self) -> date:
+    def day_in_next_period(self) -> date:
         """A day in the following period."""
         if self.view is CalendarView.WEEKS:
             return min(self.first + 2 * _WEEK, LAST_CALENDAR_DAY)
         return min(_get_next_month(self.day.replace(day=1)), LAST_CALENDAR_DAY)
 
-    def weeks(self, shifts: Sequence[OnCallShift], *, now: datetime) -> list[list[CalendarDay]]:
+    def build_weeks(
+        self, shifts: Sequence[OnCallShift], *, now: datetime
+    ) -> list[list[CalendarDay]]:
         """Return the days with their on-call users, grouped by week."""
         place = get_zone(self.time_zone)
         today = now.astimezone(place).date()
@@ -152,13 +154,13 @@ class CalendarGrid:
 
 
 def _build_entries(
-    day: date, place: ZoneInfo, shifts: Sequence[OnCallShift]
+    day: date, time_zone: ZoneInfo, shifts: Sequence[OnCallShift]
 ) -> tuple[CalendarEntry, ...]:
-    start, end = _get_midnight(day, place), _get_midnight(day + _DAY, place)
+    start, end = _get_midnight(day, time_zone), _get_midnight(day + _DAY, time_zone)
     return tuple(
         CalendarEntry(
-            start=_format_clock_time(shift.starts_at, place) if shift.starts_at > start else "",
-            end=_format_clock_time(shift.ends_at, place) if shift.ends_at < end else "",
+            start=_format_clock_time(shift.starts_at, time_zone) if shift.starts_at > start else "",
+            end=_format_clock_time(shift.ends_at, time_zone) if shift.ends_at < end else "",
             people=shift.users,
             is_changed=any(each.source != DutySource.ROTATION for each in shift.on_call),
         )
@@ -167,35 +169,38 @@ def _build_entries(
     )
 
 
-def _format_clock_time(moment: datetime, place: ZoneInfo) -> str:
-    return f"{moment.astimezone(place):%H:%M}"
+def _format_clock_time(moment: datetime, time_zone: ZoneInfo) -> str:
+    return f"{moment.astimezone(time_zone):%H:%M}"
 
 
-def _get_midnight(day: date, place: ZoneInfo) -> datetime:
-    return convert_to_utc(datetime.combine(day, time()), place)
+def _get_midnight(day: date, time_zone: ZoneInfo) -> datetime:
+    return convert_to_utc(datetime.combine(day, time()), time_zone)
 
 
-def _get_next_month(first: date) -> date:
-    return (first + timedelta(days=31)).replace(day=1)
+def _get_next_month(first_day: date) -> date:
+    return (first_day + timedelta(days=31)).replace(day=1)
 
 
 def list_eligible_names(holder: ProjectOrGroup) -> tuple[str, ...]:
     """Return the names of users who can be on call."""
     return list_eligible_usernames(
-        holder.namespace, most=_MAX_CANDIDATES, session=db.session(), today=now().date()
+        holder.namespace,
+        maximum=_MAX_CANDIDATES,
+        session=db.session(),
+        today=get_current_time().date(),
     )
 
 
 def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     """Return the current and upcoming turns that can be swapped."""
-    moment = now()
+    moment = get_current_time()
     # The period starts at midnight, so that a submitted form offers the same turns as the form
     # that was shown.
     today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - MAX_TURN_LOOKBACK, today + _SWAP_PERIOD)
     shown = [
         each
-        for each in list_schedule_turns(unit_of_work(), schedule.id, within)
+        for each in list_schedule_turns(get_unit_of_work(), schedule.id, within)
         if moment < each.ends_at and not each.may_continue and each.source != DutySource.OVERRIDE
     ]
     return shown[:_MAX_TURNS]
@@ -207,7 +212,7 @@ def list_cover_names(schedules: Sequence[OwnSchedule]) -> list[str]:
     found = {
         name
         for each in holders
-        for name in list_eligible_names(get_schedule_owner(unit_of_work(), each))
+        for name in list_eligible_names(get_schedule_owner(get_unit_of_work(), each))
     }
     return sorted(found - {current_user.username}, key=str.lower)
 
@@ -218,15 +223,15 @@ def get_common_zone(schedules: Sequence[OwnSchedule]) -> str:
     return zones.pop() if len(zones) == 1 else get_current_user().time_zone
 
 
-def parse_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
+def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
     """Return the requested part of the calendar. The default is the current and the next week."""
-    view = get_choice(given, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
-    text = given.get("day", "")
+    view = get_choice(arguments, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
+    text = arguments.get("day", "")
     try:
         day = (
             date.fromisoformat(text)
             if text
-            else now().astimezone(get_zone(schedule.time_zone)).date()
+            else get_current_time().astimezone(get_zone(schedule.time_zone)).date()
         )
     except ValueError as error:
         raise QueryError("`day` must be a date such as 2027-05-31.", field="day") from error
@@ -234,7 +239,7 @@ def parse_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGr
         raise QueryError(
             f"`day` must be between {FIRST_CALENDAR_DAY} and {LAST_CALENDAR_DAY}.", field="day"
         )
-    return CalendarGrid.around(day, CalendarView(view), schedule.time_zone)
+    return CalendarGrid.containing_day(day, CalendarView(view), schedule.time_zone)
 
 
 def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence[OnCallShift]:
@@ -243,16 +248,16 @@ def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence
     The time before the first rotation is not shown as a gap.
     """
     within = Period(max(grid.period.start, schedule.created_at), grid.period.end)
-    found = list_schedule_shifts(unit_of_work(), schedule.id, within)
+    found = list_schedule_shifts(get_unit_of_work(), schedule.id, within)
     begins_late = bool(found) and found[0].is_gap and found[0].starts_at == schedule.created_at
-    return found[1:] if begins_late and found[0].ends_at <= now() else found
+    return found[1:] if begins_late and found[0].ends_at <= get_current_time() else found
 
 
 def render_schedule_page(
     holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid
 ) -> ResponseReturnValue:
     """Render the page of a schedule."""
-    session, moment, work = db.session(), now(), unit_of_work()
+    session, moment, work = db.session(), get_current_time(), get_unit_of_work()
     target, able = Target(TargetKind.SCHEDULE, schedule.id), set(list_eligible_names(holder))
     shifts = _list_shown_shifts(schedule, grid)
     users = {user.id: user for each in schedule.rotations for user in each.users}
@@ -262,7 +267,7 @@ def render_schedule_page(
         schedule=schedule,
         schedules=build_schedules_on_call(work, [schedule]),
         grid=grid,
-        weeks=grid.weeks(shifts, now=moment),
+        weeks=grid.build_weeks(shifts, now=moment),
         policies=find_policies_that_page(target, holder, session=session),
         rules=find_dependent_rules([schedule.id], holder, session=session),
         balance=compute_balance(shifts, grid.period),
@@ -271,5 +276,5 @@ def render_schedule_page(
         overrides=list_upcoming_overrides(work, holder, schedule.id),
         swaps=list_upcoming_swaps(work, holder, schedule.id),
         notes=list_latest_handoff_notes(work, holder, schedule.id),
-        feed=find_feed(schedule.id, current_user.id, session=session, now=now()),
+        feed=find_feed(schedule.id, current_user.id, session=session, now=get_current_time()),
     )

@@ -30,11 +30,11 @@ from forms.base import Form
 from forms.on_call import OverrideForm, ScheduleForm, SwapForm
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
-from web.services import now
+from web.services import get_current_time
 
 on_call_schedules = NamespaceBlueprint("on_call_schedules", __name__, below="on_call/schedules")
 _DEFAULT_NAME = "Primary"
@@ -49,14 +49,16 @@ on_call_changes = NamespaceBlueprint(
 @permission_required("on_call_schedules.create")
 def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create a schedule. Rotations are added on the schedule's page."""
-    is_first = not list_all_schedules(unit_of_work(), holder)
+    is_first = not list_all_schedules(get_unit_of_work(), holder)
     form = ScheduleForm(
         name=_DEFAULT_NAME if is_first else None, time_zone=get_current_user().time_zone
     )
     if request.method == "GET":
         return _render_form(holder, form)
     created = form.run_if_valid(
-        lambda: actions.create_schedule(unit_of_work(), holder, form.read(NewSchedule))
+        lambda: actions.create_schedule(
+            get_unit_of_work(), holder, form.build_entered_body(NewSchedule)
+        )
     )
     if created is None:
         return _render_form(holder, form)
@@ -69,7 +71,7 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
 @permission_required("on_call_schedules.show")
 def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
-    schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
+    schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     given = get_list_query("view", "day")
     return render_schedule_page(holder, schedule, parse_grid(given, schedule))
 
@@ -78,16 +80,18 @@ def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @permission_required("on_call_schedules.change")
 def edit(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Change the name, description and time zone of a schedule."""
-    before = actions.show_schedule(unit_of_work(), holder, schedule_id)
+    before = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     form = ScheduleForm(obj=before)
     if request.method == "GET":
         return _render_form(holder, form, before)
 
     def change() -> OnCallSchedule | None:
-        wanted = form.read(ScheduleChange)
-        if not form.confirms(actions.preview_schedule(unit_of_work(), holder, schedule_id, wanted)):
+        wanted = form.build_entered_body(ScheduleChange)
+        if not form.confirms_moves(
+            actions.preview_schedule(get_unit_of_work(), holder, schedule_id, wanted)
+        ):
             return None
-        return actions.change_schedule(unit_of_work(), holder, schedule_id, wanted)
+        return actions.change_schedule(get_unit_of_work(), holder, schedule_id, wanted)
 
     if form.run_if_valid(change) is None:
         return _render_form(holder, form, before)
@@ -100,7 +104,7 @@ def edit(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 def delete(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Delete a schedule with its rotations, overrides and swaps."""
     try:
-        deleted = actions.delete_schedule(unit_of_work(), holder, schedule_id)
+        deleted = actions.delete_schedule(get_unit_of_work(), holder, schedule_id)
     except ConflictError as error:
         flash(str(error), "error")
         return _redirect_to_schedule(holder, schedule_id)
@@ -121,8 +125,8 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     return render_template(
         "on_call/index.html",
         holder=holder,
-        schedules=list_schedules_on_call(unit_of_work(), holder),
-        swaps=list_own_swaps(unit_of_work(), holder),
+        schedules=list_schedules_on_call(get_unit_of_work(), holder),
+        swaps=list_own_swaps(get_unit_of_work(), holder),
     )
 
 
@@ -130,11 +134,14 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 @permission_required("on_call_overrides.create")
 def new_override(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Put a user on call for a period, instead of the users in the rotations."""
-    schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
+    schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     names = list_eligible_names(holder)
-    form = OverrideForm(schedule=schedule, names=names, user=get_current_user().username, now=now())
+    form = OverrideForm(
+        schedule=schedule, names=names, user=get_current_user().username, now=get_current_time()
+    )
     if _try_shift_change(
-        form, lambda: create_override(unit_of_work(), holder, schedule_id, form.override)
+        form,
+        lambda: create_override(get_unit_of_work(), holder, schedule_id, form.entered_override),
     ):
         flash("Override saved.")
         return _redirect_to_schedule(holder, schedule_id)
@@ -154,11 +161,13 @@ def delete_override(
 @permission_required("on_call_swaps.create")
 def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Swap two shifts of two users."""
-    schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
+    schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     own = None if holder.can_maintain else get_current_user().username
     chosen = get_list_query("shift").get("shift")
     form = SwapForm(schedule=schedule, turns=list_swappable_turns(schedule), own=own, shift=chosen)
-    if _try_shift_change(form, lambda: create_swap(unit_of_work(), holder, schedule_id, form.swap)):
+    if _try_shift_change(
+        form, lambda: create_swap(get_unit_of_work(), holder, schedule_id, form.entered_swap)
+    ):
         flash("Shifts swapped.")
         return _redirect_to_schedule(holder, schedule_id)
     return render_form_page(
@@ -181,18 +190,18 @@ def _end_shift_change(
     sentence: str,
 ) -> ResponseReturnValue:
     with show_errors_on_next_page(DomainError):
-        act(unit_of_work(), holder, schedule_id, change_id)
+        act(get_unit_of_work(), holder, schedule_id, change_id)
         flash(sentence)
     return _redirect_to_schedule(holder, schedule_id)
 
 
-def _try_shift_change(form: Form, act: Callable[[], Any]) -> bool:
+def _try_shift_change(form: Form, change_shift: Callable[[], Any]) -> bool:
     """Apply the submitted change, and return whether it succeeded.
 
     If the user may not change the shifts, the page shows the reason.
     """
     try:
-        return form.is_submitted() and form.run_if_valid(act) is not None
+        return form.is_submitted() and form.run_if_valid(change_shift) is not None
     except ForbiddenError as error:
         form.add_error("", str(error))
         return False

@@ -38,7 +38,7 @@ from domain.accounts.factors.passkeys import (
     StoredPasskey,
 )
 from domain.core.encryption import UnacceptableKeyError, check_key, check_rsa
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 
 #: Maximum length of a response in characters; responses of authenticators are shorter.
 _MAX_RESPONSE_CHARACTERS = 65_536
@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 
 
 def generate_creation_options(
-    holder: PasskeyUser, known: Sequence[StoredPasskey], party: PasskeyRelyingParty
+    holder: PasskeyUser, stored_passkeys: Sequence[StoredPasskey], party: PasskeyRelyingParty
 ) -> CeremonyOptions:
     """Return options to create a passkey, on an authenticator that has none of the known ones."""
     challenge = _generate_challenge()
@@ -66,13 +66,13 @@ def generate_creation_options(
             resident_key=ResidentKeyRequirement.PREFERRED,
             user_verification=UserVerificationRequirement.PREFERRED,
         ),
-        exclude_credentials=_build_descriptors(known),
+        exclude_credentials=_build_descriptors(stored_passkeys),
     )
     return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
 
 
 def generate_request_options(
-    known: Sequence[StoredPasskey], party: PasskeyRelyingParty, verification: str
+    stored_passkeys: Sequence[StoredPasskey], party: PasskeyRelyingParty, verification: str
 ) -> CeremonyOptions:
     """Return options to authenticate with a known passkey, or with any passkey if none is given."""
     challenge = _generate_challenge()
@@ -80,23 +80,25 @@ def generate_request_options(
         rp_id=party.id,
         challenge=challenge,
         timeout=_TIMEOUT_MILLISECONDS,
-        allow_credentials=_build_descriptors(known),
+        allow_credentials=_build_descriptors(stored_passkeys),
         user_verification=UserVerificationRequirement(verification),
     )
     return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
 
 
 def _generate_challenge() -> bytes:
-    return bytes.fromhex(random_hex(32))
+    return bytes.fromhex(generate_random_hex(32))
 
 
-def _build_descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDescriptor]:
+def _build_descriptors(
+    stored_passkeys: Sequence[StoredPasskey],
+) -> list[PublicKeyCredentialDescriptor]:
     return [
         PublicKeyCredentialDescriptor(
             id=each.credential_id,
             transports=[AuthenticatorTransport(word) for word in each.transports.split()],
         )
-        for each in known
+        for each in stored_passkeys
     ]
 
 
@@ -167,7 +169,7 @@ def parse_credential_id(reply: CeremonyResponse) -> bytes:
 
 
 def verify_assertion(
-    reply: CeremonyResponse, known: StoredPasskey, verification: str
+    reply: CeremonyResponse, stored_passkey: StoredPasskey, verification: str
 ) -> PasskeyAssertion:
     """Verify an authentication response (section 7.2).
 
@@ -175,15 +177,15 @@ def verify_assertion(
     increase, which indicates a cloned authenticator. Weak keys that were stored before the strength
     check existed are also rejected.
     """
-    _parse_untrusted_response(_check_cose_key, known.public_key)
+    _parse_untrusted_response(_check_cose_key, stored_passkey.public_key)
     held = _parse_untrusted_response(
         webauthn.verify_authentication_response,
         credential=_parse_assertion(reply),
         expected_challenge=reply.challenge,
         expected_rp_id=reply.party.id,
         expected_origin=reply.party.origin,
-        credential_public_key=known.public_key,
-        credential_current_sign_count=known.sign_count,
+        credential_public_key=stored_passkey.public_key,
+        credential_current_sign_count=stored_passkey.sign_count,
         require_user_verification=verification == VERIFICATION_REQUIRED,
     )
     return PasskeyAssertion(
@@ -205,11 +207,11 @@ def _check_response_length(reply: CeremonyResponse) -> str:
 
 
 def _parse_untrusted_response(
-    read: Callable[..., Result], *arguments: object, **more: object
+    parse_response: Callable[..., Result], *arguments: object, **more: object
 ) -> Result:
     """Parse untrusted bytes with the library, and convert any exception to InvalidPasskeyError."""
     try:
-        return read(*arguments, **more)
+        return parse_response(*arguments, **more)
     except UnacceptableKeyError as error:
         raise InvalidPasskeyError(str(error)) from error
     except Exception as error:

@@ -130,7 +130,7 @@ def build_creation_options(
     """Return options to create a passkey for the user."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
-    handle = keyring.digest(f"passkey user {user_id}")
+    handle = keyring.compute_digest(f"passkey user {user_id}")
     holder = PasskeyUser(handle=handle, username=username, name=name)
     return passkey_ceremonies.generate_creation_options(
         holder, _list_stored_passkeys(user_id, session), party

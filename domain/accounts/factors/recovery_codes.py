@@ -7,7 +7,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_letters
+from domain.core.randomness import generate_random_letters
 from models import RecoveryCode, User
 
 #: Crockford's Base32 alphabet in lowercase, which excludes look-alike characters.
@@ -28,19 +28,23 @@ def replace_recovery_codes(
     # request creates.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
-    codes = [random_letters(_ALPHABET, _CODE_LENGTH) for _ in range(RECOVERY_CODE_COUNT)]
+    codes = [generate_random_letters(_ALPHABET, _CODE_LENGTH) for _ in range(RECOVERY_CODE_COUNT)]
     session.add_all(
         RecoveryCode(
-            user_id=user_id, digest=keyring.digest(_build_digest_input(code)), created_at=now
+            user_id=user_id,
+            digest=keyring.compute_digest(_build_digest_input(code)),
+            created_at=now,
         )
         for code in codes
     )
     return tuple(_format_code(code) for code in codes)
 
 
-def normalize_recovery_code(typed: str) -> str | None:
+def normalize_recovery_code(typed_code: str) -> str | None:
     """Normalize the case, spaces and dashes of a typed code; return None if it is malformed."""
-    folded = unicodedata.normalize("NFKC", typed).lower().replace("-", "").translate(_LOOKALIKES)
+    folded = (
+        unicodedata.normalize("NFKC", typed_code).lower().replace("-", "").translate(_LOOKALIKES)
+    )
     bare = "".join(folded.split())
     return bare if len(bare) == _CODE_LENGTH and set(bare) <= set(_ALPHABET) else None
 
@@ -53,7 +57,7 @@ def use_recovery_code(
         update(RecoveryCode)
         .where(
             RecoveryCode.user_id == user_id,
-            RecoveryCode.digest.in_(keyring.digests(_build_digest_input(code))),
+            RecoveryCode.digest.in_(keyring.compute_digests(_build_digest_input(code))),
             RecoveryCode.used_at.is_(None),
         )
         .values(used_at=now)

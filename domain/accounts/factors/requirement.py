@@ -49,19 +49,19 @@ class SecondFactorRule:
     #: rule is already in effect.
     begins: date | None = None
 
-    def names(self, *, is_admin: bool) -> bool:
+    def covers_user(self, *, is_admin: bool) -> bool:
         """Return whether the rule covers a user, even if it is not in effect yet."""
         return self.required_of == REQUIRED_FOR_EVERYBODY or (
             self.required_of == REQUIRED_FOR_ADMINISTRATORS and is_admin
         )
 
-    def holds(self, today: date) -> bool:
+    def is_in_effect(self, today: date) -> bool:
         """Return whether the rule is in effect."""
         return self.begins is None or self.begins <= today
 
     def requires_second_factor_now(self, today: date, *, is_admin: bool) -> bool:
         """Return whether a user needs a second factor now."""
-        return self.names(is_admin=is_admin) and self.holds(today)
+        return self.covers_user(is_admin=is_admin) and self.is_in_effect(today)
 
     @property
     def requirement(self) -> SecondFactorRequirement:
@@ -125,6 +125,8 @@ def find_group_requirement(
         SecondFactorRequirement(
             path=path, begins=max(required_at or since, since) + timedelta(hours=hours)
         )
-        for path, required_at, hours, since in connection.look_up(_GROUP_REQUIREMENTS_QUERY, values)
+        for path, required_at, hours, since in connection.fetch_rows(
+            _GROUP_REQUIREMENTS_QUERY, values
+        )
     ]
     return min(found, key=lambda each: each.begins, default=None)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.core.database.rows import insert_into
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_letters
+from domain.core.randomness import generate_random_letters
 from models import TotpDevice
 
 #: Base32 alphabet (RFC 4648 section 6), in which users enter the key into the app.
@@ -26,7 +26,7 @@ _MAX_DRIFT_STEPS = 1
 
 def generate_seed() -> str:
     """Return a new secret key in Base32."""
-    return random_letters(_BASE32_ALPHABET, _SEED_LENGTH)
+    return generate_random_letters(_BASE32_ALPHABET, _SEED_LENGTH)
 
 
 def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:
@@ -34,9 +34,9 @@ def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:
     return TOTP(seed).provisioning_uri(name=username, issuer_name=instance)
 
 
-def normalize_totp_code(typed: str) -> str | None:
+def normalize_totp_code(typed_code: str) -> str | None:
     """Remove spaces and dashes from a typed code; return None if it is malformed."""
-    bare = "".join(unicodedata.normalize("NFKC", typed).replace("-", "").split())
+    bare = "".join(unicodedata.normalize("NFKC", typed_code).replace("-", "").split())
     is_code = len(bare) == _CODE_DIGITS and bare.isascii() and bare.isdigit()
     return bare if is_code else None
 

@@ -48,7 +48,7 @@ _PRESET_FIELDS = ("issuer", "scopes", "groups_claim", "vouches_for_email")
 def list_providers(work: UnitOfWork, query: IdentityProviderQuery) -> ListPage[IdentityProvider]:
     """List the identity providers."""
     rows = work.session.scalars(select(Row).order_by(Row.id)).all()
-    shown = rows[query.offset : query.offset + query.size]
+    shown = rows[query.offset : query.offset + query.page_size]
     return ListPage(items=[_build_resource(work, each) for each in shown], total=len(rows))
 
 
@@ -86,14 +86,14 @@ def change_provider(
     """
     row = _get_provider(work, provider_id)
     before = get_column_values(row, IdentityProvider)
-    _set_columns(work, row, change.given)
+    _set_columns(work, row, change.given_values)
     after = get_column_values(row, IdentityProvider)
     if before["issuer"] != after["issuer"] and _build_resource(work, row).identities:
         # Another issuer may use the same subject for a different person.
         message = "Accounts are connected through this issuer. Create another identity provider."
         raise ConflictError(message, field="issuer")
     changed = [name for name, value in after.items() if before[name] != value]
-    changed += ["client_secret"] if change.given.get("client_secret") else []
+    changed += ["client_secret"] if change.given_values.get("client_secret") else []
     if changed:
         _record_event(work, EventKind.IDENTITY_PROVIDER_CHANGED, row, changed=", ".join(changed))
     return _build_resource(work, row)
@@ -120,8 +120,8 @@ def test_connection(work: UnitOfWork, provider_id: int) -> ConnectionTest:
     try:
         party = build_provider_client(work, _get_provider(work, provider_id))
         release_locks(work.session)  # The following request may be slow.
-        found = party.metadata(refresh=True)
-        keys = len(party.keys(refresh=True).keys) if "jwks_uri" in found else None
+        found = party.fetch_metadata(refresh=True)
+        keys = len(party.fetch_keys(refresh=True).keys) if "jwks_uri" in found else None
     except ProviderError as error:
         return ConnectionTest(works=False, problem=error.reason)
     names_itself = found.get("authorization_response_iss_parameter_supported") is True
@@ -184,13 +184,13 @@ def _build_resource(work: UnitOfWork, row: Row) -> IdentityProvider:
     )
 
 
-def _set_columns(work: UnitOfWork, row: Row, given: Mapping[str, Any]) -> None:
+def _set_columns(work: UnitOfWork, row: Row, given_values: Mapping[str, Any]) -> None:
     """Set and check the columns of a provider.
 
     Raise InvalidError for a value that cannot be used.
     """
     preset = PRESETS[row.preset]
-    for name, value in given.items():
+    for name, value in given_values.items():
         if name in _PRESET_FIELDS and value in (None, ""):
             setattr(row, name, getattr(preset, name))
         elif name != "client_secret":
@@ -209,7 +209,7 @@ def _check_provider(work: UnitOfWork, row: Row) -> None:
         raise InvalidError("The issuer must not have a query.", field="issuer")
     if PRESETS[row.preset].is_openid and "openid" not in row.scopes.split():
         raise InvalidError("The scopes must include openid.", field="scopes")
-    for each in map(GroupRole.read, row.group_roles):
+    for each in map(GroupRole.from_text, row.group_roles):
         try:
             resolve_group(each.path, OPERATOR_VIEWER, session=work.session)
         except NotFoundError as error:
@@ -217,4 +217,4 @@ def _check_provider(work: UnitOfWork, row: Row) -> None:
 
 
 def _record_event(work: UnitOfWork, kind: EventKind, row: Row, **details: object) -> None:
-    work.record(kind, subject=row.slug, details={"issuer": row.issuer, **details})
+    work.record_audit_event(kind, subject=row.slug, details={"issuer": row.issuer, **details})

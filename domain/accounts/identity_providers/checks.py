@@ -76,14 +76,14 @@ def check_identity_at_provider(work: UnitOfWork, identity_id: int) -> None:
     party = build_provider_client(work, provider)
     release_locks(session)  # The following request may be slow.
     try:
-        tokens = party.refresh(token)
+        tokens = party.refresh_tokens(token)
         if tokens.refresh_token is not None and tokens.refresh_token != token:
             # Store it immediately, because the former token may no longer work.
             if (found := _lock_if_unchanged(identity_id, kept, session=session)) is None:
                 return
             kept = found.refresh_token_ciphertext = keyring.encrypt(tokens.refresh_token)
             release_locks(session)
-        seen = party.checked(tokens, subject)
+        seen = party.read_refreshed_user(tokens, subject)
     except ProviderTokenRejectedError:
         if (found := _lock_if_unchanged(identity_id, kept, session=session)) is not None:
             _revoke_identity_access(work, found)
@@ -111,7 +111,7 @@ def _revoke_identity_access(work: UnitOfWork, identity: Identity) -> None:
     if not has_other_sign_in_method(identity, session=work.session):
         ended |= revoke_access(work, identity.user_id, applications=True, tokens=True)
     provider = work.session.get_one(IdentityProvider, identity.provider_id)
-    work.record(
+    work.record_audit_event(
         EventKind.IDENTITY_ENDED,
         subject=provider.slug,
         user_id=identity.user_id,

@@ -27,18 +27,18 @@ _PAGE_SIZE, _MAX_PAGES = 10, 100
 class GitHubClient(ProviderClient):
     """A client that requests user details from GitHub, with a fixed current time."""
 
-    def metadata(self, *, refresh: bool = False) -> JsonDocument:
+    def fetch_metadata(self, *, refresh: bool = False) -> JsonDocument:
         """Return the URLs of the endpoints; with `refresh`, check that the API responds."""
         if refresh:
             with suppress(
                 ProviderTokenRejectedError
             ):  # An Enterprise Server in private mode requires a token.
-                self._fetch_json(self._url(self._api, "its API"), {})
+                self._fetch_json(self._build_endpoint_url(self._api_url, "its API"), {})
         return {
-            "authorization_endpoint": f"{self._oauth}/authorize",
-            "token_endpoint": f"{self._oauth}/access_token",
+            "authorization_endpoint": f"{self._oauth_url}/authorize",
+            "token_endpoint": f"{self._oauth_url}/access_token",
             "token_endpoint_auth_methods_supported": ["client_secret_post"],
-            "userinfo_endpoint": f"{self._api}/user",
+            "userinfo_endpoint": f"{self._api_url}/user",
         }
 
     def get_authorization_code(self, response: Mapping[str, str]) -> str:
@@ -46,38 +46,40 @@ class GitHubClient(ProviderClient):
 
         GitHub sends an `iss` that differs from the URL that users enter, or none.
         """
-        named = {"iss": self._client.issuer} if response.get("iss") == self._oauth else {}
+        named = {"iss": self._client.issuer} if response.get("iss") == self._oauth_url else {}
         return super().get_authorization_code({**response, **named})
 
-    def redeem(self, code: str, secrets: ProviderSignInSecrets) -> ProviderTokens:
+    def redeem_code(self, code: str, secrets: ProviderSignInSecrets) -> ProviderTokens:
         """Exchange a code for tokens.
 
         A token that does not expire is stored as refresh token as well.
         """
-        tokens = super().redeem(code, secrets)
+        tokens = super().redeem_code(code, secrets)
         return tokens.model_copy(
             update={"refresh_token": tokens.refresh_token or tokens.access_token}
         )
 
-    def refresh(self, refresh_token: str) -> ProviderTokens:
+    def refresh_tokens(self, refresh_token: str) -> ProviderTokens:
         """Return tokens for a refresh token; a token that does not expire is returned unchanged."""
         expires = refresh_token.startswith("ghr_")
         return (
-            super().refresh(refresh_token)
+            super().refresh_tokens(refresh_token)
             if expires
             else ProviderTokens(access_token=refresh_token)
         )
 
-    def arrival(self, tokens: ProviderTokens, _nonce: str) -> ProviderUser:
+    def identify_user(self, tokens: ProviderTokens, _nonce: str) -> ProviderUser:
         """Return the user that the token of a sign-in identifies."""
-        return self._described(self._fetch_userinfo(tokens.access_token), tokens.access_token)
+        return self._build_provider_user(
+            self._fetch_userinfo(tokens.access_token), tokens.access_token
+        )
 
     @property
-    def _oauth(self) -> str:
+    def _oauth_url(self) -> str:
         return f"{self._client.issuer.rstrip('/')}/login/oauth"
 
     @property
-    def _api(self) -> str:
+    def _api_url(self) -> str:
         scheme, _, host = self._client.issuer.rstrip("/").partition("://")
         is_cloud = host == "github.com" or host.endswith(".ghe.com")
         return f"{scheme}://api.{host}" if is_cloud else f"{scheme}://{host}/api/v3"
@@ -90,7 +92,7 @@ class GitHubClient(ProviderClient):
             return {
                 # This is the first entry, so that a claim with a standard name does not overwrite
                 # that name.
-                self._client.groups_claim or "": list(self._groups(access_token)),
+                self._client.groups_claim or "": list(self._fetch_groups(access_token)),
                 "sub": f"{user['id']:d}",
                 "name": user["name"],
                 "preferred_username": user["login"],
@@ -100,7 +102,7 @@ class GitHubClient(ProviderClient):
         except PARSE_ERRORS as error:
             raise self._build_response_error("its API returned an unexpected response") from error
 
-    def _groups(self, token: str) -> Iterator[str]:
+    def _fetch_groups(self, token: str) -> Iterator[str]:
         if self._client.groups_claim:
             yield from (each["login"] for each in self._fetch_pages("/user/orgs", token))
             for each in self._fetch_pages("/user/teams", token):
@@ -109,7 +111,7 @@ class GitHubClient(ProviderClient):
     def _fetch_pages(self, path: str, token: str) -> Iterator[Any]:
         for page in range(1, _MAX_PAGES + 1):
             found = self._fetch_with_token(
-                f"{self._api}{path}?per_page={_PAGE_SIZE}&page={page}", token, list
+                f"{self._api_url}{path}?per_page={_PAGE_SIZE}&page={page}", token, list
             )
             yield from found
             if len(found) < _PAGE_SIZE:
@@ -121,5 +123,7 @@ class GitHubClient(ProviderClient):
         # permissions.
         is_suspended = re.search(rb"account (is|was) suspended", body) is not None
         if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and is_suspended):
-            return ProviderTokenRejectedError(self._client.title, f"{url.shown} returned {status}")
+            return ProviderTokenRejectedError(
+                self._client.title, f"{url.redacted} returned {status}"
+            )
         return super()._build_status_error(status, body, url)

@@ -78,7 +78,7 @@ def _find_target_roles(
 ) -> Mapping[int, _TargetRole]:
     """Return the highest role for each local group, by group id."""
     found: dict[int, _TargetRole] = {}
-    for upstream, path, role in map(GroupRole.read, provider.group_roles):
+    for upstream, path, role in map(GroupRole.from_text, provider.group_roles):
         if upstream not in groups:
             continue
         with suppress(NotFoundError):
@@ -105,30 +105,34 @@ def _assign_role(
     work: UnitOfWork,
     identity: Identity,
     user: UserView,
-    wanted: _TargetRole,
-    mark: IdentityRole | None,
+    target_role: _TargetRole,
+    identity_role: IdentityRole | None,
 ) -> None:
-    session, (namespace, role) = work.session, wanted
+    session, (namespace, role) = work.session, target_role
     present = _lock_membership(namespace, user.id, work)
     if present is None:
         members.store_member(namespace, user, role, expires_at=None, session=session, now=work.now)
         members.record_member_added(work, namespace, user, role)
-        _store_identity_role(identity, namespace, role, mark, session=session)
-    elif mark is not None and present.role != mark.role:
-        session.delete(mark)  # The role was changed here since the provider gave it.
-    elif mark is not None and present.role != role and _change_role(work, namespace, present, role):
-        details = {"role": role.label, "before": Role(mark.role).label}
+        _store_identity_role(identity, namespace, role, identity_role, session=session)
+    elif identity_role is not None and present.role != identity_role.role:
+        session.delete(identity_role)  # The role was changed here since the provider gave it.
+    elif (
+        identity_role is not None
+        and present.role != role
+        and _change_role(work, namespace, present, role)
+    ):
+        details = {"role": role.label, "before": Role(identity_role.role).label}
         members.record_member_event(
             work, EventKind.MEMBER_CHANGED, namespace, (user.id, user.username), **details
         )
-        mark.role = int(role)
+        identity_role.role = int(role)
 
 
-def _change_role(work: UnitOfWork, namespace: Namespace, present: Member, role: Role) -> bool:
+def _change_role(work: UnitOfWork, namespace: Namespace, member: Member, role: Role) -> bool:
     """Change a role; return False for the last owner of the group."""
     by = members.OPERATOR_VIEWER
     try:
-        members.change_role(namespace, present.id, role, by=by, session=work.session)
+        members.change_role(namespace, member.id, role, viewer=by, session=work.session)
     except InvalidError:
         return False
     return True
@@ -138,30 +142,30 @@ def _store_identity_role(
     identity: Identity,
     namespace: Namespace,
     role: Role,
-    mark: IdentityRole | None,
+    identity_role: IdentityRole | None,
     *,
     session: Session,
 ) -> None:
-    if mark is not None:
-        mark.role = int(role)
+    if identity_role is not None:
+        identity_role.role = int(role)
         return
     session.add(IdentityRole(identity_id=identity.id, group_id=namespace.group_id, role=int(role)))
 
 
-def _revoke_role(work: UnitOfWork, user: UserView, mark: IdentityRole) -> None:
+def _revoke_role(work: UnitOfWork, user: UserView, identity_role: IdentityRole) -> None:
     session = work.session
-    namespace = build_namespace(session.get_one(Group, mark.group_id))
+    namespace = build_namespace(session.get_one(Group, identity_role.group_id))
     present = _lock_membership(namespace, user.id, work)
-    if present is not None and present.role == mark.role:
+    if present is not None and present.role == identity_role.role:
         try:
             members.remove_member(
-                namespace, present.id, by=members.OPERATOR_VIEWER, session=session
+                namespace, present.id, viewer=members.OPERATOR_VIEWER, session=session
             )
         except InvalidError:
             return  # This is the last owner.
         who = (user.id, user.username)
         members.record_member_event(work, EventKind.MEMBER_REMOVED, namespace, who)
-    session.delete(mark)
+    session.delete(identity_role)
 
 
 def _sync_administrator_status(
@@ -178,4 +182,6 @@ def _sync_administrator_status(
     identity.gave_administrator = is_meant
     if changed:
         details = {"administrator": is_meant, "provider": provider.slug}
-        work.record(EventKind.USER_CHANGED, subject=user.username, user_id=user.id, details=details)
+        work.record_audit_event(
+            EventKind.USER_CHANGED, subject=user.username, user_id=user.id, details=details
+        )

@@ -94,15 +94,18 @@ def add_identity(
     made = Identity(provider_id=provider.id, subject=subject, user_id=user_id, created_at=work.now)
     session.add(made)
     session.flush()
-    work.record(EventKind.IDENTITY_CONNECTED, subject=provider.slug, user_id=user_id)
+    work.record_audit_event(EventKind.IDENTITY_CONNECTED, subject=provider.slug, user_id=user_id)
     return made
 
 
 def store_identity_details(
-    work: UnitOfWork, identity: Identity, seen: ProviderUser, refresh_token: str | None
+    work: UnitOfWork, identity: Identity, provider_user: ProviderUser, refresh_token: str | None
 ) -> None:
     """Store the details from a sign-in, and the refresh token if the provider returned one."""
-    identity.name, identity.email = seen.name or seen.username, seen.email
+    identity.name, identity.email = (
+        provider_user.name or provider_user.username,
+        provider_user.email,
+    )
     identity.last_used_at = identity.checked_at = work.now
     if refresh_token is not None:
         identity.refresh_token_ciphertext = work.policy(Keyring).encrypt(refresh_token)
@@ -157,7 +160,7 @@ def disconnect_user(work: UnitOfWork, user_id: int, provider: str) -> Account:
 def _disconnect_identity(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
     user_id = identity.user_id
     remove_identity(work, provider, identity)
-    work.record(EventKind.IDENTITY_DISCONNECTED, subject=provider.slug, user_id=user_id)
+    work.record_audit_event(EventKind.IDENTITY_DISCONNECTED, subject=provider.slug, user_id=user_id)
 
 
 def remove_identity(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:

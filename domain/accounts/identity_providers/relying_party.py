@@ -106,11 +106,11 @@ class ProviderSignInSecrets:
     verifier: str = field(repr=False)
 
     @classmethod
-    def of(cls, number: str, keyring: Keyring) -> "ProviderSignInSecrets":
+    def from_number(cls, number: str, keyring: Keyring) -> "ProviderSignInSecrets":
         """Derive the values from the random number in the browser's session."""
         return cls(
             **{
-                name: keyring.digest(f"{name} of sign-in {number} at a provider").hex()
+                name: keyring.compute_digest(f"{name} of sign-in {number} at a provider").hex()
                 for name in ("state", "nonce", "verifier")
             }
         )
@@ -137,7 +137,7 @@ class ProviderClient:
         self._upstream = upstream
         self._now = now
 
-    def metadata(self, *, refresh: bool = False) -> JsonDocument:
+    def fetch_metadata(self, *, refresh: bool = False) -> JsonDocument:
         """Return the provider's metadata (Discovery section 4)."""
         address = get_well_known_url(self._client.issuer, external=True)
         found = self._get_document(address, refresh=refresh)
@@ -146,20 +146,20 @@ class ProviderClient:
                 "the issuer in its metadata differs from the configured issuer"
             )
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
-            self._url(found.get(name), name)
+            self._build_endpoint_url(found.get(name), name)
         if (userinfo := found.get("userinfo_endpoint")) is not None:
-            self._url(userinfo, "userinfo_endpoint")
+            self._build_endpoint_url(userinfo, "userinfo_endpoint")
         return found
 
-    def keys(self, *, refresh: bool = False) -> KeySet:
+    def fetch_keys(self, *, refresh: bool = False) -> KeySet:
         """Return the keys with which the provider signs."""
-        found = self._get_document(str(self.metadata()["jwks_uri"]), refresh=refresh)
+        found = self._get_document(str(self.fetch_metadata()["jwks_uri"]), refresh=refresh)
         try:
             return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
         except (JoseError, *PARSE_ERRORS) as error:
             raise self._build_response_error("its keys cannot be read") from error
 
-    def authorization_url(self, secrets: ProviderSignInSecrets, *, is_again: bool) -> str:
+    def build_authorization_url(self, secrets: ProviderSignInSecrets, *, is_again: bool) -> str:
         """Return the URL of the authorization request (Core section 3.1.2.1)."""
         more = dict(PRESETS[self._client.preset].parameters)
         if is_again:
@@ -174,7 +174,7 @@ class ProviderClient:
             code_challenge_method="S256",
         )
         url, _ = client.create_authorization_url(
-            self.metadata()["authorization_endpoint"],
+            self.fetch_metadata()["authorization_endpoint"],
             state=secrets.state,
             code_verifier=secrets.verifier,
             nonce=secrets.nonce,
@@ -188,7 +188,9 @@ class ProviderClient:
         Raise InvalidProviderResponseError if another provider sent it (RFC 9207 section 2.4). Raise
         DeniedByProviderError for an error response.
         """
-        names_itself = self.metadata().get("authorization_response_iss_parameter_supported") is True
+        names_itself = (
+            self.fetch_metadata().get("authorization_response_iss_parameter_supported") is True
+        )
         issuer = response.get("iss", None if names_itself else self._client.issuer)
         if issuer != self._client.issuer:
             raise self._build_response_error(
@@ -200,7 +202,7 @@ class ProviderClient:
             raise DeniedByProviderError(self._client.title, reason)
         return response["code"]
 
-    def redeem(self, code: str, secrets: ProviderSignInSecrets) -> ProviderTokens:
+    def redeem_code(self, code: str, secrets: ProviderSignInSecrets) -> ProviderTokens:
         """Exchange a code for tokens (Core section 3.1.3)."""
         return self._request_tokens(
             InvalidProviderResponseError,
@@ -210,7 +212,7 @@ class ProviderClient:
             code_verifier=secrets.verifier,
         )
 
-    def refresh(self, refresh_token: str) -> ProviderTokens:
+    def refresh_tokens(self, refresh_token: str) -> ProviderTokens:
         """Exchange a refresh token for tokens (Core section 12).
 
         Raise ProviderTokenRejectedError if it is not valid.
@@ -219,31 +221,31 @@ class ProviderClient:
             ProviderTokenRejectedError, "refresh_token", refresh_token=refresh_token
         )
 
-    def arrival(self, tokens: ProviderTokens, nonce: str) -> ProviderUser:
+    def identify_user(self, tokens: ProviderTokens, nonce: str) -> ProviderUser:
         """Return the user that the tokens of a sign-in identify."""
         if tokens.id_token is None:
             raise self._build_response_error("the response has no ID token")
         claims = self._verify_id_token(tokens.id_token, tokens.access_token, {"nonce": nonce})
-        return self._described(claims, tokens.access_token)
+        return self._build_provider_user(claims, tokens.access_token)
 
-    def checked(self, tokens: ProviderTokens, subject: str) -> ProviderUser | None:
+    def read_refreshed_user(self, tokens: ProviderTokens, subject: str) -> ProviderUser | None:
         """Return the user's details from refreshed tokens, or None if they contain none."""
         if tokens.id_token is not None:
             # A refreshed ID token need not have a nonce (Core section 12.2).
             claims: JsonDocument = self._verify_id_token(tokens.id_token, tokens.access_token, {})
-        elif self.metadata().get("userinfo_endpoint"):
+        elif self.fetch_metadata().get("userinfo_endpoint"):
             claims = {"sub": subject}
         else:
             return None
         if claims["sub"] != subject:
             raise self._build_response_error("the refreshed tokens belong to another user")
-        return self._described(claims, tokens.access_token)
+        return self._build_provider_user(claims, tokens.access_token)
 
     def _request_tokens(
         self, invalid_grant: type[ProviderError], grant_type: str, **sent: str
     ) -> ProviderTokens:
         """Send a request to the token endpoint, and parse the response (RFC 6749 section 5)."""
-        metadata, client = self.metadata(), self._client
+        metadata, client = self.fetch_metadata(), self._client
         methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         is_basic = "client_secret_basic" in methods
         # RFC 6749 section 2.3.1 requires that both parts are encoded before they are joined.
@@ -256,8 +258,8 @@ class ProviderClient:
         address = metadata["token_endpoint"]
         body = urlencode({"grant_type": grant_type, **sent})
         _, headers, body = auth.prepare("POST", address, dict(DEFAULT_HEADERS), body)
-        url = self._url(address, "token_endpoint")
-        _, answer = self._ask(url, body.encode(), headers)
+        url = self._build_endpoint_url(address, "token_endpoint")
+        _, answer = self._send_request(url, body.encode(), headers)
         given = self._parse_json(answer, url)
         if "error" in given:
             code = _replace_unprintable(given["error"])[:60]
@@ -272,7 +274,7 @@ class ProviderClient:
         """Return the verified claims of an ID token (Core section 3.1.3.7)."""
         client = self._client
         try:
-            token = self._decoded(id_token)
+            token = self._decode_id_token(id_token)
             claims = CodeIDToken(
                 token.claims,
                 token.header,
@@ -295,12 +297,12 @@ class ProviderClient:
             raise self._build_response_error("its ID token has no usable sub")
         return claims
 
-    def _decoded(self, id_token: str) -> jwt.Token:
+    def _decode_id_token(self, id_token: str) -> jwt.Token:
         """Verify the signature; fetch the keys again if the token refers to an unknown key."""
         try:
-            return self._decode_with_keys(self.keys(), id_token)
+            return self._decode_with_keys(self.fetch_keys(), id_token)
         except InvalidKeyIdError:
-            return self._decode_with_keys(self.keys(refresh=True), id_token)
+            return self._decode_with_keys(self.fetch_keys(refresh=True), id_token)
 
     @staticmethod
     def _decode_with_keys(keys: KeySet, id_token: str) -> jwt.Token:
@@ -309,11 +311,11 @@ class ProviderClient:
 
         return jwt.decode(id_token, named, algorithms=_SIGNATURE_ALGORITHMS)
 
-    def _described(self, claims: JsonDocument, access_token: str) -> ProviderUser:
+    def _build_provider_user(self, claims: JsonDocument, access_token: str) -> ProviderUser:
         """Return a user; claims missing from the ID token come from userinfo (Core section 5.3)."""
         groups_claim = self._client.groups_claim
         wanted = (*_ACCOUNT_CLAIMS, *([groups_claim] if groups_claim else ()))
-        endpoint = self.metadata().get("userinfo_endpoint")
+        endpoint = self.fetch_metadata().get("userinfo_endpoint")
         if endpoint and any(name not in claims for name in wanted):
             said = self._fetch_userinfo(access_token)
             if said.get("sub") != claims["sub"]:
@@ -332,20 +334,22 @@ class ProviderClient:
         )
 
     def _fetch_userinfo(self, access_token: str) -> Any:
-        return self._fetch_with_token(self.metadata()["userinfo_endpoint"], access_token)
+        return self._fetch_with_token(self.fetch_metadata()["userinfo_endpoint"], access_token)
 
     def _fetch_with_token(self, address: str, access_token: str, kind: type = dict) -> Any:
         headers = {"Authorization": f"Bearer {access_token}"}
-        return self._fetch_json(self._url(address, "userinfo_endpoint"), headers, kind)
+        return self._fetch_json(
+            self._build_endpoint_url(address, "userinfo_endpoint"), headers, kind
+        )
 
     def _get_document(self, address: str, *, refresh: bool) -> JsonDocument:
-        documents, url = self._upstream.documents, self._url(address, "its address")
+        documents, url = self._upstream.documents, self._build_endpoint_url(address, "its address")
         asked_at, known = documents.get(address, (self._now - _DOCUMENT_LIFETIME, None))
         if known is not None and not refresh and self._now - asked_at < _DOCUMENT_LIFETIME:
             return known
         if known is None and not refresh and self._now - asked_at < _RETRY_DELAY:
             # Otherwise, strangers could make many requests wait for the provider.
-            reason = f"{url.shown} did not respond a moment ago"
+            reason = f"{url.redacted} did not respond a moment ago"
             raise ProviderUnreachableError(self._client.title, reason)
         try:
             found: JsonDocument = self._fetch_json(url, {})
@@ -356,7 +360,7 @@ class ProviderClient:
         return found
 
     def _fetch_json(self, url: OutgoingUrl, headers: Mapping[str, str], kind: type = dict) -> Any:
-        status, body = self._ask(url, None, {"Accept": "application/json", **headers})
+        status, body = self._send_request(url, None, {"Accept": "application/json", **headers})
         if status != HTTPStatus.OK:
             raise self._build_status_error(status, body, url)
         return self._parse_json(body, url, kind)
@@ -368,10 +372,10 @@ class ProviderClient:
             found = None
         if not isinstance(found, kind):
             name = "object" if kind is dict else "array"
-            raise self._build_response_error(f"{url.shown} did not return a JSON {name}")
+            raise self._build_response_error(f"{url.redacted} did not return a JSON {name}")
         return found
 
-    def _ask(
+    def _send_request(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
         """Send a request and return the status and body of the response.
@@ -381,17 +385,19 @@ class ProviderClient:
         try:
             status, answer = self._upstream.fetch(url, body, headers)
         except ResponseTooLargeError as error:
-            raise self._build_response_error(f"{url.shown}: {error}") from error
+            raise self._build_response_error(f"{url.redacted}: {error}") from error
         except OutgoingError as error:
-            raise ProviderUnreachableError(self._client.title, f"{url.shown}: {error}") from error
+            raise ProviderUnreachableError(
+                self._client.title, f"{url.redacted}: {error}"
+            ) from error
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
             raise self._build_status_error(status, answer, url)
         return status, answer
 
     def _build_status_error(self, status: int, _body: bytes, url: OutgoingUrl) -> ProviderError:
-        return ProviderUnreachableError(self._client.title, f"{url.shown} returned {status}")
+        return ProviderUnreachableError(self._client.title, f"{url.redacted} returned {status}")
 
-    def _url(self, address: object, name: str) -> OutgoingUrl:
+    def _build_endpoint_url(self, address: object, name: str) -> OutgoingUrl:
         """Return a URL from the provider's metadata; it must use https if the issuer does."""
         try:
             url = parse_outgoing_url(str(address))

@@ -86,8 +86,8 @@ def start_provider_request(work: UnitOfWork, asked: ProviderRequest) -> str:
     with _record_failed_sign_in(work, asked):
         party = build_provider_client(work, provider)
         release_locks(work.session)  # The following request may be slow.
-        secrets = ProviderSignInSecrets.of(asked.number, work.policy(Keyring))
-        return party.authorization_url(secrets, is_again=asked.is_again)
+        secrets = ProviderSignInSecrets.from_number(asked.number, work.policy(Keyring))
+        return party.build_authorization_url(secrets, is_again=asked.is_again)
 
 
 @action("signing_in.prove")
@@ -132,15 +132,15 @@ def connect_identity(work: UnitOfWork, asked: ProviderRequest, response: Mapping
 
 
 @contextmanager
-def _record_failed_sign_in(work: UnitOfWork, asked: ProviderRequest) -> Iterator[None]:
+def _record_failed_sign_in(work: UnitOfWork, provider_request: ProviderRequest) -> Iterator[None]:
     """Record the reason of a failed sign-in, and roll back everything else."""
     try:
         yield
     except ProviderError as error:
         work.session.rollback()
-        work.record(
+        work.record_audit_event(
             EventKind.SIGN_IN_FAILED,
-            subject=asked.slug,
+            subject=provider_request.slug,
             user_id=work.actor.id,
             details={"reason": error.reason},
         )
@@ -149,33 +149,33 @@ def _record_failed_sign_in(work: UnitOfWork, asked: ProviderRequest) -> Iterator
 
 
 def _fetch_provider_user(
-    work: UnitOfWork, asked: ProviderRequest, response: Mapping[str, str]
+    work: UnitOfWork, provider_request: ProviderRequest, response: Mapping[str, str]
 ) -> tuple[ProviderUser, str | None]:
     """Return the user and the refresh token of a response after all checks."""
-    provider = get_active_provider(work, asked.slug)
+    provider = get_active_provider(work, provider_request.slug)
     party, title = build_provider_client(work, provider), provider.title
-    secrets = ProviderSignInSecrets.of(asked.number, work.policy(Keyring))
+    secrets = ProviderSignInSecrets.from_number(provider_request.number, work.policy(Keyring))
     # The state binds the response to this browser, and the claim makes it single-use.
     is_ours = compare_digest(response.get("state", "").encode(), secrets.state.encode())
     if (
         not is_ours
-        or work.now - asked.asked_at > PROVIDER_REQUEST_LIFETIME
-        or not _claim_response(work, asked)
+        or work.now - provider_request.asked_at > PROVIDER_REQUEST_LIFETIME
+        or not _claim_response(work, provider_request)
     ):
         raise ExpiredProviderSignInError(
             title, "the response does not belong to a sign-in of this browser"
         )
     release_locks(work.session)  # The following request may be slow.
-    tokens = party.redeem(party.get_authorization_code(response), secrets)
-    seen = party.arrival(tokens, secrets.nonce)
-    if asked.is_again and not _is_recent(seen, asked):
+    tokens = party.redeem_code(party.get_authorization_code(response), secrets)
+    seen = party.identify_user(tokens, secrets.nonce)
+    if provider_request.is_again and not _is_recent(seen, provider_request):
         raise SignInNotRecentError(title, "the provider did not confirm a new sign-in")
     return seen, tokens.refresh_token
 
 
-def _claim_response(work: UnitOfWork, asked: ProviderRequest) -> bool:
+def _claim_response(work: UnitOfWork, provider_request: ProviderRequest) -> bool:
     return claim_single_use(
-        f"sign-in {asked.number} at a provider",
+        f"sign-in {provider_request.number} at a provider",
         lifetime=PROVIDER_REQUEST_LIFETIME,
         session=work.session,
         keyring=work.policy(Keyring),
@@ -183,11 +183,11 @@ def _claim_response(work: UnitOfWork, asked: ProviderRequest) -> bool:
     )
 
 
-def _is_recent(seen: ProviderUser, asked: ProviderRequest) -> bool:
+def _is_recent(provider_user: ProviderUser, provider_request: ProviderRequest) -> bool:
     """Return whether the provider confirms a sign-in after the request."""
     return (
-        seen.authenticated_at is not None
-        and seen.authenticated_at >= asked.asked_at - PROVIDER_CLOCK_LEEWAY
+        provider_user.authenticated_at is not None
+        and provider_user.authenticated_at >= provider_request.asked_at - PROVIDER_CLOCK_LEEWAY
     )
 
 
@@ -195,43 +195,53 @@ def _build_authentication(
     work: UnitOfWork,
     provider: IdentityProvider,
     identity: Identity,
-    seen: ProviderUser,
-    asked: ProviderRequest,
+    provider_user: ProviderUser,
+    provider_request: ProviderRequest,
 ) -> Authentication:
-    is_vouched_for = provider.trusts_second_factor and bool(seen.methods & _SECOND_FACTOR_METHODS)
+    is_vouched_for = provider.trusts_second_factor and bool(
+        provider_user.methods & _SECOND_FACTOR_METHODS
+    )
     earlier = (
-        seen.authenticated_at if seen.authenticated_at and not _is_recent(seen, asked) else None
+        provider_user.authenticated_at
+        if provider_user.authenticated_at and not _is_recent(provider_user, provider_request)
+        else None
     )
     return Authentication(
         user_id=identity.user_id,
         methods=PROVIDER_FACTOR_METHODS if is_vouched_for else PROVIDER_METHODS,
         identity_id=identity.id,
         authenticated_at=min(earlier, work.now) if earlier else None,
-        is_proof=seen.authenticated_at is not None,
+        is_proof=provider_user.authenticated_at is not None,
     )
 
 
-def _create_identity(work: UnitOfWork, provider: IdentityProvider, seen: ProviderUser) -> Identity:
+def _create_identity(
+    work: UnitOfWork, provider: IdentityProvider, provider_user: ProviderUser
+) -> Identity:
     """Return the identity of a user who gets a new account.
 
     Raise IdentityNotConnectedError if no account may be created.
     """
     # The lock makes the second of two concurrent sign-ins find the account of the first.
     work.session.refresh(provider, with_for_update={"key_share": True})
-    found = find_identity(provider.id, seen.subject, session=work.session)
+    found = find_identity(provider.id, provider_user.subject, session=work.session)
     if found is not None:
         return found
-    return add_identity(work, provider, _create_account(work, provider, seen), seen.subject)
+    return add_identity(
+        work, provider, _create_account(work, provider, provider_user), provider_user.subject
+    )
 
 
-def _create_account(work: UnitOfWork, provider: IdentityProvider, seen: ProviderUser) -> int:
+def _create_account(
+    work: UnitOfWork, provider: IdentityProvider, provider_user: ProviderUser
+) -> int:
     """Create an account for an unknown user, if the provider allows it, and return its id.
 
     An existing account with the same address is not connected. Otherwise, the operator of the
     provider could take it over.
     """
     try:
-        email = normalize_email(seen.email)
+        email = normalize_email(provider_user.email)
     except InvalidError as error:
         reason = "unknown user without a valid email address"
         raise IdentityNotConnectedError(provider.title, reason) from error
@@ -239,7 +249,7 @@ def _create_account(work: UnitOfWork, provider: IdentityProvider, seen: Provider
     refusals = (
         (not provider.creates_accounts, "unknown user, and the provider does not create accounts"),
         (
-            not (seen.is_email_verified or provider.vouches_for_email),
+            not (provider_user.is_email_verified or provider.vouches_for_email),
             "unknown user, and the email address is not verified",
         ),
         (
@@ -255,9 +265,9 @@ def _create_account(work: UnitOfWork, provider: IdentityProvider, seen: Provider
         if is_refused:
             raise IdentityNotConnectedError(provider.title, reason)
     new = NewUser(
-        username=_find_free_username(work, seen.username or email),
+        username=_find_free_username(work, provider_user.username or email),
         email=email,
-        name=(seen.name or seen.username)[:MAX_DISPLAY_NAME_LENGTH],
+        name=(provider_user.name or provider_user.username)[:MAX_DISPLAY_NAME_LENGTH],
         password=None,
         is_email_confirmed=True,
     )

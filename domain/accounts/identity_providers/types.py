@@ -29,7 +29,7 @@ class GroupRole(NamedTuple):
     role: Role
 
     @classmethod
-    def read(cls, text: str) -> "GroupRole":
+    def from_text(cls, text: str) -> "GroupRole":
         """Parse a text of the form `provider group = group path: Role`.
 
         Raise ValueError if it is malformed.
@@ -54,7 +54,7 @@ def _split_lines(value: Any) -> Any:
 
 
 def _normalize_group_roles(lines: Iterable[str]) -> tuple[str, ...]:
-    return tuple(str(GroupRole.read(each)) for each in lines)
+    return tuple(str(GroupRole.from_text(each)) for each in lines)
 
 
 GroupRoles = Annotated[

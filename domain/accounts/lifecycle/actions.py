@@ -50,7 +50,9 @@ def list_users(work: UnitOfWork, query: UserQuery) -> ListPage[Account] | ListPa
     if query.active and query.blocked:
         raise QueryError("active, blocked are mutually exclusive", field="blocked")
     listed = directory.list_accounts if work.actor.is_admin else directory.list_public_users
-    return listed(query, query.part, session=work.session, base_url=work.settings.base_url)
+    return listed(
+        query, query.requested_part, session=work.session, base_url=work.settings.base_url
+    )
 
 
 @read_action("users.show")
@@ -203,7 +205,9 @@ def remove_second_factors(work: UnitOfWork, user_id: int) -> RemovedFactors:
     user = administration.get_account(user_id, session=work.session)
     had_any = forget_factors(user_id, session=work.session)
     if had_any:
-        work.record(EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them")
+        work.record_audit_event(
+            EventKind.SECOND_FACTOR_REMOVED, user_id=user_id, subject="all of them"
+        )
     return RemovedFactors(username=user.username, removed=had_any)
 
 
@@ -241,11 +245,11 @@ def delete_user(work: UnitOfWork, user_id: int, erasure: ErasureBody) -> Erased:
         "applications_deleted": done.applications_deleted,
         "projects_deleted": done.projects_deleted,
     }
-    work.record(EventKind.USER_ERASED, subject=done.pseudonym, details=details)
+    work.record_audit_event(EventKind.USER_ERASED, subject=done.pseudonym, details=details)
     return done
 
 
 def _record_user_event(
     work: UnitOfWork, kind: EventKind, user: UserView | Account, **details: object
 ) -> None:
-    work.record(kind, user_id=user.id, subject=user.username, details=details)
+    work.record_audit_event(kind, user_id=user.id, subject=user.username, details=details)

@@ -63,14 +63,14 @@ class IdleAccountProcessor:
         self.session.execute(forget)
         self.between()
         return {
-            "deactivated": self._process_matching_users(is_idle & is_over, self._deactivate),
+            "deactivated": self._process_matching_users(is_idle & is_over, self._deactivate_user),
             "noticed": self._process_matching_users(
                 is_nearly_idle & is_new, self._notify_idle_user
             ),
         }
 
     def _process_matching_users(
-        self, condition: ColumnElement[bool], act: Callable[[User], bool]
+        self, condition: ColumnElement[bool], process_user: Callable[[User], bool]
     ) -> int:
         done, found = 0, select(User).where(condition).order_by(User.id)
         for user_id in self.session.scalars(found.with_only_columns(User.id)).all():
@@ -78,11 +78,11 @@ class IdleAccountProcessor:
             # meantime.
             still = found.where(User.id == user_id).with_for_update(key_share=True)
             user = self.session.scalar(still)
-            done += user is not None and act(user)
+            done += user is not None and process_user(user)
             self.between()
         return done
 
-    def _deactivate(self, user: User) -> bool:
+    def _deactivate_user(self, user: User) -> bool:
         if not deactivate_idle_account(user.id, session=self.session):
             return False
         event = Event(
@@ -96,7 +96,7 @@ class IdleAccountProcessor:
 
     def _notify_idle_user(self, user: User) -> bool:
         user.idle_noticed_at, head = self.now, self.head
-        message = head.letter(
+        message = head.build_address_message(
             f"idle user {user.id}, noticed at {self.now.isoformat()}",
             user.email,
             f"Your account at {head.instance_name} will be deactivated",

@@ -216,4 +216,4 @@ def _get_own_id(work: UnitOfWork) -> int:
 def _record_own_event(
     work: UnitOfWork, kind: EventKind, subject: str = "", /, **details: object
 ) -> None:
-    work.record(kind, subject=subject, user_id=_get_own_id(work), details=details)
+    work.record_audit_event(kind, subject=subject, user_id=_get_own_id(work), details=details)

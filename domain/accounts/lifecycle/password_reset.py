@@ -55,7 +55,7 @@ def send_reset_link(work: UnitOfWork, login: str) -> None:
         raise ConflictError("This instance does not send emails.")
     limits = work.policy(SignInLimits)
     session, keyring = work.session, work.policy(Keyring)
-    from_address = limits.address_limit(work.actor.source.address)
+    from_address = limits.build_address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
     user = find_user(login, session=session)
     if user is None or find_sign_in_user(user.id, session=session) is None:
@@ -66,7 +66,7 @@ def send_reset_link(work: UnitOfWork, login: str) -> None:
     except TooManyAttemptsError:
         return
     _queue_reset_link(work, user)
-    work.record(EventKind.PASSWORD_LINK_SENT, subject=user.username, user_id=user.id)
+    work.record_audit_event(EventKind.PASSWORD_LINK_SENT, subject=user.username, user_id=user.id)
 
 
 @read_action("signing_in.prove")
@@ -102,17 +102,19 @@ def set_password_by_link(work: UnitOfWork, user_id: int, stamp: str, new: Passwo
         work, user_id, applications=new.end_applications, tokens=new.revoke_tokens
     )
     subject = user.username
-    work.record(EventKind.PASSWORD_CHANGED, subject=subject, user_id=user_id, details=ended)
+    work.record_audit_event(
+        EventKind.PASSWORD_CHANGED, subject=subject, user_id=user_id, details=ended
+    )
     # An address that another account shares proves nothing about the ownership of either account.
     if user.is_found_by_email and confirm_current_address(work, user_id):
-        work.record(EventKind.EMAIL_CONFIRMED, subject=subject, user_id=user_id)
+        work.record_audit_event(EventKind.EMAIL_CONFIRMED, subject=subject, user_id=user_id)
 
 
 def _queue_reset_link(work: UnitOfWork, user: UserView) -> None:
     letterhead = work.policy(AccountMessageBuilder)
     stamp = _compute_account_stamp(work.session.get_one(User, user.id))
     sealed = work.policy(LinkSigner).sign([user.id, stamp], RESET_LINK_PURPOSE)
-    message = letterhead.message(
+    message = letterhead.build_account_message(
         user.id,
         user.email,
         f"Reset your password at {letterhead.instance_name}",

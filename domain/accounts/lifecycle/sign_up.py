@@ -42,11 +42,11 @@ from domain.core.errors import (
     TooManyAttemptsError,
 )
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from domain.projects.invitation_actions import accept_invitation, show_pending_invitation
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Purpose for which the links are signed.
 SIGN_UP_LINK_PURPOSE = "sign-up"
@@ -79,10 +79,10 @@ def send_sign_up_link(work: UnitOfWork, email: str) -> None:
         sentence = "You cannot sign up with an email address of this domain."
         raise InvalidError(sentence, field="email")
     session, keyring, limits = work.session, work.policy(Keyring), work.policy(SignInLimits)
-    from_address = limits.address_limit(work.actor.source.address)
+    from_address = limits.build_address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
     to_address = AttemptLimit(
-        subject=f"sign-up {fold(address)}", attempts=limits.per_account, window=limits.window
+        subject=f"sign-up {fold_text(address)}", attempts=limits.per_account, window=limits.window
     )
     try:
         claim_attempt(to_address, session=session, keyring=keyring, now=work.now)
@@ -95,7 +95,7 @@ def send_sign_up_link(work: UnitOfWork, email: str) -> None:
         else _build_known_address_message(work, owner)
     )
     queue_emails((message,), session=session, keyring=keyring, now=work.now)
-    work.record(EventKind.SIGN_UP_LINK_SENT, user_id=owner.id if owner else None)
+    work.record_audit_event(EventKind.SIGN_UP_LINK_SENT, user_id=owner.id if owner else None)
 
 
 @read_action("sign_up.finish")
@@ -162,7 +162,7 @@ def approve_user(work: UnitOfWork, user_id: int) -> ApprovalResult:
     work.session.get_one(User, user_id).state = ACTIVE
     sign_in = f"{work.settings.base_url}/users/sign_in"
     _notify_user(work, user, f"Your account @{user.username} was approved. Sign in:\n{sign_in}")
-    work.record(EventKind.USER_APPROVED, user_id=user_id, subject=user.username)
+    work.record_audit_event(EventKind.USER_APPROVED, user_id=user_id, subject=user.username)
     return ApprovalResult()
 
 
@@ -181,7 +181,7 @@ def reject_user(work: UnitOfWork, user_id: int) -> ApprovalResult:
     _notify_user(
         work, user, f"Your account @{user.username} was not approved and has been deleted."
     )
-    work.record(EventKind.USER_REJECTED, subject=done.pseudonym)
+    work.record_audit_event(EventKind.USER_REJECTED, subject=done.pseudonym)
     return ApprovalResult()
 
 
@@ -213,7 +213,7 @@ def _notify_administrators(work: UnitOfWork, user_id: int) -> None:
     if not is_due and session.scalar(others):
         return
     messages = [
-        head.letter(
+        head.build_address_message(
             f"sign-ups at {work.now.isoformat()}, to {each.id}",
             each.email,
             f"Accounts are waiting for approval at {head.instance_name}",
@@ -229,10 +229,10 @@ def _notify_administrators(work: UnitOfWork, user_id: int) -> None:
 def _build_link_message(work: UnitOfWork, address: str) -> NewEmail:
     head, sealed = (
         work.policy(AccountMessageBuilder),
-        work.policy(LinkSigner).sign([address, random_hex(16)], SIGN_UP_LINK_PURPOSE),
+        work.policy(LinkSigner).sign([address, generate_random_hex(16)], SIGN_UP_LINK_PURPOSE),
     )
-    return head.letter(
-        f"{SIGN_UP_MESSAGE_KEY_PREFIX}{head.keyring.digest(sealed).hex()}",
+    return head.build_address_message(
+        f"{SIGN_UP_MESSAGE_KEY_PREFIX}{head.keyring.compute_digest(sealed).hex()}",
         address,
         f"Your new account at {head.instance_name}",
         f"Someone wants to create an account at {head.instance_name} with this email address, from "
@@ -248,7 +248,7 @@ def _build_known_address_message(work: UnitOfWork, owner: UserView) -> NewEmail:
     It is sent to the account's address, which may differ in spelling from the entered one.
     """
     head = work.policy(AccountMessageBuilder)
-    return head.message(
+    return head.build_account_message(
         owner.id,
         owner.email,
         f"You already have an account at {head.instance_name}",
@@ -266,5 +266,5 @@ def _notify_user(work: UnitOfWork, user: UserView, text: str) -> None:
     head = work.policy(AccountMessageBuilder)
     if head.has_mail_server:
         key, subject = f"decision on account {user.id}", f"Your account at {head.instance_name}"
-        message = head.letter(key, user.email, subject, text)
+        message = head.build_address_message(key, user.email, subject, text)
         queue_emails((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)

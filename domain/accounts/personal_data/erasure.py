@@ -61,7 +61,7 @@ def erase_person(
     delete_address_messages(user.id, session=session)
     for table in PERSONAL_DATA:
         if table.on_erasure is ErasureRule.DELETED:
-            session.execute(delete_rows(table.model).where(table.of(user)))
+            session.execute(delete_rows(table.model).where(table.build_row_condition(user)))
     clear_erased_account(user.id, pseudonym=pseudonym, session=session)
     session.flush()
     return Erased(
@@ -134,14 +134,14 @@ class _NameReplacer:
         """Return a text with the person's names replaced."""
         return self._pattern.sub(self.pseudonym, text)
 
-    def without(self, value: object) -> object:
+    def replace_names(self, value: object) -> object:
         """Return a JSON value with the person's names replaced, at any depth."""
         if isinstance(value, str):
             return self.replace_in_text(value)
         if isinstance(value, list):
-            return [self.without(each) for each in value]
+            return [self.replace_names(each) for each in value]
         if isinstance(value, dict):
-            return {name: self.without(each) for name, each in value.items()}
+            return {name: self.replace_names(each) for name, each in value.items()}
         return value
 
 
@@ -177,7 +177,7 @@ def _rename_in_audit_events(
         if is_actor or event.actor_id is None:
             event.address = event.user_agent = None
         event.subject = names.replace_in_text(event.subject)
-        event.details = {name: names.without(each) for name, each in event.details.items()}
+        event.details = {name: names.replace_names(each) for name, each in event.details.items()}
         store_erased_digest(event, key=key)
 
 
@@ -186,8 +186,8 @@ def _rename_in_streamed_events(user: UserView, names: _NameReplacer, *, session:
     for entry in session.scalars(mine):
         shown = dict(entry.payload or {})
         details = {**shown.get("details", {}), "ip_address": None, "user_agent": None}
-        renamed = {name: names.without(each) for name, each in shown.items()}
-        entry.payload = {**renamed, "details": names.without(details)}
+        renamed = {name: names.replace_names(each) for name, each in shown.items()}
+        entry.payload = {**renamed, "details": names.replace_names(details)}
 
 
 def _iterate_events(user: UserView, session: Session) -> Iterator[AuditEvent]:

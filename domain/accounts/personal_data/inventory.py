@@ -26,7 +26,7 @@ import models
 from domain.accounts.users import UserView
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.delivery.mail.outbox import redact_secret_links
-from models.folding import fold
+from models.folding import fold_text
 
 
 class ErasureRule(StrEnum):
@@ -65,7 +65,7 @@ class PersonalDataTable:
         """Return the name of the table in an export."""
         return self.called or self.model.__tablename__
 
-    def of(self, user: UserView) -> ColumnElement[bool]:
+    def build_row_condition(self, user: UserView) -> ColumnElement[bool]:
         """Return the condition for the rows of a person."""
         if self.rows is not None:
             return self.rows(user)
@@ -212,7 +212,8 @@ PERSONAL_DATA = (
         models.Invitation,
         "Invitations to the email address, or sent by the person",
         rows=lambda user: or_(
-            models.Invitation.invited_by == user.id, models.Invitation.email_key == fold(user.email)
+            models.Invitation.invited_by == user.id,
+            models.Invitation.email_key == fold_text(user.email),
         ),
         exported="group_id project_id role created_at expires_at",
         internal="email invited_by authorization_id",
@@ -440,7 +441,9 @@ def _export_rows(
 ) -> list[dict[str, object]]:
     names = table.exported.split()
     columns = [getattr(table.model, name) for name in (*names, *table.decrypted.values())]
-    statement = select(*columns).where(table.of(user)).order_by(*_get_primary_key(table))
+    statement = (
+        select(*columns).where(table.build_row_condition(user)).order_by(*_get_primary_key(table))
+    )
 
     def shown(row: RowMapping, name: str) -> object:
         value = row[name]

@@ -42,7 +42,7 @@ from domain.accounts.users import (
     PENDING,
     SignInAttempt,
     UserView,
-    authenticate,
+    authenticate_user,
     find_sign_in_user,
     find_user,
 )
@@ -52,7 +52,7 @@ from domain.core.errors import ForbiddenError, InvalidError, TooManyAttemptsErro
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import CredentialType, Keyring
 from models import SignIn, User
-from models.folding import fold
+from models.folding import fold_text
 
 _PENDING_MESSAGE = (
     "This account is pending approval by an administrator. You will get an email when it is "
@@ -70,7 +70,7 @@ class SignInLimits:
     window: timedelta
     cost: HashCost
 
-    def attempt(
+    def build_attempt(
         self,
         login: str,
         password: str,
@@ -87,11 +87,11 @@ class SignInLimits:
             login=login,
             password=password,
             account_limit=AttemptLimit(
-                subject=f"sign-in account {fold(login.strip())}",
+                subject=f"sign-in account {fold_text(login.strip())}",
                 attempts=self.per_account,
                 window=self.window,
             ),
-            address_limit=self.address_limit(address),
+            address_limit=self.build_address_limit(address),
             browser_limits={
                 user_id: self.build_browser_limit(device_id)
                 for user_id, device_id in (device_ids or {}).items()
@@ -111,7 +111,7 @@ class SignInLimits:
             subject=f"e-mail address, user {user_id}", attempts=self.per_account, window=self.window
         )
 
-    def address_limit(self, address: str | None) -> AttemptLimit:
+    def build_address_limit(self, address: str | None) -> AttemptLimit:
         """Return the limit for an IP address, which applies to all steps of signing in."""
         return AttemptLimit(
             subject=f"sign-in address {get_client_network(address or '')}",
@@ -150,7 +150,7 @@ def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> User
     """
     session, keyring = work.session, work.policy(Keyring)
     try:
-        user = authenticate(attempt, session=session, keyring=keyring, now=work.now)
+        user = authenticate_user(attempt, session=session, keyring=keyring, now=work.now)
     except TooManyAttemptsError:
         release_locks(session)
         raise
@@ -158,7 +158,9 @@ def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> User
         # An unknown login is not recorded, because it may be a password in the wrong field.
         known = find_user(attempt.login, session=session)
         user_id = known.id if known else None
-        work.record(EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"})
+        work.record_audit_event(
+            EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"}
+        )
         release_locks(session)  # Do not hold locks while the page is rendered.
     elif user.state == PENDING:
         raise ForbiddenError(_PENDING_MESSAGE)
@@ -230,7 +232,7 @@ def sign_in(
 
     Return the token for the cookie.
     """
-    credential = work.policy(Keyring).issue(CredentialType.SIGN_IN)
+    credential = work.policy(Keyring).issue_credential(CredentialType.SIGN_IN)
     source, user_id = work.actor.source, authentication.user_id
     row = SignIn(
         token_digest=credential.digest,
@@ -271,7 +273,7 @@ def sign_out(work: UnitOfWork, sign_in_id: int, application: str = "") -> None:
 
     `application` is the application that requested the sign-out; empty if the user requested it.
     """
-    work.record(EventKind.SIGNED_OUT, user_id=work.actor.id, subject=application)
+    work.record_audit_event(EventKind.SIGNED_OUT, user_id=work.actor.id, subject=application)
     close_sign_in(sign_in_id, session=work.session)
 
 
@@ -286,13 +288,13 @@ class _FactorAttempt:
     user_id: int | None
     device_id: str | None = None
 
-    def limits(self, work: UnitOfWork) -> tuple[AttemptLimit, ...]:
+    def list_limits(self, work: UnitOfWork) -> tuple[AttemptLimit, ...]:
         """Return the limits for the IP address (or the known browser) and for the account.
 
         A known browser has its own limit instead of the limit of its address.
         """
         known = work.policy(SignInLimits)
-        from_address = known.address_limit(work.actor.source.address)
+        from_address = known.build_address_limit(work.actor.source.address)
         if self.device_id is not None:
             from_address = known.build_browser_limit(self.device_id)
         if self.user_id is None:
@@ -315,7 +317,7 @@ def _count_attempt(
     counter.
     """
     session, keyring = work.session, work.policy(Keyring)
-    from_address, *for_account = limits = attempt.limits(work)
+    from_address, *for_account = limits = attempt.list_limits(work)
     try:
         for limit in limits:
             claim_attempt(limit, session=session, keyring=keyring, now=work.now)
@@ -323,7 +325,7 @@ def _count_attempt(
     except (WrongCodeError, InvalidPasskeyError, TooManyAttemptsError) as error:
         if not isinstance(error, TooManyAttemptsError):
             wrong = "code" if isinstance(error, WrongCodeError) else "passkey"
-            work.record(failure, user_id=user_id, details={"wrong": wrong})
+            work.record_audit_event(failure, user_id=user_id, details={"wrong": wrong})
         release_locks(session)
         raise
     refund_attempt(from_address, session=session, keyring=keyring)
@@ -341,4 +343,4 @@ def _use_passkey(
 def _record_user_event(work: UnitOfWork, user_id: int, kind: EventKind, **details: object) -> None:
     """Record an event of a user who is not signed in yet."""
     name = work.session.get_one(User, user_id).username
-    work.with_actor(user_id, name).record(kind, user_id=user_id, details=details)
+    work.with_actor(user_id, name).record_audit_event(kind, user_id=user_id, details=details)

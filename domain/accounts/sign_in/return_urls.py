@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
 from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from models import KeptPage
 
 #: Time for a sign-in with a second factor, a new password or an identity provider.
@@ -32,9 +32,11 @@ def store_return_url(
     subject = f"kept pages, address {get_client_network(address or '')}"
     limit = AttemptLimit(subject=subject, attempts=_MAX_STORED_URLS, window=_LIMIT_WINDOW)
     claim_attempt(limit, session=session, keyring=keyring, now=now)
-    handle = random_hex(16)
+    handle = generate_random_hex(16)
     session.add(
-        KeptPage(digest=keyring.digest(handle), path=path, expires_at=now + RETURN_URL_LIFETIME)
+        KeptPage(
+            digest=keyring.compute_digest(handle), path=path, expires_at=now + RETURN_URL_LIFETIME
+        )
     )
     return handle
 
@@ -45,6 +47,6 @@ def find_return_url(
     """Return the stored path of a handle, or None if it is unknown or has expired."""
     return session.scalar(
         select(KeptPage.path).where(
-            KeptPage.digest.in_(keyring.digests(handle)), KeptPage.expires_at > now
+            KeptPage.digest.in_(keyring.compute_digests(handle)), KeptPage.expires_at > now
         )
     )

@@ -92,7 +92,7 @@ def find_sign_in(
     token: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> LiveSignIn | None:
     """Return the live sign-in with this token and its active user, or None."""
-    digests = keyring.digests(token, CredentialType.SIGN_IN)
+    digests = keyring.compute_digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
     row = session.execute(_LIVE_SIGN_IN_QUERY, {"digests": digests, "now": now}).first()
@@ -114,8 +114,8 @@ def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
     Raise ConflictError if it was renewed or closed in the meantime. So only one of several parallel
     changes succeeds, and requests from other browsers or with copied cookies fail.
     """
-    credential = keyring.issue(CredentialType.SIGN_IN)
-    digests = keyring.digests(token, CredentialType.SIGN_IN)
+    credential = keyring.issue_credential(CredentialType.SIGN_IN)
+    digests = keyring.compute_digests(token, CredentialType.SIGN_IN)
     renewed = session.scalars(
         update_rows(SignIn)
         .where(SignIn.token_digest.in_(digests))

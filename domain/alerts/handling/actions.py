@@ -89,7 +89,7 @@ def delete_alert(work: UnitOfWork, project: ProjectView, iid: int) -> Alert:
     gone = build_alert_resource(Alert, queries.build_alert_list_row(row), work.settings.base_url)
     work.session.execute(delete(AlertRow).where(AlertRow.id == gone.id))
     details = {"project": project.path, "iid": iid, "status": gone.status}
-    work.record(EventKind.ALERT_DELETED, subject=gone.title, details=details)
+    work.record_audit_event(EventKind.ALERT_DELETED, subject=gone.title, details=details)
     return gone
 
 
@@ -99,7 +99,7 @@ def list_alert_notes(
 ) -> ListPage[AlertNote]:
     """List the notes that users added to an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    page = list_notes(alert_id, query.part, session=work.session)
+    page = list_notes(alert_id, query.requested_part, session=work.session)
     return ListPage.from_keyset_page(page, AlertNote.model_validate)
 
 
@@ -131,7 +131,7 @@ def list_alert_activity(
 ) -> ListPage[AlertActivity]:
     """List the activity of an alert, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    page = list_activity(alert_id, query.part, session=work.session)
+    page = list_activity(alert_id, query.requested_part, session=work.session)
     return ListPage.from_keyset_page(page, AlertActivity.model_validate)
 
 
@@ -142,7 +142,7 @@ def list_alert_occurrences(
     """List the reports of an alert with their deliveries, newest first."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     position = parse_occurrence_position(query.cursor)
-    page = list_occurrences(alert_id, position, size=query.size, session=work.session)
+    page = list_occurrences(alert_id, position, size=query.page_size, session=work.session)
     return ListPage.from_keyset_page(page, lambda occurrence: occurrence)
 
 

@@ -55,7 +55,7 @@ def get_assignable_user(
     except NotFoundError as error:
         raise _build_not_assignable_error("assignee") from error
     member = find_effective_member(project.namespace, user.id, session=session, today=today)
-    is_able = member is not None and member.may(Ability.ADMIN_ALERTS)
+    is_able = member is not None and member.has_ability(Ability.ADMIN_ALERTS)
     if user.username != username or not (is_able or (by and username == by.name)):
         raise _build_not_assignable_error("assignee")
     return user

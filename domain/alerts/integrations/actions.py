@@ -39,7 +39,7 @@ from domain.audit.events import EventKind
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.core.types.base import ListPage, Resource
 from domain.projects.views import ProjectView
 from models import Integration as IntegrationRow
@@ -52,9 +52,11 @@ def list_integration_summaries(
     work: UnitOfWork, project: ProjectView, query: IntegrationQuery
 ) -> ListPage[IntegrationSummary]:
     """List the alert integrations of a project."""
-    found = list_integrations_page(work, project, query.part)
+    found = list_integrations_page(work, project, query.requested_part)
     hidden = {} if project.can_integrate else {"url": None}
-    return ListPage.of(found, lambda view: _build_resource(IntegrationSummary, view, **hidden))
+    return ListPage.from_listed_page(
+        found, lambda view: _build_resource(IntegrationSummary, view, **hidden)
+    )
 
 
 @read_action("alert_integrations.show")
@@ -79,11 +81,11 @@ def create_integration(
         message = f"The tier of this instance allows only one {kind.label} in each project."
         raise InvalidError(message, field="type")
     keyring = work.policy(Keyring)
-    key = keyring.issue(CredentialType.INTEGRATION_KEY)
+    key = keyring.issue_credential(CredentialType.INTEGRATION_KEY)
     row = IntegrationRow(
         project_id=project.id,
         type=kind.name,
-        endpoint_identifier=random_hex(8),
+        endpoint_identifier=generate_random_hex(8),
         key_digest=key.digest,
         key_ciphertext=keyring.encrypt(key.clear),
         monitor_id=monitors.generate_monitor_id(),
@@ -109,13 +111,15 @@ def change_integration(
     """
     by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
     row = by_id.pop(get_integration(work, project, integration_id).id)
-    wanted = IntegrationBody.model_construct(**{**get_integration_settings(row), **change.given})
+    wanted = IntegrationBody.model_construct(
+        **{**get_integration_settings(row), **change.given_values}
+    )
     others = [*by_id.values()]
     set_integration_settings(row, wanted, others)
     is_changed = work.session.is_modified(row)
     joined = None
-    if "joined_with" in change.given:
-        ids = change.given["joined_with"]
+    if "joined_with" in change.given_values:
+        ids = change.given_values["joined_with"]
         joined = monitors.join_integrations(row, ids, others, session=work.session, now=work.now)
     work.session.flush()
     after = get_integration(work, project, integration_id)
@@ -143,7 +147,9 @@ def read_credentials(
     """
     integration = get_receiving_integration(work, project, integration_id)
     details = {"project": project.path, "type": integration.type.name}
-    work.record(EventKind.INTEGRATION_KEY_READ, subject=integration.name, details=details)
+    work.record_audit_event(
+        EventKind.INTEGRATION_KEY_READ, subject=integration.name, details=details
+    )
     return _build_credentials(work, integration)
 
 
@@ -187,7 +193,7 @@ def rotate_key(
         )
         raise InvalidError(message, field="previous_key_expires_at")
     keyring = work.policy(Keyring)
-    key = keyring.issue(CredentialType.INTEGRATION_KEY)
+    key = keyring.issue_credential(CredentialType.INTEGRATION_KEY)
     values = {
         "key_digest": key.digest,
         "key_ciphertext": keyring.encrypt(key.clear),
@@ -246,7 +252,9 @@ def record_integration_change(
         "type": integration.type.name,
         "active": integration.active,
     }
-    work.record(EventKind.INTEGRATION_CHANGED, subject=integration.name, details=details)
+    work.record_audit_event(
+        EventKind.INTEGRATION_CHANGED, subject=integration.name, details=details
+    )
 
 
 def _build_resource(

@@ -148,7 +148,7 @@ def _replay_body(
     )
     said = f"Replayed from delivery {refused.id}, which was rejected."
     noted = replace(parsed, parse_warnings=(said, *parsed.parse_warnings))
-    return connection.transact(lambda: _store_replay(refused, noted, delivery, connection))
+    return connection.run_transaction(lambda: _store_replay(refused, noted, delivery, connection))
 
 
 def _store_replay(
@@ -179,11 +179,13 @@ def _store_second_rejection(
         _mark_as_replayed(refused.id, stored, connection)
         return stored
 
-    return connection.transact(work)
+    return connection.run_transaction(work)
 
 
 def _mark_as_replayed(refused_id: int, stored_as: int, connection: StatementConnection) -> None:
-    if not connection.all(_MARK_AS_REPLAYED, {"refused": refused_id, "stored_as": stored_as}):
+    if not connection.execute_statement(
+        _MARK_AS_REPLAYED, {"refused": refused_id, "stored_as": stored_as}
+    ):
         raise ConflictError("Another user has already replayed this delivery.")
 
 
@@ -197,7 +199,7 @@ def list_deliveries(
         show=SELECTIONS_BY_NAME[query.show],
         status_code=query.status,
     )
-    page = deliveries.list_deliveries(wanted, query.part, session=work.session)
+    page = deliveries.list_deliveries(wanted, query.requested_part, session=work.session)
     return ListPage.from_keyset_page(page, lambda delivery: delivery)
 
 

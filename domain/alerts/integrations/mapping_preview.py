@@ -193,7 +193,7 @@ def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) ->
         return f"The {name} is dropped, so it does not change the alert."
     is_over = alert.ended_at is not None
     if not joins:
-        other = "resolves another alert" if is_over else "opens another alert"
+        other = "does not resolve the alert" if is_over else "opens another alert"
         return f"The {name} {other}, because its value of {alert.fingerprint_source} is different."
     if name == "recovery":
         return (

@@ -42,7 +42,7 @@ from domain.alerts.storing.lifecycle import RESOLVED
 from domain.core.database.rows import delete_rows, insert_into, update_rows
 from domain.core.errors import InvalidError
 from domain.core.hosts import list_running_hosts
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from models import (
     Alert,
     AlertReporter,
@@ -90,7 +90,7 @@ _MOVED_ALERT_COLUMNS = (
 
 def generate_monitor_id() -> int:
     """Return the ID of a monitor that no integration has ever had."""
-    return (int(random_hex(8), 16) >> 1) + 1
+    return (int(generate_random_hex(8), 16) >> 1) + 1
 
 
 def list_joined_ids(integration: Integration, others: Iterable[Integration]) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ def list_labels(
     Labels that may name the environment or the service come first.
     """
     found = find_received_labels(work, get_receiving_integration(work, project, integration_id))
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 def find_received_labels(work: UnitOfWork, integration: IntegrationView) -> list[ReceivedLabel]:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
-from domain.alerts.deliveries import StoredSize, limit_total_size
+from domain.alerts.deliveries import MAX_EXAMINED_DELIVERIES, StoredSize, limit_total_size
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_preview import MessageParser
@@ -184,16 +184,15 @@ def _list_messages(
             Delivery.integration_id == integration_id,
             Delivery.id <= until,
             Delivery.is_test.is_(False),
-            Delivery.body.is_not(None),
-            Delivery.size <= MAX_SAMPLE_BYTES,
         )
         .order_by(Delivery.id.desc())
-        .limit(MAX_COMPARED_DELIVERIES)
+        .limit(MAX_EXAMINED_DELIVERIES)
     )
-    ids = limit_total_size([StoredSize(*row) for row in sizes], _MAX_TOTAL_BYTES)
+    small = [StoredSize(*row) for row in sizes if row.size <= MAX_SAMPLE_BYTES]
+    ids = limit_total_size(small[:MAX_COMPARED_DELIVERIES], _MAX_TOTAL_BYTES)
     rows = work.session.execute(
         select(Delivery.id, Delivery.received_at, Delivery.body)
-        .where(Delivery.id.in_(ids))
+        .where(Delivery.id.in_(ids), Delivery.body.is_not(None))
         .order_by(Delivery.id)
     )
     limit = work.policy(ParserSettings).nesting_limit

@@ -43,6 +43,7 @@ from domain.alerts.reading.text import (
     format_excerpt,
     format_indented_json,
     is_blank,
+    replace_unstorable_characters,
 )
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
@@ -337,7 +338,17 @@ def _select_first_object(text: str, nesting_limit: int) -> str:
     except UnreadableBodyError:
         return text  # parse_sample reports the error.
     first = value[0] if isinstance(value, list) and value else None
-    return format_indented_json(first) if isinstance(first, dict) else text
+    return format_sample(first) if isinstance(first, dict) else text
+
+
+def format_sample(payload: object) -> str:
+    """Return a payload as indented JSON, or on one line if it would otherwise be too large."""
+    text = format_indented_json(payload)
+    if len(text.encode()) <= MAX_SAMPLE_BYTES:
+        return text
+    return replace_unstorable_characters(
+        format_canonical_json(payload).decode("utf-8", "surrogatepass")
+    )
 
 
 def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:

@@ -28,7 +28,7 @@ from domain.alerts.integrations.integrations import (
     get_receiving_integration,
 )
 from domain.alerts.integrations.mapping_types import MappingFix
-from domain.alerts.integrations.samples import build_mapping, parse_sample
+from domain.alerts.integrations.samples import build_mapping, format_sample, parse_sample
 from domain.alerts.integrations.setup_progress import SetupAttempt, get_setup_progress
 from domain.alerts.integrations.stored_reports import (
     Report,
@@ -43,7 +43,7 @@ from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES, MAX_RULES_PER_KIND, ValueJoin
 from domain.alerts.reading.paths import find_value, format_path
 from domain.alerts.reading.severity import find_unknown_words
-from domain.alerts.reading.text import format_excerpt, format_indented_json, is_blank
+from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import propose_word_severity
 from domain.alerts.recognition.tools import propose_mapping
@@ -110,7 +110,7 @@ def list_warnings(
 ) -> ListPage[SenderWarning]:
     """List the warnings about the latest deliveries of an alert integration, with their fixes."""
     found = find_warnings(work, get_receiving_integration(work, project, integration_id))
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 def find_warnings(work: UnitOfWork, integration: IntegrationView) -> Sequence[SenderWarning]:
@@ -233,7 +233,9 @@ class StoredLog:
             return self._build(kind, before.unmatched_recoveries, f"{told} {source}.")
         first, last = self._bodies[0].received_at, self._bodies[-1].received_at
         is_early = last - first < _MIN_PERIOD_WITHOUT_RECOVERY
-        if is_early or before.unmatched_recoveries or before.opened < _MIN_OPEN_ALERTS:
+        # Joined integrations may receive the recoveries.
+        is_known = before.unmatched_recoveries or self._integration.joined_with
+        if is_early or is_known or before.opened < _MIN_OPEN_ALERTS:
             return None
         told = (
             "No recovery has arrived. Turn on messages about recoveries in the sender. If it has "
@@ -312,7 +314,7 @@ class StoredLog:
     def _find_sample(self, mapping: FieldMapping) -> str | None:
         """Return a sample that contains all values that a mapping reads, or None."""
         related = [self._related.firing, *self._related.others] if self._related else []
-        for text in (self._integration.sample, *map(format_indented_json, related)):
+        for text in (self._integration.sample, *map(format_sample, related)):
             try:
                 sample = parse_sample(text or "", nesting_limit=self._reading.nesting_limit)
                 build_mapping(mapping.paths, sample, mapping.rules, self._integration.mapping)

@@ -14,7 +14,7 @@ from domain.alerts.listing.search import (
 )
 from domain.alerts.reading.incoming import Severity
 from models import Alert, Assignment, User
-from models.folding import fold
+from models.folding import fold_text
 
 OPEN_STATUSES = ("triggered", "acknowledged")
 STATUSES = ("triggered", "acknowledged", "resolved", "ignored")
@@ -107,7 +107,7 @@ def resolve_alert_filter(wanted: AlertFilter, *, session: Session) -> AlertFilte
 
 def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:
     """Find the alerts of an assignee in all projects."""
-    user_id = session.scalar(select(User.id).where(User.username_key == fold(username)))
+    user_id = session.scalar(select(User.id).where(User.username_key == fold_text(username)))
     theirs = select(Assignment.alert_id).where(Assignment.user_id == user_id)
     ids = session.scalars(theirs.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
     are_many = len(ids) > MAX_MATCHES_LISTED_BY_ID

@@ -119,7 +119,7 @@ def parse_alert_slice(query: AlertQuery | ProjectsAlertQuery) -> AlertSlice:
     Raise QueryError if the cursor is not valid.
     """
     following = parse_sort_cursor(query.cursor, query.order)
-    return AlertSlice(size=query.size, order=query.order, following=following)
+    return AlertSlice(size=query.page_size, order=query.order, following=following)
 
 
 class Alert(Resource):

@@ -9,7 +9,7 @@ from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.views import Viewer
 from domain.projects.visibility_sql import has_role_in_project, is_membership_active, select_subtree
 from models import Group, Member, MemberRole, Project
-from models.folding import fold
+from models.folding import fold_text
 
 #: Query for the IDs of projects.
 ProjectSelection = Select[int]
@@ -47,7 +47,7 @@ def build_member_projects_query(
             Project.id.in_(projects),
         )
     )
-    return found if path is None else found.where(Project.path_key == fold(path))
+    return found if path is None else found.where(Project.path_key == fold_text(path))
 
 
 def exclude_archived_projects(projects: Select[int]) -> Select[int]:

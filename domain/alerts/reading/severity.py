@@ -44,6 +44,12 @@ _PROPOSED_SEVERITIES: SeverityWords = {
 }
 
 
+#: Proposed severities without numbers, whose meaning depends on the tool.
+USUAL_SEVERITY_WORDS: SeverityWords = {
+    word: severity for word, severity in _PROPOSED_SEVERITIES.items() if not word.isdecimal()
+}
+
+
 class ParsedSeverity(NamedTuple):
     """The severity for a word that the sender uses."""
 

@@ -41,7 +41,7 @@ from domain.core.database.statements import Row, StatementConnection, build_colu
 from domain.core.errors import DomainError, ForbiddenError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from models import Delivery, FormerPath, Integration, Project
-from models.folding import fold
+from models.folding import fold_text
 
 #: ID of the integration, and status code of the response.
 RejectionKind = tuple[int | None, int]
@@ -78,14 +78,14 @@ def store_rejection(
         "skipped": 0,
         "user_agent": (delivery.user_agent or "")[:_MAX_USER_AGENT_LENGTH] or None,
     }
-    delivery_id: int = connection.all(_INSERT_DELIVERY, values)[0][0]
+    delivery_id: int = connection.execute_statement(_INSERT_DELIVERY, values)[0][0]
     return delivery_id
 
 
 def flush_rejections(counts: list[tuple[int, int]], *, connection: StatementConnection) -> None:
     """Add the pending counts of a `RejectionSampler` to rows of the delivery log."""
     if counts:
-        connection.all(
+        connection.execute_statement(
             _ADD_SKIPPED_COUNT, [{"of_delivery": row, "more": more} for row, more in counts]
         )
 
@@ -286,10 +286,10 @@ def get_receiver_by_identifier(
 
     Raise UnknownReceiverError if no receiver matches.
     """
-    parameters = {"identifier": identifier, "path": fold(project_path)}
-    found = connection.look_up(_RECEIVER_BY_IDENTIFIER_QUERY, parameters)
+    parameters = {"identifier": identifier, "path": fold_text(project_path)}
+    found = connection.fetch_rows(_RECEIVER_BY_IDENTIFIER_QUERY, parameters)
     return _build_receiver(
-        found or connection.look_up(_PREVIOUS_PATH_BY_IDENTIFIER_QUERY, parameters), now
+        found or connection.fetch_rows(_PREVIOUS_PATH_BY_IDENTIFIER_QUERY, parameters), now
     )
 
 
@@ -304,10 +304,10 @@ def get_oldest_receiver(
 
     Raise UnknownReceiverError if no receiver matches.
     """
-    parameters = {"type": body_format.name, "path": fold(project_path)}
-    found = connection.look_up(_OLDEST_RECEIVER_QUERY, parameters)
+    parameters = {"type": body_format.name, "path": fold_text(project_path)}
+    found = connection.fetch_rows(_OLDEST_RECEIVER_QUERY, parameters)
     return _build_receiver(
-        found or connection.look_up(_PREVIOUS_PATH_OLDEST_QUERY, parameters), now
+        found or connection.fetch_rows(_PREVIOUS_PATH_OLDEST_QUERY, parameters), now
     )
 
 
@@ -318,8 +318,8 @@ def get_receiver_by_key(
 
     Raise UnknownReceiverError if no receiver matches.
     """
-    for digest in keyring.digests(key, CredentialType.INTEGRATION_KEY):
-        rows = connection.look_up(_RECEIVER_BY_KEY_QUERY, {"digest": digest, "now": now})
+    for digest in keyring.compute_digests(key, CredentialType.INTEGRATION_KEY):
+        rows = connection.fetch_rows(_RECEIVER_BY_KEY_QUERY, {"digest": digest, "now": now})
         if rows:
             return _build_receiver(rows, now)
     raise UnknownReceiverError("'routing_key' is not the key of an HTTP endpoint")
@@ -331,7 +331,7 @@ def get_matching_key(receiver: Receiver, key: str, *, keyring: Keyring) -> Valid
     Raise WrongKeyError if no key matches.
     """
     for valid in receiver.keys:
-        if keyring.matches(key, [valid.digest]):
+        if keyring.matches_digests(key, [valid.digest]):
             return valid
     raise WrongKeyError("The authorization key is wrong.")
 
@@ -435,4 +435,4 @@ def record_integration_key_use(
 ) -> None:
     """Store the time at which a key was last used."""
     parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}
-    connection.all(_RECORD_KEY_USE, parameters)
+    connection.execute_statement(_RECORD_KEY_USE, parameters)

@@ -51,10 +51,10 @@ OWNER_WORDS = parse_word_set(
     "organization org tenant customer channel sender webhook integration client "
     "assigned acknowledged responder actor commit subscription"
 )
-#: Phrases for a title if no other value is one.
+#: Phrases for a title if no other value is one, best first.
 _FALLBACK_TITLES = (
-    "cause|reason|description|event type code|event type|type|display name|target name|name|"
-    "event|context|headline text"
+    "display name|target name|name|label",
+    "cause|reason|description|event type code|event type|type|event|context|headline text",
 )
 #: Words of values that describe the state before the message.
 FORMER_WORDS = parse_word_set("previous prev old former last from before original default")
@@ -67,10 +67,13 @@ _LIKELY_COST = 14
 
 
 #: Words of keys whose link is the address of the monitored host.
-LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity")
+LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity check")
 #: Words that stand for a missing value, and words for kinds of objects, which are not names.
 _NO_VALUES = parse_word_set("none null nil n/a na - unknown undefined")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
+_SCOPE_WORDS = parse_word_set("network board space cluster page project repository region")
+_CREATION_WORDS = parse_word_set("created create updated update modified")
+_THING_WORDS = parse_word_set("device rule monitor policy host node service project check trigger")
 #: Words of keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
@@ -93,10 +96,25 @@ def _is_title(leaf: Leaf) -> bool:
     return is_text(leaf) and not (named and named.is_plain)
 
 
+def _is_own_title(leaf: Leaf) -> bool:
+    """Return whether a text can be a title, and does not name a group of objects."""
+    return _is_title(leaf) and not set(leaf.words) & _SCOPE_WORDS
+
+
 def _is_host(leaf: Leaf) -> bool:
     if leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
         return False
     return is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
+
+
+def _is_start(leaf: Leaf) -> bool:
+    """Return whether a value is a time of the alert, and not the creation of a device or a rule."""
+    is_creation = bool(set(leaf.own_words) & _CREATION_WORDS)
+    return leaf.is_time and not (is_creation and set(leaf.words) & _THING_WORDS)
+
+
+def _is_picture(leaf: Leaf) -> bool:
+    return bool(set(leaf.own_words) & {"icon", "logo", "image", "avatar", "screenshot"})
 
 
 def _is_severity(leaf: Leaf) -> bool:
@@ -115,7 +133,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
         "device name|entity name|impacted entity|affected entity|entity|pod name|target|"
         "resource name|resource|monitor url|monitor address|site url|website url|target url|"
-        "endpoint url|server url|host url|ip address|address|ip",
+        "host name and port|check url|endpoint url|server url|host url|ip address|address|ip",
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
@@ -136,12 +154,12 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="start time|started at|start at|started|fired at|triggered at|opened at|"
         "created at|occurred at|start|since|first seen|created|event time|timestamp|time stamp|"
         "event at|alert time|date time|time|date",
-        fits=lambda leaf: leaf.is_time,
+        fits=_is_start,
     ),
     AlertField.END_TIME: FieldKind(
         phrases="end time|ended at|end at|resolved at|recovered at|closed at|cleared at|"
         "resolved time|closed time|end|ended",
-        fits=lambda leaf: not isinstance(leaf.value, bool | list),
+        fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
         phrases="service|service name|app|app name|application|application name|component|"
@@ -153,7 +171,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.SEVERITY: FieldKind(
         phrases="severity|severity level|priority|prio|urgency|criticality|level|importance|impact|"
-        "alert level|log level|alert severity",
+        "alert level|log level|alert severity|severity name|severity label|priority name",
         fits=_is_severity,
     ),
     AlertField.ENVIRONMENT: FieldKind(
@@ -163,7 +181,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="runbook|runbook url|run book|playbook|playbook url|documentation url|alert url|"
         "incident url|issue url|event url|problem url|url|link|html url|alert link|result link|"
         "permalink|web url",
-        fits=lambda leaf: leaf.is_link and not _is_host(leaf),
+        fits=lambda leaf: leaf.is_link and not _is_host(leaf) and not _is_picture(leaf),
     ),
 }
 
@@ -175,8 +193,8 @@ def find_field(
     kind = FIELD_KINDS[field]
     best = _find_best(kind, leaves, taken)
     if best is None and field is AlertField.TITLE:
-        fallback = FieldKind(phrases=_FALLBACK_TITLES, fits=kind.fits)
-        best = _find_best(fallback, leaves, taken)
+        kinds = (FieldKind(phrases=phrases, fits=_is_own_title) for phrases in _FALLBACK_TITLES)
+        best = next(filter(None, (_find_best(each, leaves, taken) for each in kinds)), None)
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
 
@@ -194,7 +212,7 @@ def _find_best(
     if not found:
         return None
     cost, _, leaf = min(found, key=lambda each: each[:2])
-    key = " ".join(leaf.own_words)
+    key = leaf.path[-1]
     if cost <= _LIKELY_COST:
         return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=f"the key is “{key}”")
     return FoundLeaf(
@@ -219,8 +237,7 @@ def compute_cost(leaf: Leaf, phrases: str, exact: str = "") -> float | None:
 
 def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
     """Return the value for the severity: of a key for severities, or else a state that is one."""
-    found = find_field(AlertField.SEVERITY, leaves)
-    if found and isinstance(found.leaf.value, str) and _is_severity_word(found.leaf):
+    if found := find_field(AlertField.SEVERITY, filter(_is_severity_word, leaves)):
         return found
     for leaf in leaves:
         if set(leaf.words) & (FORMER_WORDS | OWNER_WORDS) or not _is_severity(leaf):
@@ -229,9 +246,11 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
         if is_state and leaf.text and _is_severity_word(leaf):
             reason = f"{leaf.text} is a severity"
             return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+    found = find_field(AlertField.SEVERITY, leaves)
     return found and replace(found, confidence=Confidence.UNSURE)
 
 
 def _is_severity_word(leaf: Leaf) -> bool:
     """Return whether a value is a known word for a severity. Numbers have no common scale."""
-    return not leaf.text.isdecimal() and is_known_severity_word(normalize_word(leaf.value))
+    is_word = bool(leaf.text) and not leaf.text.isdecimal()
+    return is_word and is_known_severity_word(normalize_word(leaf.value))

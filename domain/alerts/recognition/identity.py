@@ -42,13 +42,13 @@ _OBJECT_WORDS = parse_word_set(
 _AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
 #: Words of objects that often have a name as well.
 _ADDRESS_WORDS = parse_word_set("url address ip")
-_ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn")
+_ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
 _PLAIN_ID_WORDS = _ID_WORDS - {"ref", "reference", "arn"}
 _NAME_WORDS = parse_word_set("name title slug label")
-#: Words of things whose identifier is the same in all of their alerts.
-_SCOPE_WORDS = parse_word_set(
-    "configuration config metric installation action group stage environment space source policy "
-    "category notification workflow pipeline page"
+#: Words of things that exist once for each alert. Other things, such as a network or a board, have
+#: the same identifier in several alerts.
+_OCCURRENCE_WORDS = parse_word_set(
+    "event finding fault error signal detection occurrence object item series exception downtime"
 )
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
@@ -129,7 +129,7 @@ def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | Non
             found.append((leaf.depth + 0.5 * is_link, leaf))
         elif (
             messages.has_evidence
-            and not qualifiers & _SCOPE_WORDS
+            and qualifiers <= _OCCURRENCE_WORDS
             and (_looks_random(leaf) or _is_beside(leaf, state))
         ):
             found.append((leaf.depth + 2, leaf))
@@ -165,6 +165,9 @@ def _find_rule_and_objects(
     chosen = [leaf.path for leaf in ([rule] if rule else []) + _drop_repeated(hosts, objects)]
     objects += hosts
     if not chosen:
+        other = min(filter(_has_identifier, stable), key=lambda leaf: leaf.depth, default=None)
+        chosen = [other.path] if other else []
+    if not chosen:
         return None
     paths = tuple(chosen[: MAX_JOINED_VALUES + 1])
     is_complete = bool(rule and objects)
@@ -181,6 +184,11 @@ def _find_rule_and_objects(
         reason=f"the rule and the object{evidence}",
         may_merge_hosts=all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
     )
+
+
+def _has_identifier(leaf: Leaf) -> bool:
+    """Return whether a nested value identifies a thing of an unknown kind."""
+    return bool(set(leaf.own_words) & _PLAIN_ID_WORDS) and len(leaf.path) > 1
 
 
 def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:

@@ -16,7 +16,7 @@ _MAX_DEPTH = 8
 #: Words that only group other values, so they do not tell what a value is.
 _FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
-    "content info friendly display human readable context custom common extra"
+    "content info friendly display human readable context custom common extra string"
 )
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(

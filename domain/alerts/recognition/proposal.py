@@ -14,8 +14,12 @@ from domain.alerts.reading.mapping_rules import (
     normalize_word,
 )
 from domain.alerts.reading.paths import PayloadPath, find_value, format_path
-from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, propose_severity
-from domain.alerts.reading.text import is_blank
+from domain.alerts.reading.severity import (
+    GENERIC_SEVERITY_WORDS,
+    USUAL_SEVERITY_WORDS,
+    propose_severity,
+)
+from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.reading.times import parse_end_time
 from domain.alerts.recognition.fields import (
     Confidence,
@@ -61,7 +65,7 @@ _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
 _WHERE_TO_CHANGE = "under Configure after you add the integration"
-_ASK_FOR_RECOVERY = "Paste the message about the recovery to check it."
+_SECRET_WORDS = {"secret", "password", "passphrase"}
 #: Fields in the order in which they choose their values.
 _FIELDS = (
     AlertField.HOSTS,
@@ -202,7 +206,10 @@ def _find_end_of_recovery(messages: Messages) -> FoundLeaf | None:
 def _propose_severity_words(
     messages: Messages, severity: FoundLeaf | None, resolution: Resolution | None
 ) -> dict[str, Severity]:
-    """Return the severities of the words in the messages. No recovery is critical."""
+    """Return the severities of the words in the messages, and of words that tools usually send.
+
+    No word of a recovery is critical.
+    """
     path: PayloadPath = severity.leaf.path if severity else (AlertField.SEVERITY.value,)
     words: dict[str, Severity] = {}
     for payload in (messages.firing, *messages.others):
@@ -215,6 +222,8 @@ def _propose_severity_words(
             words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
     if words or (resolution and resolution.rule.path == path):
         words = {**dict.fromkeys(ALL_CLEAR_WORDS, Severity.INFO), **words}
+    if severity is not None and _is_word(severity.leaf) and path != (AlertField.SEVERITY.value,):
+        words = {**USUAL_SEVERITY_WORDS, **words}
     return words
 
 
@@ -262,27 +271,47 @@ def _list_questions(
     identity: Identity | None,
     resolution: Resolution | None,
 ) -> Iterator[str]:
-    if AlertField.TITLE not in found:
+    yield from _ask_about_fields(messages, found)
+    if resolution is not None or AlertField.END_TIME in found:
+        yield from _ask_about_rule(messages, resolution)
+    else:
+        yield (
+            "No value shows whether the alert is over. Paste the message that the tool sends when "
+            "the problem is over. If the tool sends none, users resolve these alerts."
+        )
+    yield from _ask_about_identity(messages, identity)
+
+
+def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:
+    title, severity = found.get(AlertField.TITLE), found.get(AlertField.SEVERITY)
+    if title is None:
         yield f"No field looks like a title. Choose one {_WHERE_TO_CHANGE}."
-    severity = found.get(AlertField.SEVERITY)
+    elif title.confidence is Confidence.UNSURE:
+        excerpt = format_excerpt(title.leaf.value)
+        yield f"Is {excerpt} a good title? Otherwise, choose another one {_WHERE_TO_CHANGE}."
     if severity is not None and severity.confidence is Confidence.UNSURE:
         path = format_path(severity.leaf.path)
         yield (
             f"How severe is “{severity.leaf.value}”? Tools use different scales for {path}. Check "
             f"the severity words, or change them {_WHERE_TO_CHANGE}."
         )
-    if resolution is None and AlertField.END_TIME not in found:
-        yield (
-            "No value shows whether the alert is over. Paste the message that the tool sends when "
-            "the problem is over. If the tool sends none, users resolve these alerts."
-        )
-    elif resolution is not None and resolution.confidence is Confidence.UNSURE:
-        yield (
-            f"Is the alert over if {resolution.rule.sentence}? {_ASK_FOR_RECOVERY}"
-            if messages.recovery is None
-            else f"Is the alert over if {resolution.rule.sentence}? Otherwise, change this rule "
-            f"{_WHERE_TO_CHANGE}."
-        )
+    for leaf in messages.leaves:
+        if set(leaf.own_words) & _SECRET_WORDS and leaf.text:
+            yield f"Is {format_path(leaf.path)} a secret? If so, remove its value before you go on."
+
+
+def _ask_about_rule(messages: Messages, resolution: Resolution | None) -> Iterator[str]:
+    if resolution is None or resolution.confidence is not Confidence.UNSURE:
+        return
+    other_way = (
+        "Paste the message about the recovery to check it."
+        if messages.recovery is None
+        else f"Otherwise, change this rule {_WHERE_TO_CHANGE}."
+    )
+    yield f"Is the alert over if {resolution.rule.sentence}? {other_way}"
+
+
+def _ask_about_identity(messages: Messages, identity: Identity | None) -> Iterator[str]:
     if identity is None:
         yield (
             "No value identifies the alert in all of its messages, so each message may open a new "
@@ -294,12 +323,12 @@ def _list_questions(
             f"one alert. If a value names them, add it to the fingerprint {_WHERE_TO_CHANGE}."
         )
     elif identity.confidence is Confidence.UNSURE:
+        other_way = (
+            f"If not, change the fingerprint {_WHERE_TO_CHANGE}."
+            if messages.has_evidence
+            else "Paste another message about the same problem, or its recovery, to check it."
+        )
         yield (
             f"Do messages with the same {identity.values} always report the same problem, and "
-            "never two problems? "
-            + (
-                f"If not, change the fingerprint {_WHERE_TO_CHANGE}."
-                if messages.has_evidence
-                else "Paste another message about the same problem, or its recovery, to check it."
-            )
+            f"never two problems? {other_way}"
         )

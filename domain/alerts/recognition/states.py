@@ -18,7 +18,7 @@ SEVERITY_WORDS = frozenset(_SEVERITIES.split())
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
         "firing fired fire triggered trigger activated",
-        "resolved resolve cleared clear recovered ok",
+        "resolved resolve cleared clear recovered ok reset",
     ),
     ("open opened opening reopened reopen", "closed close resolved"),
     ("alerting alert alarm alarming", "ok okay normal"),
@@ -49,6 +49,8 @@ _STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
 _UNCLEAR_WORDS = parse_word_set("not no non never without from was")
+#: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
+_MAX_STATE_PHRASE_WORDS = 2
 #: Recoveries that many tools share.
 _COMMON_RECOVERIES = ("resolved", "ok", "closed", "recovered", "cleared")
 
@@ -119,6 +121,8 @@ def list_recovery_values(value: str) -> tuple[str, ...]:
     if named is None:
         return ()
     text = value.strip().casefold()
+    if len(text.split()) > _MAX_STATE_PHRASE_WORDS:
+        return ()
     words = [
         word
         for problem, recovery in _GROUPS

@@ -11,7 +11,8 @@ There are two ways to store a delivery:
 The row of the project's alert counter is used as the lock. Each batch takes this lock before any
 other lock. Therefore, two webhooks with the same items in opposite order wait for each other
 instead of causing a deadlock. A single alert may open an alert that is also part of a batch being
-planned. Then the unique index on open fingerprints rejects the batch, and `transact` repeats it.
+planned. Then the unique index on open fingerprints rejects the batch, and `run_transaction` repeats
+it.
 
 Events other than triggers acknowledge or resolve an open alert, or are only logged. Their delivery
 is always stored, so that the log shows the outcome.
@@ -132,7 +133,7 @@ def _acknowledge_alert(
     connection: StatementConnection,
 ) -> IntakeResult:
     parameters = {"project_id": delivery.project_id, "fingerprint": event.fingerprint}
-    row = connection.first(OPEN_ALERT_QUERY, parameters)
+    row = connection.fetch_first_row(OPEN_ALERT_QUERY, parameters)
     if row is None:
         return _store_delivery_only(parsed, delivery, NO_OPEN_ALERT_WARNING, connection=connection)
     found, logged = (
@@ -140,8 +141,8 @@ def _acknowledge_alert(
         _store_delivery_only(parsed, delivery, connection=connection),
     )
     if found.status == TRIGGERED:
-        connection.all(_ACKNOWLEDGE_ALERT, {"alert_id": found.id})
-        connection.all(_INSERT_NOTE, _build_note_values(found, delivery.received_at))
+        connection.execute_statement(_ACKNOWLEDGE_ALERT, {"alert_id": found.id})
+        connection.execute_statement(_INSERT_NOTE, _build_note_values(found, delivery.received_at))
     item = IntakeItem(iid=found.iid, title=found.title, action=Action.UNCHANGED)
     return replace(logged, items=(item,), by_item=(item,))
 
@@ -170,7 +171,9 @@ def store_alerts(
         result = single_alert.store_single_alert(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return connection.transact(partial(_store_as_batch, parsed, delivery, connection=connection))
+    return connection.run_transaction(
+        partial(_store_as_batch, parsed, delivery, connection=connection)
+    )
 
 
 def store_alerts_in_transaction(

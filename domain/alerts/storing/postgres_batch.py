@@ -139,7 +139,7 @@ def lock_alert_counter(project_id: int, *, connection: StatementConnection) -> N
 
     Batches and manual status changes take this lock first.
     """
-    connection.all(_LOCK_COUNTER, {"project_id": project_id})
+    connection.execute_statement(_LOCK_COUNTER, {"project_id": project_id})
 
 
 def find_existing_alerts(
@@ -154,7 +154,7 @@ def find_existing_alerts(
         "looking_back": list(looking_back - {None}),
     }
     found: dict[bytes, StoredAlert] = {}
-    for alert_id, iid, title, fingerprint, *span in connection.all(
+    for alert_id, iid, title, fingerprint, *span in connection.execute_statement(
         _FIND_EXISTING_ALERTS, parameters
     ):
         is_open = span[1] is None
@@ -180,7 +180,7 @@ def store_plan(
     }
     for name in ("remarks", "mapping"):
         values[name] = orjson.dumps(values[name]).decode()
-    delivery_id, iids = connection.all(_STORE_PLAN, values)[0]
+    delivery_id, iids = connection.execute_statement(_STORE_PLAN, values)[0]
     return delivery_id, iids or ()
 
 

@@ -129,7 +129,7 @@ def store_single_alert(
         "joining": Action.JOINED.rank,
     }
     parameters["mapping"] = orjson.dumps(parameters["mapping"]).decode()
-    rows = connection.all(_STORE_ALERT, parameters)
+    rows = connection.execute_statement(_STORE_ALERT, parameters)
     if not rows:
         return None
     iid, title, is_new, delivery_id = rows[0]

@@ -110,7 +110,7 @@ def _look_up_alerts(
             "project_id": project_id,
             "fingerprints": wanted[start : start + _MAX_FINGERPRINTS_PER_QUERY],
         }
-        for row in connection.all(statement, parameters):
+        for row in connection.execute_statement(statement, parameters):
             alert = ExistingAlertRow._make(row)
             found[alert.fingerprint] = StoredAlert(
                 alert.id,
@@ -133,7 +133,7 @@ def store_plan(
 ) -> tuple[int, Sequence[int]]:
     """Write the plan, and return the ID of the delivery and the numbers (iid) of new alerts."""
     values = {**build_delivery_values(delivery), **build_outcome_values(decided, parsed)}
-    delivery_id: int = connection.all(_INSERT_DELIVERY, values)[0][0]
+    delivery_id: int = connection.execute_statement(_INSERT_DELIVERY, values)[0][0]
     _update_existing(decided, delivery, delivery_id, connection=connection)
     iids: Sequence[int] = ()
     new_ids: Sequence[int] = ()
@@ -157,9 +157,9 @@ def store_plan(
         for alert, outcome in zip(parsed.alerts, decided.outcomes, strict=True)
     ]
     if occurrences:
-        connection.all(_INSERT_OCCURRENCES, occurrences)
+        connection.execute_statement(_INSERT_OCCURRENCES, occurrences)
     if reporters := _build_reporter_rows(decided, delivery):
-        connection.all(_INSERT_REPORTERS, reporters)
+        connection.execute_statement(_INSERT_REPORTERS, reporters)
     return delivery_id, iids
 
 
@@ -254,7 +254,7 @@ def _update_existing(
         (_RESOLVE_ALERT, resolutions),
     ):
         if rows:
-            connection.all(statement, rows)
+            connection.execute_statement(statement, rows)
 
 
 _ADVANCE_COUNTER = (
@@ -267,7 +267,7 @@ _ADVANCE_COUNTER = (
 
 def _reserve_iids(count: int, project_id: int, *, connection: StatementConnection) -> Sequence[int]:
     more = {"of_project": project_id, "more": count}
-    last_iid: int = connection.all(_ADVANCE_COUNTER, more)[0][0]
+    last_iid: int = connection.execute_statement(_ADVANCE_COUNTER, more)[0][0]
     return range(last_iid - count + 1, last_iid + 1)
 
 
@@ -298,5 +298,5 @@ def _insert_new_alerts(
         }
         for iid, each in zip(iids, new, strict=True)
     ]
-    ids: dict[int, int] = dict(map(tuple, connection.all(_INSERT_ALERTS, rows)))
+    ids: dict[int, int] = dict(map(tuple, connection.execute_statement(_INSERT_ALERTS, rows)))
     return [ids[iid] for iid in iids]

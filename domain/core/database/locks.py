@@ -30,12 +30,12 @@ class AdvisoryLock(IntEnum):
     SIGNING_KEYS = 7_240_118_365
     REGISTRY_KEYS = 7_240_118_367
     #: Serializes transfers of groups and projects, so that they cannot block each other.
-    MOVES = 7_240_118_368
+    TRANSFERS = 7_240_118_368
     #: Serializes failures of contacts. Each failure reroutes pages and notifies other users, so
     #: concurrent failures could deadlock on each other's contacts.
     FAILING_CONTACTS = 7_240_118_369
 
-    def take(self, session: Session) -> None:
+    def acquire(self, session: Session) -> None:
         """Acquire the lock until the transaction ends.
 
         SQLite needs no lock, since it allows only one writer.

@@ -81,7 +81,7 @@ def parse_cursor(text: str | None) -> int | None:
 def fetch_page(
     statement: Select[*tuple[Any, ...]],
     key: InstrumentedAttribute[int],
-    part: KeysetRange,
+    keyset_range: KeysetRange,
     *,
     session: Session,
     view: Callable[[Row[*tuple[Any, ...]]], Identified],
@@ -90,16 +90,16 @@ def fetch_page(
 
     `view` converts a row to an item. The `id` of an item must be the key of its row.
     """
-    limited = statement.limit(part.size + 1)
-    if part.after is not None:
-        newer = session.execute(limited.where(key > part.after).order_by(key)).all()
-        rows = newer[: part.size][::-1]
-        has_newer, has_older = len(newer) > part.size, True
+    limited = statement.limit(keyset_range.size + 1)
+    if keyset_range.after is not None:
+        newer = session.execute(limited.where(key > keyset_range.after).order_by(key)).all()
+        rows = newer[: keyset_range.size][::-1]
+        has_newer, has_older = len(newer) > keyset_range.size, True
     else:
-        older = limited if part.before is None else limited.where(key < part.before)
+        older = limited if keyset_range.before is None else limited.where(key < keyset_range.before)
         found = session.execute(older.order_by(key.desc())).all()
-        rows = found[: part.size]
-        has_newer, has_older = part.before is not None, len(found) > part.size
+        rows = found[: keyset_range.size]
+        has_newer, has_older = keyset_range.before is not None, len(found) > keyset_range.size
     items = tuple(view(row) for row in rows)
     return KeysetPage(
         items=items,
@@ -134,7 +134,7 @@ class PageResult(Generic[Item]):
 def fetch_list_page(
     statement: Select[*tuple[Any, ...]],
     orders: Mapping[str, SQLColumnExpression[Any]],
-    part: PageRequest,
+    page_request: PageRequest,
     *,
     session: Session,
 ) -> PageResult[Row[*tuple[Any, ...]]]:
@@ -144,11 +144,13 @@ def fetch_list_page(
     determines the order of equal values.
     """
     key = orders["id"]
-    if part.is_by_key:
-        return _fetch_keyset_page(statement, key, part, session=session)
-    wanted = dict.fromkeys((orders[part.order_by], key))
-    order = [each.desc() if part.is_descending else each.asc() for each in wanted]
-    rows = session.execute(statement.order_by(*order).offset(part.offset).limit(part.size)).all()
+    if page_request.is_by_key:
+        return _fetch_keyset_page(statement, key, page_request, session=session)
+    wanted = dict.fromkeys((orders[page_request.order_by], key))
+    order = [each.desc() if page_request.is_descending else each.asc() for each in wanted]
+    rows = session.execute(
+        statement.order_by(*order).offset(page_request.offset).limit(page_request.size)
+    ).all()
     counted = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
     return PageResult(items=tuple(rows), total=session.scalar(counted) or 0)
 
@@ -156,22 +158,26 @@ def fetch_list_page(
 def _fetch_keyset_page(
     statement: Select[*tuple[Any, ...]],
     key: SQLColumnExpression[int],
-    part: PageRequest,
+    page_request: PageRequest,
     *,
     session: Session,
 ) -> PageResult[Row[*tuple[Any, ...]]]:
     keyed = statement.add_columns(key.label("list_key"))
-    if part.last_id is not None:
-        keyed = keyed.where(key < part.last_id if part.is_descending else key > part.last_id)
-    order = key.desc() if part.is_descending else key.asc()
-    rows = session.execute(keyed.order_by(order).limit(part.size + 1)).all()
-    shown = rows[: part.size]
-    has_more = len(rows) > part.size
+    if page_request.last_id is not None:
+        keyed = keyed.where(
+            key < page_request.last_id if page_request.is_descending else key > page_request.last_id
+        )
+    order = key.desc() if page_request.is_descending else key.asc()
+    rows = session.execute(keyed.order_by(order).limit(page_request.size + 1)).all()
+    shown = rows[: page_request.size]
+    has_more = len(rows) > page_request.size
     return PageResult(items=tuple(shown), next_cursor=str(shown[-1].list_key) if has_more else None)
 
 
 def check_known_parameters(
-    given: Iterable[tuple[str, Sequence[str]]], known: Sequence[str], unsaid: Sequence[str] = ()
+    given: Iterable[tuple[str, Sequence[str]]],
+    known_names: Sequence[str],
+    unsaid: Sequence[str] = (),
 ) -> None:
     """Check that all parameters are known and given only once.
 
@@ -179,11 +185,11 @@ def check_known_parameters(
     them.
     """
     for name, values in given:
-        if name not in known and name not in unsaid:
+        if name not in known_names and name not in unsaid:
             problem = (
                 f"`{shorten_parameter_name(name)}` is not a known parameter" if name else _UNNAMED
             )
-            raise QueryError(f"{problem}. {_format_known_parameters(known)}.", field=name)
+            raise QueryError(f"{problem}. {_format_known_parameters(known_names)}.", field=name)
         if len(values) > 1:
             raise QueryError(f"`{name}` can be given only once.", field=name)
 
@@ -193,47 +199,51 @@ def shorten_parameter_name(name: str) -> str:
     return f"{name[:_MAX_ECHO_LENGTH]}…" if len(name) > _MAX_ECHO_LENGTH else name
 
 
-def _format_known_parameters(known: Sequence[str]) -> str:
-    return f"Known parameters: {', '.join(known)}" if known else "This list has no parameters"
+def _format_known_parameters(known_names: Sequence[str]) -> str:
+    return (
+        f"Known parameters: {', '.join(known_names)}"
+        if known_names
+        else "This list has no parameters"
+    )
 
 
-def get_choice(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
+def get_choice(arguments: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
     """Return the value of a parameter, or the default value if the parameter is omitted.
 
     Raise QueryError if the value is not one of the choices.
     """
-    value = given.get(name) or usual
+    value = arguments.get(name) or usual
     if value != usual and value not in choices:
         raise QueryError(f"`{name}` must be one of {', '.join(choices)}.", field=name)
     return value
 
 
 def get_search_text(
-    given: Mapping[str, str], name: str, *, most: int = MAX_SEARCH_TEXT_LENGTH
+    arguments: Mapping[str, str], name: str, *, maximum: int = MAX_SEARCH_TEXT_LENGTH
 ) -> str:
     """Return the search text in a parameter, which may be empty.
 
     Raise QueryError if the text is too long.
     """
-    value = given.get(name, "")
-    if len(value) > most:  # A truncated text would match more items.
-        raise QueryError(f"`{name}` can have at most {most} characters.", field=name)
+    value = arguments.get(name, "")
+    if len(value) > maximum:  # A truncated text would match more items.
+        raise QueryError(f"`{name}` can have at most {maximum} characters.", field=name)
     return value
 
 
-def get_row_id(given: Mapping[str, str], name: str) -> int | None:
+def get_row_id(arguments: Mapping[str, str], name: str) -> int | None:
     """Return the row id in a parameter, or None if the parameter is empty.
 
     Raise QueryError if the value is not a row id.
     """
-    text = given.get(name, "")
+    text = arguments.get(name, "")
     number = parse_id(text)
     if text and number is None:
         raise QueryError(f"`{name}` must be a whole number.", field=name)
     return number
 
 
-def build_keyset_range(given: Mapping[str, str], *, size: int) -> KeysetRange:
+def build_keyset_range(arguments: Mapping[str, str], *, size: int) -> KeysetRange:
     """Return the part of a list that the parameter `before` or `after` requests."""
-    before, after = parse_cursor(given.get("before")), parse_cursor(given.get("after"))
+    before, after = parse_cursor(arguments.get("before")), parse_cursor(arguments.get("after"))
     return KeysetRange(size=size, before=before, after=after)

@@ -114,10 +114,10 @@ def _compile_true(element: asynchronous_commit, compiler: Any, **options: Any) -
 
 def insert_into(table: type[Any], *, session: Session) -> postgresql.Insert | sqlite.Insert:
     """Return an INSERT with support for ON CONFLICT, for the session's database."""
-    return insert_for(session.get_bind().dialect.name, table)
+    return build_insert(session.get_bind().dialect.name, table)
 
 
-def insert_for(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlite.Insert:
+def build_insert(dialect_name: str, table: type[Any]) -> postgresql.Insert | sqlite.Insert:
     """Return an INSERT with support for ON CONFLICT, for a database dialect."""
     if dialect_name == "postgresql":
         return postgresql.insert(table)

@@ -46,20 +46,22 @@ class StatementConnection(Protocol):
     def dialect_name(self) -> str:
         """`postgresql` or `sqlite`."""
 
-    def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
+    def fetch_first_row(
+        self, statement: Executable, parameters: Mapping[str, object]
+    ) -> Row | None:
         """Run a query and return its first row, or None; retry once if the connection was lost."""
 
-    def look_up(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
+    def fetch_rows(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
         """Run a query and return its rows; retry once if the connection was lost."""
 
-    def all(
+    def execute_statement(
         self,
         statement: Executable,
         parameters: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
     ) -> Sequence[Row]:
         """Run one statement and return its rows, if it has any."""
 
-    def transact(self, work: Callable[[], Outcome]) -> Outcome:
+    def run_transaction(self, work: Callable[[], Outcome]) -> Outcome:
         """Run a function in a transaction that may write, and commit the transaction.
 
         Retry a few times after a deadlock or a serialization failure.
@@ -75,16 +77,18 @@ class SessionConnection:
         #: Name of the dialect: `postgresql` or `sqlite`.
         self.dialect_name = self._connection.dialect.name
 
-    def first(self, statement: Executable, parameters: Mapping[str, object]) -> Row | None:
+    def fetch_first_row(
+        self, statement: Executable, parameters: Mapping[str, object]
+    ) -> Row | None:
         """Run a query and return its first row, or None."""
-        found = self.all(statement, parameters)
+        found = self.execute_statement(statement, parameters)
         return found[0] if found else None
 
-    def look_up(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
+    def fetch_rows(self, statement: Executable, parameters: Mapping[str, object]) -> Sequence[Row]:
         """Run a query and return its rows."""
-        return self.all(statement, parameters)
+        return self.execute_statement(statement, parameters)
 
-    def all(
+    def execute_statement(
         self,
         statement: Executable,
         parameters: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
@@ -93,6 +97,6 @@ class SessionConnection:
         result = self._connection.execute(statement, cast("Any", parameters))
         return cast("Sequence[Row]", result.all()) if result.returns_rows else ()
 
-    def transact(self, work: Callable[[], Outcome]) -> Outcome:
+    def run_transaction(self, work: Callable[[], Outcome]) -> Outcome:
         """Run a function without a commit, since the owner of the session commits."""
         return work()

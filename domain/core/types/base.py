@@ -175,7 +175,7 @@ RequestTime = Annotated[
     datetime, BeforeValidator(_parse_utc), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 #: Time in a request about a schedule. A time without an offset is a local time in the schedule's
-#: time zone, which `in_zone` applies.
+#: time zone, which `with_time_zone` applies.
 RequestLocalTime = Annotated[
     datetime,
     BeforeValidator(_parse_local_or_utc),
@@ -276,7 +276,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def given_values(self) -> Mapping[str, Any]:
         """The values of the fields that the request contained, by name."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
@@ -384,19 +384,19 @@ class OffsetQuery(Query):
     pagination: Literal["offset", "legacy", "keyset"] = "offset"
 
     @property
-    def size(self) -> int:
+    def page_size(self) -> int:
         """The number of items on a page."""
         return _limit_page_size(self.per_page, type(self))
 
     @property
     def offset(self) -> int:
         """The number of items before the page."""
-        return (self.page - 1) * self.size
+        return (self.page - 1) * self.page_size
 
     @property
-    def part(self) -> PageRequest:
+    def requested_part(self) -> PageRequest:
         """The requested part of the list."""
-        return PageRequest(size=self.size, offset=self.offset)
+        return PageRequest(size=self.page_size, offset=self.offset)
 
 
 class KeysetQuery(Query):
@@ -412,17 +412,17 @@ class KeysetQuery(Query):
     )
 
     @property
-    def size(self) -> int:
+    def page_size(self) -> int:
         """The number of items on a page."""
         return _limit_page_size(self.per_page, type(self))
 
     @property
-    def part(self) -> KeysetRange:
+    def requested_part(self) -> KeysetRange:
         """The requested part of the list, newest first.
 
         Raise QueryError if the cursor is not valid.
         """
-        return KeysetRange(size=self.size, before=parse_cursor(self.cursor))
+        return KeysetRange(size=self.page_size, before=parse_cursor(self.cursor))
 
 
 #: Option that adds the items of ancestor groups to a list of a project or group.
@@ -471,14 +471,14 @@ class PagedQuery(OffsetQuery):
         return value
 
     @property
-    def part(self) -> PageRequest:
+    def requested_part(self) -> PageRequest:
         """The requested part of the list.
 
         Raise QueryError if the cursor is not valid.
         """
         is_by_key = self.pagination == "keyset"
         return PageRequest(
-            size=self.size,
+            size=self.page_size,
             offset=self.offset,
             is_by_key=is_by_key,
             last_id=parse_cursor(self.cursor),
@@ -527,21 +527,23 @@ class ListPage(Generic[Item]):
         return self.total is not None and self.total > number and bool(self.items)
 
     @classmethod
-    def of(cls, listed: PageResult[Any], present: Callable[[Any], Item]) -> "ListPage[Item]":
+    def from_listed_page(
+        cls, page_result: PageResult[Any], build_item: Callable[[Any], Item]
+    ) -> "ListPage[Item]":
         """Return a page of a list that supports numbered and keyset pages (`PagedQuery`)."""
         return cls(
-            items=[present(each) for each in listed.items],
-            total=listed.total,
-            next_cursor=listed.next_cursor,
+            items=[build_item(each) for each in page_result.items],
+            total=page_result.total,
+            next_cursor=page_result.next_cursor,
         )
 
     @classmethod
     def from_keyset_page(
-        cls, page: KeysetPage[Any], present: Callable[[Any], Item]
+        cls, page: KeysetPage[Any], build_item: Callable[[Any], Item]
     ) -> "ListPage[Item]":
         """Return a page of a list that supports only keyset pages (`KeysetQuery`)."""
         following = page.next_before
         return cls(
-            items=[present(each) for each in page.items],
+            items=[build_item(each) for each in page.items],
             next_cursor=None if following is None else str(following),
         )

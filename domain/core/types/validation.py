@@ -19,13 +19,13 @@ _INT_ADAPTER: TypeAdapter[int] = TypeAdapter(int)
 SchemaT = TypeVar("SchemaT", bound=BaseModel)
 
 
-def validate_body(schema: type[SchemaT], given: Mapping[str, Any]) -> SchemaT:
+def validate_body(schema: type[SchemaT], given_values: Mapping[str, Any]) -> SchemaT:
     """Return the validated parameters of a request.
 
     Raise InvalidParametersError with all problems if any are invalid.
     """
     try:
-        return schema.model_validate(_remove_empty_values(schema, given))
+        return schema.model_validate(_remove_empty_values(schema, given_values))
     except ValidationError as error:
         raise InvalidParametersError(
             [_build_invalid_value(each) for each in _list_errors(error)]
@@ -75,14 +75,16 @@ def _build_unknown_name_problem(name: str) -> InvalidValue:
     return InvalidValue(shorten_parameter_name(name), "is not a known parameter")
 
 
-def normalize_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
+def normalize_numbers(
+    schema: type[BaseModel], given_values: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Return the parameters, with integers in their canonical form, such as `5` for `05`."""
     numbers = {
-        name: _normalize_number(given[name])
+        name: _normalize_number(given_values[name])
         for name, field in schema.model_fields.items()
-        if field.annotation is int and name in given
+        if field.annotation is int and name in given_values
     }
-    return {**given, **numbers}
+    return {**given_values, **numbers}
 
 
 def _normalize_number(value: Any) -> Any:
@@ -92,9 +94,9 @@ def _normalize_number(value: Any) -> Any:
         return value  # The schema reports the error.
 
 
-def find_unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str]:
+def find_unknown_names(schema: type[BaseModel], given_names: Iterable[str]) -> Sequence[str]:
     """Return the names of the parameters that a schema does not have."""
-    return [name for name in given if _get_field_name(name) not in schema.model_fields]
+    return [name for name in given_names if _get_field_name(name) not in schema.model_fields]
 
 
 def _get_field_name(name: str) -> str:
@@ -105,12 +107,14 @@ def _format_known_parameters(known: Mapping[str, Any]) -> str:
     return f"Known parameters: {', '.join(known)}" if known else "This URL has no parameters"
 
 
-def _remove_empty_values(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+def _remove_empty_values(
+    schema: type[BaseModel], given_values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Remove empty values, which count as missing unless the field allows them."""
     takes = _find_fields_allowing_empty(schema)
     return {
         name: value
-        for name, value in given.items()
+        for name, value in given_values.items()
         if not (
             (value == "" and name not in takes[str]) or (value is None and name not in takes[None])
         )

@@ -29,13 +29,13 @@ _STREAM_ACTIONS = DestinationActions(
 @read_action("audit_streams.index")
 def list_streams(work: UnitOfWork, query: DestinationQuery) -> ListPage[AuditStream]:
     """List the destinations for audit events."""
-    return _STREAM_ACTIONS.list(work, query)
+    return _STREAM_ACTIONS.list_destinations(work, query)
 
 
 @read_action("audit_streams.show")
 def show_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
     """Show a destination and the state of its delivery."""
-    return _STREAM_ACTIONS.get(work, stream_id)
+    return _STREAM_ACTIONS.get_destination(work, stream_id)
 
 
 @action("audit_streams.create")
@@ -45,29 +45,35 @@ def create_stream(work: UnitOfWork, new: AuditStreamBody) -> NewAuditStream:
     No other response contains the secret.
     """
     details = DestinationDetails(url=new.url)
-    return _build_new_stream(_STREAM_ACTIONS.create(work, details, is_paused=new.paused))
+    return _build_new_stream(
+        _STREAM_ACTIONS.create_destination(work, details, is_paused=new.paused)
+    )
 
 
 @action("audit_streams.change")
 def change_stream(work: UnitOfWork, stream_id: int, change: AuditStreamChangeBody) -> AuditStream:
     """Change the URL of a destination, or pause or resume it."""
     if change.url is not None:
-        _STREAM_ACTIONS.change(work, stream_id, DestinationDetails(url=change.url))
+        _STREAM_ACTIONS.change_destination(work, stream_id, DestinationDetails(url=change.url))
     if change.paused is not None:
-        (_STREAM_ACTIONS.pause if change.paused else _STREAM_ACTIONS.resume)(work, stream_id)
-    return _STREAM_ACTIONS.get(work, stream_id)
+        (
+            _STREAM_ACTIONS.pause_destination
+            if change.paused
+            else _STREAM_ACTIONS.resume_destination
+        )(work, stream_id)
+    return _STREAM_ACTIONS.get_destination(work, stream_id)
 
 
 @action("audit_streams.change", command="pause")
 def pause_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
     """Pause a destination; its events are queued."""
-    return _STREAM_ACTIONS.pause(work, stream_id)
+    return _STREAM_ACTIONS.pause_destination(work, stream_id)
 
 
 @action("audit_streams.change", command="resume")
 def resume_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
     """Resume a destination and send its waiting events."""
-    return _STREAM_ACTIONS.resume(work, stream_id)
+    return _STREAM_ACTIONS.resume_destination(work, stream_id)
 
 
 @action("audit_streams.rotate_secret", command="rotate")
@@ -86,7 +92,7 @@ def send_test(work: UnitOfWork, stream_id: int) -> SentTest:
     The event is sent immediately.
     """
     message = build_test_message(work.actor, now=work.now)
-    return SentTest.of(_STREAM_ACTIONS.send(work, stream_id, message))
+    return SentTest.from_result(_STREAM_ACTIONS.send_message(work, stream_id, message))
 
 
 @action("audit_streams.delete")
@@ -95,8 +101,12 @@ def delete_stream(work: UnitOfWork, stream_id: int) -> AuditStream:
 
     Queued events are never sent.
     """
-    return _STREAM_ACTIONS.remove(work, stream_id)
+    return _STREAM_ACTIONS.delete_destination(work, stream_id)
 
 
-def _build_new_stream(made: DestinationWithSecret[AuditStream]) -> NewAuditStream:
-    return NewAuditStream(**dict(made.destination), secret=made.secret)
+def _build_new_stream(
+    destination_with_secret: DestinationWithSecret[AuditStream],
+) -> NewAuditStream:
+    return NewAuditStream(
+        **dict(destination_with_secret.destination), secret=destination_with_secret.secret
+    )

@@ -99,7 +99,7 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
 
     noun = "audit stream"
     message_noun = "audit event"
-    most = MAX_STREAMS
+    max_destinations = MAX_STREAMS
     too_many = f"There can be at most {MAX_STREAMS} destinations. Delete a destination first."
     not_found = "Destination not found."
     row = AuditStreamRow
@@ -118,12 +118,12 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
         .scalar_subquery(),
     )
 
-    def view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
+    def build_view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
         """Return the view of a row."""
         (set_aside,) = more
         return AuditStream(**get_column_values(row, AuditStream) | shared, set_aside=set_aside)
 
-    def first(
+    def get_next_message(
         self, row: AuditStreamRow, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
         """Return the oldest event in the queue."""
@@ -150,7 +150,7 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
             session.flush()
         return None
 
-    def taken(
+    def record_accepted_message(
         self,
         claim: DestinationClaim,
         delivery: ClaimedDelivery,
@@ -172,7 +172,7 @@ class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDe
             again = AuditStreamEntry.tries < _MAX_SET_ASIDE_ATTEMPTS
             _requeue_set_aside_events(claim.destination_id, session, again)
 
-    def refused(
+    def record_rejected_message(
         self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         """Count the failure, and set aside an event that the receiver repeatedly rejects."""
@@ -228,8 +228,8 @@ def drop_old_stream_events(
     session: Session,
     before: datetime,
     now: datetime,
-    between: CommitCallback,
-    most: int = MAX_QUEUED_EVENTS,
+    commit_batch: CommitCallback,
+    maximum: int = MAX_QUEUED_EVENTS,
 ) -> int:
     """Drop events from before a time and the oldest events above the maximum; return the count.
 
@@ -246,7 +246,7 @@ def drop_old_stream_events(
             )
 
         return AUDIT_STREAM_KIND.delete_entries(
-            condition, session=session, between=between, noted=note
+            condition, session=session, commit_batch=commit_batch, noted=note
         )
 
     is_old = AuditStreamEntry.created_at < before
@@ -254,20 +254,20 @@ def drop_old_stream_events(
     for stream_id in session.scalars(select(AuditStreamRow.id)).all():
         total += drop(stream_id, (AuditStreamEntry.stream_id == stream_id) & is_old)
     for stream_id, condition in AUDIT_STREAM_KIND.find_surplus_entries(
-        most, true(), session=session
+        maximum, true(), session=session
     ):
         total += drop(stream_id, condition)
     return total
 
 
-def delete_orphaned_events(*, session: Session, between: CommitCallback) -> int:
+def delete_orphaned_events(*, session: Session, commit_batch: CommitCallback) -> int:
     """Remove the events of deleted destinations; return the number of removed events."""
-    orphans = AUDIT_STREAM_KIND.orphans()
-    return AUDIT_STREAM_KIND.delete_entries(orphans, session=session, between=between)
+    orphans = AUDIT_STREAM_KIND.build_orphan_condition()
+    return AUDIT_STREAM_KIND.delete_entries(orphans, session=session, commit_batch=commit_batch)
 
 
 def queue_stream_notices(
-    sign: DestinationNoticeSettings, *, session: Session, now: datetime
+    notice_settings: DestinationNoticeSettings, *, session: Session, now: datetime
 ) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
@@ -277,17 +277,19 @@ def queue_stream_notices(
     notices = [
         each
         for stream in AUDIT_STREAM_KIND.list_all_destinations(
-            session=session, keyring=sign.keyring, now=now
+            session=session, keyring=notice_settings.keyring, now=now
         )
-        for each in _build_notices(stream, sign, now)
+        for each in _build_notices(stream, notice_settings, now)
     ]
     administrators = session.scalars(select(User).where(User.is_admin, IS_ACTIVE_HUMAN)).all()
-    messages = [notice.to(each, sign) for notice in notices for each in administrators]
-    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
+    messages = [
+        notice.build_email(each, notice_settings) for notice in notices for each in administrators
+    ]
+    return queue_emails(messages, session=session, keyring=notice_settings.keyring, now=now)
 
 
 def _build_notices(
-    stream: AuditStream, sign: DestinationNoticeSettings, now: datetime
+    stream: AuditStream, notice_settings: DestinationNoticeSettings, now: datetime
 ) -> Iterator[DestinationNotice]:
     path = f"admin/audit_streams/{stream.id}"
     if stream.state is DestinationState.FAILING and stream.failing_since is not None:
@@ -299,7 +301,7 @@ def _build_notices(
                 f"No audit events could be delivered to {stream.shown_url}",
                 f"since {since}. Last error: {stream.last_error}.",
                 f"Waiting events: {stream.backlog}. They are sent when the destination accepts",
-                f"events again, and discarded {sign.days} days after they occurred.",
+                f"events again, and discarded {notice_settings.days} days after they occurred.",
             ),
             path=path,
             role="an administrator",

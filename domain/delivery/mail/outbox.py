@@ -200,7 +200,7 @@ def _store_result(
 
 
 def encrypt_plaintext_emails(
-    *, session: Session, keyring: Keyring, includes_tried: bool, between: Callable[[], None]
+    *, session: Session, keyring: Keyring, includes_tried: bool, commit_batch: Callable[[], None]
 ) -> int:
     """Encrypt messages that hosts with older releases queued; return the number of messages.
 
@@ -227,7 +227,7 @@ def encrypt_plaintext_emails(
                 "next_try_at": None,
             }
             session.execute(update_rows(Mail).where(Mail.id == row.id).values(values))
-        between()
+        commit_batch()
         total += len(rows)
     return total
 

@@ -140,7 +140,7 @@ class Mailer:
         except (smtplib.SMTPException, OSError):
             connection.close()
 
-    def abort(self) -> None:
+    def abort_sending(self) -> None:
         """Abort a call of `send` in another thread, which then raises an error."""
         connection = self._connection
         sock = getattr(connection, "sock", None)
@@ -148,18 +148,18 @@ class Mailer:
             with suppress(OSError):
                 sock.shutdown(SHUT_RDWR)
 
-    def check(self) -> None:
+    def check_connection(self) -> None:
         """Connect and log in.
 
         Raise MailServerUnavailableError if that fails.
         """
         try:
-            self._open()
+            self._open_connection()
         except (smtplib.SMTPException, OSError) as error:
             self.close()
             raise MailServerUnavailableError(_describe_error(error)) from None
 
-    def send(self, message: ClaimedEmail, *, now: datetime) -> None:
+    def send_message(self, message: ClaimedEmail, *, now: datetime) -> None:
         """Deliver a message.
 
         Raise TemporaryMailError, PermanentMailError or MailServerUnavailableError if that fails.
@@ -168,7 +168,7 @@ class Mailer:
         email = compose_email(message, self._sender, now=now)
         self._last = None
         try:
-            connection = self._last = self._open()
+            connection = self._last = self._open_connection()
             connection.is_in_data = False
             connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as error:
@@ -188,7 +188,7 @@ class Mailer:
         """Return whether the last failed message may have arrived completely."""
         return self._last is not None and self._last.is_in_data
 
-    def _open(self) -> _Connection:
+    def _open_connection(self) -> _Connection:
         if self._connection is not None and not _is_alive(self._connection):
             self.close()
         if self._connection is None:

@@ -61,11 +61,11 @@ class AddressPolicy:
     allowed: tuple[Network, ...] = ()
 
     @classmethod
-    def of(cls, networks: str) -> "AddressPolicy":
+    def from_networks(cls, networks: str) -> "AddressPolicy":
         """Return the policy that also allows a comma-separated list of networks."""
         return _parse_policy(networks)
 
-    def refusal(self, address: Address) -> str | None:
+    def find_blocked_kind(self, address: Address) -> str | None:
         """Return the kind of an address that must not be reached, or None."""
         if any(address in network for network in self.allowed):
             return None
@@ -106,7 +106,11 @@ def check_address_allowed(url: OutgoingUrl, networks: str, *, field: str = "url"
     request is sent. Raise InvalidError for a blocked address.
     """
     address = parse_literal_address(url.host)
-    kind = None if address is None else AddressPolicy.of(networks).refusal(address)
+    kind = (
+        None
+        if address is None
+        else AddressPolicy.from_networks(networks).find_blocked_kind(address)
+    )
     if kind is not None:
         message = (
             f"The URL cannot be reached: {url.host} is {kind}. Enter a public address, or ask "

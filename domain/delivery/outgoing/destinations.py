@@ -123,7 +123,7 @@ class RetryPolicy:
     #: Time without a delivery after which a destination may be paused.
     patience: timedelta
 
-    def pause(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
+    def compute_pause(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
         """Return the pause after a number of consecutive failures."""
         return compute_destination_pause(
             failures, share=self.share, asked_seconds=attempt.asked_seconds
@@ -160,7 +160,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     #: Noun for a message in log lines.
     message_noun: ClassVar[str]
     #: Maximum number of destinations of one owner.
-    most: ClassVar[int]
+    max_destinations: ClassVar[int]
     #: Error messages for too many destinations, and for a destination that does not exist.
     too_many: ClassVar[str]
     not_found: ClassVar[str]
@@ -177,17 +177,17 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     more_columns: Sequence[ColumnElement[Any]] = ()
 
     @abstractmethod
-    def view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
+    def build_view(self, row: RowT, *more: Any, **shared: Any) -> ViewT:
         """Return the view of a row; `shared` contains fields of all kinds that are not columns."""
 
     @abstractmethod
-    def first(
+    def get_next_message(
         self, row: RowT, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
         """Return the next message for a destination, with the id of the message's queue entry."""
 
     @abstractmethod
-    def taken(
+    def record_accepted_message(
         self,
         claim: DestinationClaim,
         delivery: ClaimedDelivery,
@@ -199,12 +199,12 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """Record that a message was accepted, even if the claim was lost in the meantime."""
 
     @abstractmethod
-    def refused(
+    def record_rejected_message(
         self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         """Record that a message was not accepted."""
 
-    def columns(self, details: DetailsT) -> Mapping[str, object]:
+    def build_detail_columns(self, details: DetailsT) -> Mapping[str, object]:
         """Return the columns that store the details other than the URL.
 
         Raise InvalidError for an invalid value.
@@ -217,16 +217,16 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         del now
         return self.queue.is_waiting
 
-    def lock(self, owner: int | None, session: Session) -> None:
+    def lock_owner(self, owner: int | None, session: Session) -> None:
         """Serialize changes to an owner's destinations."""
 
-    def changed(self, owner: int | None, session: Session) -> None:
+    def handle_owner_change(self, owner: int | None, session: Session) -> None:
         """Process a change to an owner's destinations."""
 
     def reset_retries(self, row: RowT, session: Session) -> None:
         """Retry the messages that were temporarily given up."""
 
-    def create(
+    def create_destination(
         self,
         details: DetailsT,
         *,
@@ -237,12 +237,12 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     ) -> DestinationWithSecret[ViewT]:
         """Create a destination, which receives messages from now on."""
         parse_outgoing_url(details.url)
-        values = dict(self.columns(details))
-        self.lock(owner, session)
+        values = dict(self.build_detail_columns(details))
+        self.lock_owner(owner, session)
         count = (
             select(func.count()).select_from(self.row).where(*self._build_owner_conditions(owner))
         )
-        if (session.scalar(count) or 0) >= self.most:
+        if (session.scalar(count) or 0) >= self.max_destinations:
             raise ConflictError(self.too_many)
         if self.owner_column is not None:
             values[self.owner_column] = owner
@@ -251,19 +251,19 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         values |= build_url_columns(details.url, keyring)
         row = self.row(secret_ciphertext=sealed, created_at=now, **values)
         session.add(row)
-        self._flush(owner, session)
-        made = self.get(row.id, owner=owner, session=session, keyring=keyring, now=now)
+        self._flush_destinations(owner, session)
+        made = self.get_destination(row.id, owner=owner, session=session, keyring=keyring, now=now)
         return DestinationWithSecret(destination=made, secret=secret)
 
     def list_all_destinations(
         self, *, owner: int | None = None, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
         """Return the destinations of an owner, oldest first."""
-        return self.find(
+        return self.find_destinations(
             *self._build_owner_conditions(owner), session=session, keyring=keyring, now=now
         )
 
-    def find(
+    def find_destinations(
         self, *conditions: ColumnElement[bool], session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
         """Return the destinations that meet the conditions, oldest first."""
@@ -283,7 +283,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> ViewT:
-        return self.view(
+        return self.build_view(
             row,
             *more,
             url=_get_visible_url(row, keyring),
@@ -294,7 +294,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             failures=row.tries,
         )
 
-    def get(
+    def get_destination(
         self,
         destination_id: int,
         *,
@@ -308,7 +308,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         Raise NotFoundError if the owner has no destination with this id.
         """
         is_it = self.row.id == destination_id
-        found = self.find(
+        found = self.find_destinations(
             is_it, *self._build_owner_conditions(owner), session=session, keyring=keyring, now=now
         )
         if not found:
@@ -320,9 +320,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             return ()
         return (getattr(self.row, self.owner_column) == owner,)
 
-    def _flush(self, owner: int | None, session: Session) -> None:
+    def _flush_destinations(self, owner: int | None, session: Session) -> None:
         session.flush()
-        self.changed(owner, session)
+        self.handle_owner_change(owner, session)
 
     def _lock_row(self, destination_id: int, owner: int | None, session: Session) -> RowT:
         is_it = self.row.id == destination_id
@@ -335,10 +335,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         if row is None:
             raise NotFoundError(self.not_found)
         # Workers that pause a destination also acquire the destination's lock before this lock.
-        self.lock(owner, session)
+        self.lock_owner(owner, session)
         return row
 
-    def change(
+    def change_destination(
         self,
         destination_id: int,
         details: DetailsT,
@@ -353,7 +353,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """
         parse_outgoing_url(details.url)
         row = self._lock_row(destination_id, owner, session)
-        values, is_moved = {**self.columns(details)}, _get_visible_url(row, keyring) != details.url
+        values, is_moved = (
+            {**self.build_detail_columns(details)},
+            _get_visible_url(row, keyring) != details.url,
+        )
         if not is_moved and all(getattr(row, name) == value for name, value in values.items()):
             return False
         if is_moved:
@@ -362,30 +365,32 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             self.reset_retries(row, session)
         for name, value in values.items():
             setattr(row, name, value)
-        self._flush(owner, session)
+        self._flush_destinations(owner, session)
         return True
 
-    def pause(
+    def pause_destination(
         self, destination_id: int, *, owner: int | None = None, session: Session, now: datetime
     ) -> None:
         """Pause a destination."""
         row = self._lock_row(destination_id, owner, session)
         if row.paused_at is None:
-            self.stop(row, now)
-            self._flush(owner, session)
+            self.mark_paused(row, now)
+            self._flush_destinations(owner, session)
 
-    def stop(self, row: RowT, now: datetime) -> None:
+    def mark_paused(self, row: RowT, now: datetime) -> None:
         """Mark the row of a destination as paused by a user."""
         row.paused_at = now
 
-    def resume(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
+    def resume_destination(
+        self, destination_id: int, *, owner: int | None = None, session: Session
+    ) -> None:
         """Resume a destination, and send its queued messages immediately."""
         row = self._lock_row(destination_id, owner, session)
-        self.start(row)
+        self.mark_resumed(row)
         self.reset_retries(row, session)
-        self._flush(owner, session)
+        self._flush_destinations(owner, session)
 
-    def start(self, row: RowT) -> None:
+    def mark_resumed(self, row: RowT) -> None:
         """Mark the row of a destination as not paused."""
         row.paused_at = row.next_try_at = None
 
@@ -409,10 +414,12 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             row, previous_until=previous_until, keyring=keyring, now=now
         )
         session.flush()
-        made = self.get(destination_id, owner=owner, session=session, keyring=keyring, now=now)
+        made = self.get_destination(
+            destination_id, owner=owner, session=session, keyring=keyring, now=now
+        )
         return DestinationWithSecret(destination=made, secret=secret)
 
-    def secrets(
+    def list_secrets(
         self, destination_id: int, *, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[str]:
         """Return the signing secrets of a destination, newest first."""
@@ -420,18 +427,20 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             session.get_one(self.row, destination_id), keyring=keyring, now=now
         )
 
-    def remove(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
+    def delete_destination(
+        self, destination_id: int, *, owner: int | None = None, session: Session
+    ) -> None:
         """Delete a destination; its queued messages are never sent (`orphans`)."""
         session.delete(self._lock_row(destination_id, owner, session))
-        self._flush(owner, session)
+        self._flush_destinations(owner, session)
 
     @property
-    def due(self) -> ColumnElement[bool]:
+    def due_condition(self) -> ColumnElement[bool]:
         """The condition that a destination can be claimed, with the time as an SQL parameter."""
         return self._select_due_destinations(NOW).exists()
 
     def claim_due_destinations(
-        self, *, most: int, session: Session, now: datetime
+        self, *, maximum: int, session: Session, now: datetime
     ) -> Sequence[DestinationClaim]:
         """Claim destinations that have messages to send, preferring those without a recent failure.
 
@@ -440,9 +449,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """
         due = self._select_due_destinations(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
-        well = due.where(self.row.tries == 0).order_by(last).limit(most)
+        well = due.where(self.row.tries == 0).order_by(last).limit(maximum)
         found = claims.claim_destinations(self.row, well, session=session, now=now)
-        left = max(most - len(found) - _RESERVED_THREADS, 0)
+        left = max(maximum - len(found) - _RESERVED_THREADS, 0)
         failing = due.where(self.row.tries > 0).order_by(self.row.next_try_at)
         others = claims.claim_destinations(self.row, failing.limit(left), session=session, now=now)
         return [*found, *others]
@@ -464,9 +473,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             .where(*claims.list_claim_conditions(self.row, claim), self.row.paused_at.is_(None))
             .with_for_update()
         )
-        found = self.first(row, session=session, now=now) if row else None
+        found = self.get_next_message(row, session=session, now=now) if row else None
         if row is None or found is None:
-            self.release(claim, session=session)
+            self.release_claim(claim, session=session)
             return None
         row.claimed_until = now + CLAIM_LIFETIME
         entry_id, message = found
@@ -477,7 +486,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             secrets=list_signing_secrets(row, keyring=keyring, now=now),
         )
 
-    def release(self, claim: DestinationClaim, *, session: Session) -> None:
+    def release_claim(self, claim: DestinationClaim, *, session: Session) -> None:
         """Release a claim, so that other workers need not wait until it expires."""
         claims.release_destination_claim(self.row, claim, session=session)
 
@@ -491,7 +500,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         now: datetime,
     ) -> None:
         """Record that a message was accepted, even if the claim was lost in the meantime."""
-        self.taken(claim, delivery, attempt, session=session, now=now)
+        self.record_accepted_message(claim, delivery, attempt, session=session, now=now)
         claims.record_success(self.row, claim, session=session, now=now)
 
     def record_failure(
@@ -510,7 +519,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         destination cannot be decrypted.
         """
         most = self.max_counted_failures
-        pause = partial(retries.pause, attempt)
+        pause = partial(retries.compute_pause, attempt)
         failure = claims.record_failure(
             self.row,
             claim,
@@ -524,12 +533,12 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         refusal = FailedAttempt(
             delivery=delivery, attempt=attempt, failure=failure, retries=retries
         )
-        return self.refused(claim, refusal, session=session, now=now)
+        return self.record_rejected_message(claim, refusal, session=session, now=now)
 
     def find_surplus_entries(
-        self, most: int, condition: ColumnElement[bool], *, session: Session
+        self, maximum: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
-        """Return a condition for the oldest matching entries above `most`, for each destination."""
+        """Return a condition for the oldest entries above `maximum`, for each destination."""
         found = []
         for destination_id in session.scalars(select(self.row.id)).all():
             mine = (self.queue.destination == destination_id) & condition
@@ -537,14 +546,14 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
                 select(self.queue.entry.id)
                 .where(mine)
                 .order_by(self.queue.entry.id.desc())
-                .offset(most)
+                .offset(maximum)
                 .limit(1)
             )
             if newest is not None:
                 found.append((destination_id, mine & (self.queue.entry.id <= newest)))
         return found
 
-    def orphans(self) -> ColumnElement[bool]:
+    def build_orphan_condition(self) -> ColumnElement[bool]:
         """Return the condition for entries of deleted destinations."""
         return ~exists().where(self.row.id == self.queue.destination)
 
@@ -553,13 +562,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         condition: ColumnElement[bool],
         *,
         session: Session,
-        between: CommitCallback,
+        commit_batch: CommitCallback,
         noted: Callable[[int], None] = lambda _count: None,
     ) -> int:
         """Remove entries in batches, oldest first; return the number of removed entries.
 
         `noted` is called in the transaction of each batch, with the number of removed entries.
-        `between` is called after each batch.
+        `commit_batch` is called after each batch.
         """
         oldest = (
             select(self.queue.entry.id)
@@ -571,7 +580,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         while ids := session.scalars(oldest).all():
             session.execute(delete_rows(self.queue.entry).where(self.queue.entry.id.in_(ids)))
             noted(len(ids))
-            between()
+            commit_batch()
             total += len(ids)
         return total
 

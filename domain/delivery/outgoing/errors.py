@@ -56,9 +56,9 @@ class DeadlineExceededError(OutgoingError):
 class ResponseTooLargeError(OutgoingError):
     """Error for a response that exceeds the maximum size."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, maximum: int) -> None:
         """Build the message from the maximum size in bytes."""
-        super().__init__(f"the response is larger than {most:,} bytes")
+        super().__init__(f"the response is larger than {maximum:,} bytes")
 
 
 def describe_status_problem(status: int) -> str | None:

@@ -28,7 +28,7 @@ class HostList:
     hosts: tuple[_ListedHost, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> "HostList":
+    def from_text(cls, text: str) -> "HostList":
         """Return the hosts in a comma-separated list.
 
         Raise ValueError if an entry is malformed.

@@ -11,7 +11,7 @@ from standardwebhooks.webhooks import Webhook
 
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_base64, random_hex
+from domain.core.randomness import generate_random_base64, generate_random_hex
 from models.destination import Destination
 
 _KEY_PREFIX = "whsec_"
@@ -31,12 +31,12 @@ class OutgoingMessage:
 
 def generate_message_id() -> str:
     """Return a random id for a message, without the prefix that is added when it is sent."""
-    return random_hex(_MESSAGE_ID_BYTES)
+    return generate_random_hex(_MESSAGE_ID_BYTES)
 
 
 def generate_signing_secret() -> str:
     """Return a random secret of 256 bits: `whsec_`, followed by base64."""
-    return _KEY_PREFIX + random_base64(_SECRET_BYTES)
+    return _KEY_PREFIX + generate_random_base64(_SECRET_BYTES)
 
 
 def build_signed_headers(

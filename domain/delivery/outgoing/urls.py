@@ -38,7 +38,7 @@ class OutgoingUrl:
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
-    def shown(self) -> str:
+    def redacted(self) -> str:
         """The URL without its query and without path segments that look like a secret."""
         segments = self.target.partition("?")[0].split("/")
         path = "/".join("…" if _looks_like_secret(each) else each for each in segments)

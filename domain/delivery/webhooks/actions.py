@@ -43,26 +43,26 @@ def list_webhooks(
     work: UnitOfWork, project: ProjectView, query: DestinationQuery
 ) -> ListPage[Webhook]:
     """List the webhooks of a project."""
-    return _WEBHOOK_ACTIONS.list(work, query, project)
+    return _WEBHOOK_ACTIONS.list_destinations(work, query, project)
 
 
 @read_action("webhooks.show")
 def show_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Webhook:
     """Show a webhook and the state of its delivery."""
-    return _WEBHOOK_ACTIONS.get(work, webhook_id, project)
+    return _WEBHOOK_ACTIONS.get_destination(work, webhook_id, project)
 
 
 @read_action("hooks.index")
 def list_hooks(work: UnitOfWork, project: ProjectView, query: HookQuery) -> ListPage[Hook]:
     """List the webhooks of a project in the format of GitLab's API."""
-    found = _WEBHOOK_ACTIONS.list(work, query, project)
+    found = _WEBHOOK_ACTIONS.list_destinations(work, query, project)
     return ListPage(items=[_build_hook(each, project) for each in found.items], total=found.total)
 
 
 @read_action("hooks.show")
 def show_hook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Hook:
     """Show a webhook in the format of GitLab's API."""
-    return _build_hook(_WEBHOOK_ACTIONS.get(work, webhook_id, project), project)
+    return _build_hook(_WEBHOOK_ACTIONS.get_destination(work, webhook_id, project), project)
 
 
 @action("webhooks.create")
@@ -72,7 +72,7 @@ def create_webhook(work: UnitOfWork, project: ProjectView, new: WebhookBody) -> 
     No other response contains the secret.
     """
     authorization_id = lock_authorization(work)
-    made = _WEBHOOK_ACTIONS.create(work, new.details, project, is_paused=not new.active)
+    made = _WEBHOOK_ACTIONS.create_destination(work, new.details, project, is_paused=not new.active)
     WEBHOOK_KIND.store_authorization(made.destination.id, authorization_id, session=work.session)
     return _build_new_webhook(made)
 
@@ -85,27 +85,29 @@ def change_webhook(
 
     The URL, the events and the conditions can be changed.
     """
-    present = _WEBHOOK_ACTIONS.get(work, webhook_id, project).details
-    changed = _WEBHOOK_ACTIONS.change(work, webhook_id, change.details(present), project)
+    present = _WEBHOOK_ACTIONS.get_destination(work, webhook_id, project).details
+    changed = _WEBHOOK_ACTIONS.change_destination(
+        work, webhook_id, change.build_details(present), project
+    )
     if changed.url != present.url:
         WEBHOOK_KIND.store_authorization(webhook_id, lock_authorization(work), session=work.session)
     if change.active is None:
         return changed
-    return (_WEBHOOK_ACTIONS.resume if change.active else _WEBHOOK_ACTIONS.pause)(
-        work, webhook_id, project
-    )
+    return (
+        _WEBHOOK_ACTIONS.resume_destination if change.active else _WEBHOOK_ACTIONS.pause_destination
+    )(work, webhook_id, project)
 
 
 @action("webhooks.change", command="pause")
 def pause_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Webhook:
     """Pause a webhook."""
-    return _WEBHOOK_ACTIONS.pause(work, webhook_id, project)
+    return _WEBHOOK_ACTIONS.pause_destination(work, webhook_id, project)
 
 
 @action("webhooks.change", command="resume")
 def resume_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Webhook:
     """Resume a webhook and send its waiting deliveries."""
-    return _WEBHOOK_ACTIONS.resume(work, webhook_id, project)
+    return _WEBHOOK_ACTIONS.resume_destination(work, webhook_id, project)
 
 
 @action("webhooks.rotate_secret", command="rotate")
@@ -125,7 +127,7 @@ def delete_webhook(work: UnitOfWork, project: ProjectView, webhook_id: int) -> W
 
     Queued deliveries are never sent.
     """
-    return _WEBHOOK_ACTIONS.remove(work, webhook_id, project)
+    return _WEBHOOK_ACTIONS.delete_destination(work, webhook_id, project)
 
 
 @action("webhooks.send_test", command="test")
@@ -135,11 +137,11 @@ def send_test(work: UnitOfWork, project: ProjectView, webhook_id: int) -> Webhoo
     shown = find_webhook_projects([project.id], base_url=base_url, session=session)[project.id]
     body = build_webhook_body(TEST_EVENT, work.now, shown).encode()
     message = OutgoingMessage(id=f"msg_{generate_message_id()}", body=body)
-    attempt = _WEBHOOK_ACTIONS.send(work, webhook_id, message, project)
+    attempt = _WEBHOOK_ACTIONS.send_message(work, webhook_id, message, project)
     stored = endpoints.store_test_delivery(
         webhook_id, message, attempt, session=session, now=work.now
     )
-    return WebhookTest.of(attempt, delivery_id=stored)
+    return WebhookTest.from_result(attempt, delivery_id=stored)
 
 
 @read_action("webhook_deliveries.index")
@@ -148,7 +150,9 @@ def list_deliveries(
 ) -> ListPage[WebhookDelivery]:
     """List the deliveries to a webhook, newest first."""
     show_webhook(work, project, webhook_id)
-    found = endpoints.list_deliveries(webhook_id, query.state, query.part, session=work.session)
+    found = endpoints.list_deliveries(
+        webhook_id, query.state, query.requested_part, session=work.session
+    )
     return ListPage.from_keyset_page(found, lambda delivery: delivery)
 
 
@@ -182,5 +186,7 @@ def _build_hook(webhook: Webhook, project: ProjectView) -> Hook:
     )
 
 
-def _build_new_webhook(made: DestinationWithSecret[Webhook]) -> NewWebhook:
-    return NewWebhook(**dict(made.destination), secret=made.secret)
+def _build_new_webhook(destination_with_secret: DestinationWithSecret[Webhook]) -> NewWebhook:
+    return NewWebhook(
+        **dict(destination_with_secret.destination), secret=destination_with_secret.secret
+    )

@@ -75,7 +75,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     """The behavior that is specific to webhook endpoints."""
 
     noun = message_noun = "webhook"
-    most = MAX_ENDPOINTS
+    max_destinations = MAX_ENDPOINTS
     too_many = f"A project can have at most {MAX_ENDPOINTS} webhooks. Delete a webhook first."
     not_found = "Webhook not found in this project."
     #: Number of failures that limits the pauses of an endpoint, so that a recovered endpoint need
@@ -91,14 +91,14 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         is_waiting=DeliveryRow.state == literal_column(f"'{DeliveryState.WAITING}'"),
     )
 
-    def view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
+    def build_view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
         """Return the view of a row."""
         del more
         conditions = parse_conditions(row.conditions).to_json()
         own = {"active": row.paused_at is None, **conditions}
         return Webhook.model_validate(get_column_values(row, Webhook) | shared | own)
 
-    def columns(self, details: EndpointDetails) -> Mapping[str, object]:
+    def build_detail_columns(self, details: EndpointDetails) -> Mapping[str, object]:
         """Return the columns that store the events and conditions.
 
         Raise InvalidError for an invalid value.
@@ -112,24 +112,24 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         """Return the condition for deliveries that are due."""
         return and_(self.queue.is_waiting, DeliveryRow.next_try_at <= now)
 
-    def lock(self, owner: int | None, session: Session) -> None:
+    def lock_owner(self, owner: int | None, session: Session) -> None:
         """Serialize changes to a project's endpoints."""
         project = select(Project.id).where(Project.id == owner)
         # The weaker lock allows alerts of the project to be stored in the meantime.
         session.execute(project.with_for_update(key_share=True))
 
-    def changed(self, owner: int | None, session: Session) -> None:
+    def handle_owner_change(self, owner: int | None, session: Session) -> None:
         """Follow the project's alerts if and only if an endpoint receives alert events."""
         mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
         chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
         change = add_follower if any(map(is_subscribed_to_alerts, chosen)) else remove_follower
         change(owner or 0, Follower.WEBHOOKS, session=session)
 
-    def stop(self, row: WebhookEndpoint, now: datetime) -> None:
+    def mark_paused(self, row: WebhookEndpoint, now: datetime) -> None:
         """Mark an endpoint as paused by a maintainer, so that no more messages are queued."""
         row.paused_at, row.pause_reason = now, PauseReason.USER.value
 
-    def start(self, row: WebhookEndpoint) -> None:
+    def mark_resumed(self, row: WebhookEndpoint) -> None:
         """Mark an endpoint as not paused."""
         if row.paused_at is not None:
             # Restart the count of days without a successful delivery.
@@ -139,9 +139,9 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             # authorization.
             row.authorization_id = None
         row.pause_reason = None
-        super().start(row)
+        super().mark_resumed(row)
 
-    def first(
+    def get_next_message(
         self, row: WebhookEndpoint, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
         """Return the delivery that has been due for the longest time.
@@ -192,7 +192,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             return _DELETED_REASON
         return _ARCHIVED_REASON if archived_at is not None else None
 
-    def taken(
+    def record_accepted_message(
         self,
         claim: DestinationClaim,
         delivery: ClaimedDelivery,
@@ -208,7 +208,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             record_attempt(row, attempt, now=now)
             row.state, row.next_try_at = DeliveryState.DELIVERED.value, None
 
-    def refused(
+    def record_rejected_message(
         self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         """Record a failed attempt in the log.
@@ -221,7 +221,7 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         if row:
             record_attempt(row, attempt, now=now)
             row.next_try_at = max(
-                failure.next_try_at, now + refusal.retries.pause(attempt, row.tries)
+                failure.next_try_at, now + refusal.retries.compute_pause(attempt, row.tries)
             )
             if now - row.queued_at >= MAX_DELIVERY_AGE:
                 row.state, row.next_try_at = DeliveryState.FAILED.value, None
@@ -242,13 +242,13 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     ) -> None:
         endpoint = session.get_one(WebhookEndpoint, claim.destination_id, with_for_update=True)
         if endpoint.paused_at is None:
-            self.lock(endpoint.project_id, session)
+            self.lock_owner(endpoint.project_id, session)
             endpoint.paused_at, endpoint.pause_reason = now, reason.value
             session.flush()
-            self.changed(endpoint.project_id, session)
+            self.handle_owner_change(endpoint.project_id, session)
         details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
         # Without a delivery, the URL could not be decrypted.
-        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).shown
+        subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).redacted
         place = NamespaceIds(project_id=endpoint.project_id)
         event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details, place=place)
         store_event(event, EventSource(), session=session, now=now)
@@ -275,10 +275,10 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             .with_for_update()
         ).all()
         for endpoint in ended:
-            self.lock(endpoint.project_id, session)
+            self.lock_owner(endpoint.project_id, session)
             endpoint.paused_at, endpoint.pause_reason = now, PauseReason.APPLICATION.value
             session.flush()
-            self.changed(endpoint.project_id, session)
+            self.handle_owner_change(endpoint.project_id, session)
             details = {
                 "change": "paused",
                 "webhook_id": endpoint.id,
@@ -304,7 +304,9 @@ def find_failing_endpoints(
     reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
     has_failed = WebhookEndpoint.failing_since.is_not(None)
     was_paused = WebhookEndpoint.pause_reason.in_(reasons)
-    found = WEBHOOK_KIND.find(has_failed | was_paused, session=session, keyring=keyring, now=now)
+    found = WEBHOOK_KIND.find_destinations(
+        has_failed | was_paused, session=session, keyring=keyring, now=now
+    )
     ids = [each.id for each in found]
     owners = select(WebhookEndpoint.id, WebhookEndpoint.project_id)
     projects = dict(session.execute(owners.where(WebhookEndpoint.id.in_(ids))).all())
@@ -321,7 +323,7 @@ def record_attempt(row: DeliveryRow, attempt: DeliveryAttempt, *, now: datetime)
 
 
 def list_deliveries(
-    endpoint_id: int, state: DeliveryState | None, part: KeysetRange, *, session: Session
+    endpoint_id: int, state: DeliveryState | None, keyset_range: KeysetRange, *, session: Session
 ) -> KeysetPage[WebhookDelivery]:
     """Return a page of the deliveries of an endpoint, newest first."""
     statement = (
@@ -335,7 +337,7 @@ def list_deliveries(
     def view(row: Row[Any]) -> WebhookDelivery:
         return WebhookDelivery.model_validate(row[0])
 
-    return fetch_page(statement, DeliveryRow.id, part, session=session, view=view)
+    return fetch_page(statement, DeliveryRow.id, keyset_range, session=session, view=view)
 
 
 def list_recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
@@ -445,7 +447,11 @@ def get_webhook_backlog(*, session: Session) -> WebhookBacklog:
 
 
 def abandon_old_deliveries(
-    *, session: Session, now: datetime, between: CommitCallback, most: int = MAX_WAITING_DELIVERIES
+    *,
+    session: Session,
+    now: datetime,
+    commit_batch: CommitCallback,
+    maximum: int = MAX_WAITING_DELIVERIES,
 ) -> int:
     """Give up deliveries that waited too long, and the oldest deliveries above the maximum.
 
@@ -454,14 +460,16 @@ def abandon_old_deliveries(
     """
     # The four hours leave time for the last attempt of a delivery.
     before = now - MAX_DELIVERY_AGE - timedelta(hours=4)
-    total = _abandon_deliveries(DeliveryRow.queued_at < before, _EXPIRED_REASON, session, between)
-    for _, surplus in WEBHOOK_KIND.find_surplus_entries(most, _IS_WAITING, session=session):
-        total += _abandon_deliveries(surplus, _SURPLUS_REASON, session, between)
+    total = _abandon_deliveries(
+        DeliveryRow.queued_at < before, _EXPIRED_REASON, session, commit_batch
+    )
+    for _, surplus in WEBHOOK_KIND.find_surplus_entries(maximum, _IS_WAITING, session=session):
+        total += _abandon_deliveries(surplus, _SURPLUS_REASON, session, commit_batch)
     return total
 
 
 def _abandon_deliveries(
-    condition: ColumnElement[bool], reason: str, session: Session, between: CommitCallback
+    condition: ColumnElement[bool], reason: str, session: Session, commit_batch: CommitCallback
 ) -> int:
     some = select(DeliveryRow.id).where(_IS_WAITING, condition).limit(_BATCH_SIZE)
     total = 0
@@ -475,7 +483,7 @@ def _abandon_deliveries(
                 error=func.coalesce(DeliveryRow.error, reason),
             )
         )
-        between()
+        commit_batch()
         total += len(ids)
     return total
 
@@ -484,23 +492,23 @@ def prune_webhook_log(
     *,
     before: datetime,
     session: Session,
-    between: CommitCallback,
-    most: int = MAX_FINISHED_DELIVERIES,
+    commit_batch: CommitCallback,
+    maximum: int = MAX_FINISHED_DELIVERIES,
 ) -> int:
     """Remove old and excess finished deliveries, and deliveries of deleted endpoints."""
 
     def remove(condition: ColumnElement[bool]) -> int:
-        return WEBHOOK_KIND.delete_entries(condition, session=session, between=between)
+        return WEBHOOK_KIND.delete_entries(condition, session=session, commit_batch=commit_batch)
 
     is_done = ~_IS_WAITING
     total = remove(is_done & (DeliveryRow.created_at < before))
-    for _, surplus in WEBHOOK_KIND.find_surplus_entries(most, is_done, session=session):
+    for _, surplus in WEBHOOK_KIND.find_surplus_entries(maximum, is_done, session=session):
         total += remove(surplus)
-    return total + remove(WEBHOOK_KIND.orphans())
+    return total + remove(WEBHOOK_KIND.build_orphan_condition())
 
 
 def queue_webhook_notices(
-    sign: DestinationNoticeSettings, *, session: Session, now: datetime
+    notice_settings: DestinationNoticeSettings, *, session: Session, now: datetime
 ) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
@@ -508,17 +516,17 @@ def queue_webhook_notices(
     after failures.
     """
     messages = []
-    troubled = find_failing_endpoints(session=session, keyring=sign.keyring, now=now)
+    troubled = find_failing_endpoints(session=session, keyring=notice_settings.keyring, now=now)
     for project_id, endpoint in troubled:
         if endpoint.state in {DestinationState.PAUSED, DestinationState.FAILING}:
             path, people = find_maintainers(None, project_id, session=session, today=now.date())
-            notice = _build_notice(endpoint, path, sign)
-            messages += [notice.to(each, sign) for each in people]
-    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
+            notice = _build_notice(endpoint, path, notice_settings)
+            messages += [notice.build_email(each, notice_settings) for each in people]
+    return queue_emails(messages, session=session, keyring=notice_settings.keyring, now=now)
 
 
 def _build_notice(
-    endpoint: Webhook, path: str, sign: DestinationNoticeSettings
+    endpoint: Webhook, path: str, notice_settings: DestinationNoticeSettings
 ) -> DestinationNotice:
     url, error = endpoint.shown_url, endpoint.last_error
     page, role = f"{path}/-/settings/webhooks/{endpoint.id}", f"a maintainer of {path}"
@@ -527,7 +535,7 @@ def _build_notice(
         why = (
             "The URL returned 410 Gone."
             if gone
-            else f"No delivery succeeded for {sign.days} days. Last error: {error}."
+            else f"No delivery succeeded for {notice_settings.days} days. Last error: {error}."
         )
         return DestinationNotice(
             key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
@@ -549,6 +557,9 @@ def _build_notice(
         lines=(
             f"No delivery to {url} succeeded for a day. Last error: {error}.",
             f"Waiting deliveries: {endpoint.backlog}. Each is discarded after three days.",
-            f"After {sign.days} days without a successful delivery, the webhook is paused.",
+            (
+                f"After {notice_settings.days} days without a successful delivery, "
+                "the webhook is paused."
+            ),
         ),
     )

@@ -41,11 +41,13 @@ _RETRY_DELAY = timedelta(minutes=1)
 _MAX_ALERTS, _MAX_DESCRIPTION_LENGTH = 100, 10_000
 
 
-def build_webhook_body(event: str, at: datetime, project: _JsonObject, **about: _JsonObject) -> str:
+def build_webhook_body(
+    event: str, moment: datetime, project: _JsonObject, **about: _JsonObject
+) -> str:
     """Return the body of a message as JSON; `project` is from `find_webhook_projects`."""
     message = {
         "type": event,
-        "timestamp": format_api_time(at),
+        "timestamp": format_api_time(moment),
         "data": {"project": project, **about},
     }
     return orjson.dumps(message).decode()
@@ -114,7 +116,7 @@ def queue_alert_changes(
     changes: Sequence[QueuedChange],
     *,
     base_url: str,
-    reading: ParserSettings,
+    parser_settings: ParserSettings,
     session: Session,
     now: datetime,
 ) -> int:
@@ -125,7 +127,9 @@ def queue_alert_changes(
     """
     endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
     wanted = [each for each in changes if each.project_id in endpoints]
-    labels = find_alert_labels((each.alert_id for each in wanted), session=session, reading=reading)
+    labels = find_alert_labels(
+        (each.alert_id for each in wanted), session=session, reading=parser_settings
+    )
     alerts = find_webhook_alerts(labels, base_url=base_url, session=session)
     projects = find_webhook_projects(endpoints, base_url=base_url, session=session)
     rows: list[dict[str, Any]] = []

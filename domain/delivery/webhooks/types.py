@@ -188,12 +188,12 @@ class WebhookChangeBody(ConditionsBody):
         "reason.",
     )
 
-    def details(self, present: EndpointDetails) -> EndpointDetails:
+    def build_details(self, endpoint_details: EndpointDetails) -> EndpointDetails:
         """Return the requested properties; omitted properties remain unchanged."""
         return EndpointDetails(
-            url=present.url if self.url is None else self.url,
-            events=present.events if self.events is None else self.events,
-            conditions=self.build_conditions(present.conditions),
+            url=endpoint_details.url if self.url is None else self.url,
+            events=endpoint_details.events if self.events is None else self.events,
+            conditions=self.build_conditions(endpoint_details.conditions),
         )
 
 

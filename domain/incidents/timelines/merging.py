@@ -97,7 +97,7 @@ def merge_sources(
         # Unread rows of this source might come before the rows of other sources.
         is_unknown = letter in truncated and len(waiting[letter]) == 1
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
-        if is_unknown or (not joins and len(lines) == query.size):
+        if is_unknown or (not joins and len(lines) == query.page_size):
             return ListPage(
                 items=list(map(_merge_timeline_rows, lines)), next_cursor=_format_cursor(positions)
             )

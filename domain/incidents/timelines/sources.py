@@ -218,7 +218,7 @@ def build_entry_source(
             incident_id,
             KeysetRange(size=most, before=following[0] if following else None),
             shows_internal=shows_internal,
-            which=EntryFilter.ALL,
+            entry_filter=EntryFilter.ALL,
             is_oldest_first=is_oldest_first,
             session=session,
         )

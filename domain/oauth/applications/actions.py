@@ -45,7 +45,7 @@ _ADMINISTRATOR_FIELDS = frozenset({"trusted", "is_instance_wide", "allowed_grant
 def list_applications(work: UnitOfWork, query: ApplicationQuery) -> ListPage[Application]:
     """List the instance-wide applications, newest first."""
     rows = select(Row).where(Row.is_instance_wide).order_by(Row.id.desc())
-    found = work.session.scalars(rows.offset(query.offset).limit(query.size))
+    found = work.session.scalars(rows.offset(query.offset).limit(query.page_size))
     total = count_applications(session=work.session).instance_wide
     return ListPage(items=[_build_resource(each) for each in found], total=total)
 
@@ -91,7 +91,7 @@ def list_rejected_requests(
     row, session = _get_own_row(work, application_id), work.session
     return ListPage(
         items=refusals.find_rejected_requests(
-            row.id, session=session, offset=query.offset, limit=query.size
+            row.id, session=session, offset=query.offset, limit=query.page_size
         ),
         total=refusals.count_rejected_requests(row.id, session=session),
     )
@@ -116,7 +116,7 @@ def list_application_users(
             session=work.session,
             now=work.now,
             offset=query.offset,
-            limit=query.size,
+            limit=query.page_size,
         ),
         total=count_application_users(row.id, session=work.session, now=work.now),
     )
@@ -147,11 +147,11 @@ def change_application(
     _check_administrator_fields(work, change)
     row = _get_own_row(work, application_id)
     groups = row.allowed_group_ids
-    if "allowed_groups" in change.given:
+    if "allowed_groups" in change.given_values:
         row.allowed_group_ids = find_allowed_group_ids(change.allowed_groups or (), work)
     present = ApplicationDetails.model_validate(row, from_attributes=True)
-    wanted = {"trusted": None, "allowed_grants": None, **change.given}
-    if "allowed_grants" in change.given:
+    wanted = {"trusted": None, "allowed_grants": None, **change.given_values}
+    if "allowed_grants" in change.given_values:
         wanted["allowed_grants"] = change.allowed_grants or ()
     if wanted.get("backchannel_logout_uri") not in {None, present.backchannel_logout_uri}:
         _check_logout_uri(work, change.backchannel_logout_uri)
@@ -176,7 +176,7 @@ def rotate_secret(
     """Create a new secret for an application. It is shown only once."""
     row = _get_own_row(work, application_id)
     return _build_application_with_secret(
-        row, _renew_client_secret(work, row, GracePeriod.of(renewal.overlap))
+        row, _renew_client_secret(work, row, GracePeriod.from_key(renewal.overlap))
     )
 
 
@@ -223,7 +223,7 @@ def _get_own_row(work: UnitOfWork, application_id: int) -> Row:
 def _check_administrator_fields(
     work: UnitOfWork, wanted: OwnApplicationBody | ApplicationChange
 ) -> None:
-    if not work.actor.is_admin and not _ADMINISTRATOR_FIELDS.isdisjoint(wanted.given):
+    if not work.actor.is_admin and not _ADMINISTRATOR_FIELDS.isdisjoint(wanted.given_values):
         raise ForbiddenError("Only administrators of the instance can choose this.")
 
 
@@ -278,7 +278,7 @@ def _record_event(work: UnitOfWork, kind: EventKind, row: Row, **more: object) -
     if row.allowed_grants:
         details["allowed_grants"] = row.allowed_grants
     owner_id = None if row.is_instance_wide else row.owner_id
-    work.record(kind, subject=row.name, details={**details, **more}, user_id=owner_id)
+    work.record_audit_event(kind, subject=row.name, details={**details, **more}, user_id=owner_id)
 
 
 def _build_resource(row: Row) -> Application:

@@ -17,7 +17,7 @@ from models import AccessToken, Authorization, Consent, User
 
 def fetch_application_user_page(
     application_id: int,
-    part: KeysetRange,
+    keyset_range: KeysetRange,
     *,
     viewer: ApplicationViewer,
     session: Session,
@@ -25,9 +25,9 @@ def fetch_application_user_page(
 ) -> KeysetPage[ApplicationUser]:
     """Return a page of users with a grant, a consent or a token, newest accounts first."""
     users = _select_users(
-        select_application_user_ids(application_id, now, part=part), session=session
+        select_application_user_ids(application_id, now, keyset_range=keyset_range), session=session
     )
-    found = fetch_page(users, User.id, part, session=session, view=lambda row: row)
+    found = fetch_page(users, User.id, keyset_range, session=session, view=lambda row: row)
     described = _build_users(application_id, found.items, viewer=viewer, session=session)
     return found.with_items(described)
 
@@ -43,7 +43,7 @@ def find_application_users(
 ) -> tuple[ApplicationUser, ...]:
     """Return up to `limit` users from an offset, newest accounts first."""
     people = select_application_user_ids(
-        application_id, now, part=KeysetRange(size=limit), offset=offset
+        application_id, now, keyset_range=KeysetRange(size=limit), offset=offset
     )
     newest = (each.desc() for each in people.selected_columns)
     people = people.order_by(*newest).offset(offset).limit(limit)

@@ -78,16 +78,16 @@ def store_rejected_request(refused: NewRefusal, *, context: OAuthContext) -> int
         "redirect_uri": refused.redirect_uri,
         "skipped": 0,
     }
-    row_id: int = next(iter(context.run(_INSERT_REQUEST, values)))[0]
+    row_id: int = next(iter(context.run_write(_INSERT_REQUEST, values)))[0]
     same = {"of_application": refused.application_id, "of_reason": refused.reason.name}
-    context.run(_DELETE_OLDEST, same)
+    context.run_write(_DELETE_OLDEST, same)
     return row_id
 
 
 def add_skipped_counts(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
     """Add the pending counts to the rows that the sampler returned."""
     for row_id, more in counts:
-        context.run(_ADD_SKIPPED, {"of_row": row_id, "more": more})
+        context.run_write(_ADD_SKIPPED, {"of_row": row_id, "more": more})
 
 
 def find_rejected_requests(

@@ -16,14 +16,21 @@ _NOTICE_PERIOD = timedelta(days=1)
 _NewerSecret = aliased(ApplicationSecret)
 
 
-def queue_secret_notices(sign: MessageSettings, *, session: Session, now: datetime) -> int:
+def queue_secret_notices(
+    message_settings: MessageSettings, *, session: Session, now: datetime
+) -> int:
     """Queue the notices that are due and not queued yet, and return their number."""
     return queue_emails(
-        list(_build_emails(sign, session, now)), session=session, keyring=sign.keyring, now=now
+        list(_build_emails(message_settings, session, now)),
+        session=session,
+        keyring=message_settings.keyring,
+        now=now,
     )
 
 
-def _build_emails(sign: MessageSettings, session: Session, now: datetime) -> Iterator[NewEmail]:
+def _build_emails(
+    message_settings: MessageSettings, session: Session, now: datetime
+) -> Iterator[NewEmail]:
     """Yield a notice for each old secret that expires within a day and is still in use.
 
     A secret is in use if it was used after the new one was created. For an instance-wide
@@ -58,7 +65,7 @@ def _build_emails(sign: MessageSettings, session: Session, now: datetime) -> Ite
                 f"Hello,\n\nThe old client secret of the application {application.name} expires "
                 f"at {ends}. It was last used at {used}. When it has expired, token requests with "
                 "it are rejected. Switch to the new secret, or renew the secret again to get more "
-                f"time:\n{sign.base_url}/{folder}/applications/{application.id}\n\n"
-                f"-- \n{sign.instance_name}, {sign.base_url}\n"
+                f"time:\n{message_settings.base_url}/{folder}/applications/{application.id}\n\n"
+                f"-- \n{message_settings.instance_name}, {message_settings.base_url}\n"
             ),
         )

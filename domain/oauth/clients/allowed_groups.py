@@ -13,7 +13,7 @@ from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import get_viewer
 from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member
-from models.folding import fold
+from models.folding import fold_text
 
 _MEMBER_GROUPS_QUERY = (
     select(Group.path_key)
@@ -38,11 +38,15 @@ def is_in_allowed_groups(
     if group_ids is None:
         return True
     values = {"user_id": user_id, "today": context.now.date()}
-    mine = {row[0] for row in context.run(_MEMBER_GROUPS_QUERY, values)}
+    mine = {row[0] for row in context.run_write(_MEMBER_GROUPS_QUERY, values)}
     paths = [
-        row[0] for each in group_ids for row in context.run(_GROUP_PATH_QUERY, {"group_id": each})
+        row[0]
+        for each in group_ids
+        for row in context.run_write(_GROUP_PATH_QUERY, {"group_id": each})
     ]
-    return any(fold(each) in mine for path in paths for each in (*list_ancestor_paths(path), path))
+    return any(
+        fold_text(each) in mine for path in paths for each in (*list_ancestor_paths(path), path)
+    )
 
 
 def find_allowed_group_ids(paths: Sequence[str], work: UnitOfWork) -> list[int] | None:

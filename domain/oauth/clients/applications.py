@@ -17,7 +17,7 @@ from domain.core.database.paging import MAX_ID
 from domain.core.encryption import UnacceptableKeyError
 from domain.core.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.oauth.clients.keys import parse_public_keys
@@ -113,7 +113,7 @@ def store_application(
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
         **_build_columns(details, scopes),
-        uid=random_hex(32),
+        uid=generate_random_hex(32),
         owner_id=owner_id,
         trusted=bool(details.trusted),
         is_instance_wide=details.is_instance_wide,
@@ -217,10 +217,12 @@ def _changes_trusted_properties(
     )
 
 
-def delete_matching_applications(which: ColumnElement[bool], *, session: Session) -> int:
+def delete_matching_applications(condition: ColumnElement[bool], *, session: Session) -> int:
     """Delete applications with their codes, tokens and consents, and return their number."""
-    end_service_accounts(which, session=session)
-    return len(session.scalars(delete(Application).where(which).returning(Application.id)).all())
+    end_service_accounts(condition, session=session)
+    return len(
+        session.scalars(delete(Application).where(condition).returning(Application.id)).all()
+    )
 
 
 def get_own_application(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:

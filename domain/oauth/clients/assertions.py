@@ -67,13 +67,15 @@ def consume_assertion(
 
     Raise InvalidAssertionError if it is invalid or was used before.
     """
-    found = context.connection.first(_JWKS_QUERY, {"application_id": application_id})
+    found = context.connection.fetch_first_row(_JWKS_QUERY, {"application_id": application_id})
     claims = _verify_signature(assertion, (found[0] if found else None) or {})
     expires_at = _check_claims(claims, client_id, context)
     text = f"client assertion {claims['jti']} of {client_id}"
     until, dialect = expires_at + _CLOCK_LEEWAY, context.connection.dialect_name
     if not list(
-        context.run(build_store_use_statement(text, until, dialect, keyring=context.keyring), None)
+        context.run_write(
+            build_store_use_statement(text, until, dialect, keyring=context.keyring), None
+        )
     ):
         raise InvalidAssertionError("The client_assertion has already been used.")
 

@@ -156,12 +156,12 @@ def parse_presented_client(request: ProtocolRequest) -> PresentedClient:
     """
     header = request.headers.get("Authorization")
     basic = _parse_basic_credentials(header) if header else None
-    client_id, secret = request.value("client_id"), request.value("client_secret")
-    assertion = request.value("client_assertion")
+    client_id, secret = request.get_parameter("client_id"), request.get_parameter("client_secret")
+    assertion = request.get_parameter("client_assertion")
     if assertion is not None:
         if basic is not None or secret is not None:
             raise InvalidRequestError("Send client_assertion and no other client credentials.")
-        if request.value("client_assertion_type") != ASSERTION_TYPE:
+        if request.get_parameter("client_assertion_type") != ASSERTION_TYPE:
             raise InvalidRequestError(f"client_assertion_type must be {ASSERTION_TYPE}.")
         named = client_id or parse_asserted_client_id(assertion)
         return PresentedClient(named, None, ClientAuthMethod.PRIVATE_KEY, assertion)
@@ -210,7 +210,7 @@ def authenticate_client(
     request: ProtocolRequest,
     context: OAuthContext,
     lookup: CredentialLookup[CredentialT] | None,
-    write: LookupWithWrite | None = None,
+    lookup_with_write: LookupWithWrite | None = None,
 ) -> tuple[Client, CredentialT | None, Any]:
     """Return the authenticated client, the credential and the result of the write.
 
@@ -223,15 +223,19 @@ def authenticate_client(
         raise ClientAuthenticationError(was_basic=was_basic, sentence=CLIENT_ID_MISSING)
     if "\x00" in presented.client_id:
         raise _build_error(was_basic=was_basic)
-    text = None if lookup is None else request.value(lookup.parameter)
+    text = None if lookup is None else request.get_parameter(lookup.parameter)
     if presented.assertion is not None:
-        write = None  # the client is authenticated only after the lookup
-    elif write is not None:
+        lookup_with_write = None  # the client is authenticated only after the lookup
+    elif lookup_with_write is not None:
         # A secret hashed with an older key does not match here. The later checks accept it and
         # renew its hash.
-        digest = context.keyring.digest(presented.secret) if presented.secret else None
-        write = write._replace(values={**write.values, "presented_secret": digest})
-    found = find_client_with_credential(presented.client_id, text, lookup, context, write)
+        digest = context.keyring.compute_digest(presented.secret) if presented.secret else None
+        lookup_with_write = lookup_with_write._replace(
+            values={**lookup_with_write.values, "presented_secret": digest}
+        )
+    found = find_client_with_credential(
+        presented.client_id, text, lookup, context, lookup_with_write
+    )
     if not found.clients:
         raise _build_error(was_basic=was_basic)
     client = found.clients[0]
@@ -267,22 +271,22 @@ def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -
     return found[0].id if found else None
 
 
-def _find_failure_reason(client: ClientRow, presented: PresentedClient) -> RejectionReason:
+def _find_failure_reason(client: ClientRow, presented_client: PresentedClient) -> RejectionReason:
     """Return why a known client was not authenticated; the reason is not sent to the client."""
-    if presented.secret is None:
+    if presented_client.secret is None:
         return MISSING_SECRET
     return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC_APPLICATION
 
 
 def _is_client_authenticated(
-    rows: Sequence[ClientRow], presented: PresentedClient, context: OAuthContext
+    rows: Sequence[ClientRow], presented_client: PresentedClient, context: OAuthContext
 ) -> bool:
     """Return whether the client is authenticated; a secret that is sent must be valid."""
-    if presented.secret is None:
+    if presented_client.secret is None:
         return not rows[0].confidential
     # All secrets are compared, so that the response time does not reveal which one matched.
-    keyring, secret = context.keyring, presented.secret
-    matching = [row for row in rows if keyring.matches(secret, [row.secret_digest])]
+    keyring, secret = context.keyring, presented_client.secret
+    matching = [row for row in rows if keyring.matches_digests(secret, [row.secret_digest])]
     if not matching:
         return False
     match = matching[0]
@@ -290,13 +294,13 @@ def _is_client_authenticated(
     with suppress(DBAPIError):
         if not is_recent_use(match.secret_last_used_at, context.now):
             client_secrets.record_secret_use(
-                match.id, match.secret_id, run=context.run, now=context.now
+                match.id, match.secret_id, run=context.run_write, now=context.now
             )
         newest = keyring.has_older and keyring.rehash_if_outdated(
             secret, match.secret_digest or b""
         )
         if newest:
-            client_secrets.rehash_secret(match, newest, run=context.run, now=context.now)
+            client_secrets.rehash_secret(match, newest, run=context.run_write, now=context.now)
     return True
 
 

@@ -159,7 +159,7 @@ def find_client_with_credential(
     text: str | None,
     lookup: CredentialLookup[CredentialT] | None,
     context: OAuthContext,
-    write: LookupWithWrite | None = None,
+    lookup_with_write: LookupWithWrite | None = None,
 ) -> ClientWithCredential[CredentialT]:
     """Look up a client and the credential with this text in one statement."""
     values: dict[str, object] = {"client_id": client_id, "now": context.now}
@@ -168,13 +168,15 @@ def find_client_with_credential(
     written = None
     digests: tuple[bytes, ...] = ()
     if lookup is not None and text is not None:
-        digests = context.keyring.digests(text, lookup.credential_type)
+        digests = context.keyring.compute_digests(text, lookup.credential_type)
     if lookup is None or not digests:
-        rows, written = _run_lookup(CLIENT_QUERY, None if lookup else write, values, context)
+        rows, written = _run_lookup(
+            CLIENT_QUERY, None if lookup else lookup_with_write, values, context
+        )
     else:
         for digest in digests:  # most likely digest first
             own = {**values, "presented_digest": digest}
-            rows, written = _run_lookup(lookup.statement, write, own, context)
+            rows, written = _run_lookup(lookup.statement, lookup_with_write, own, context)
             credential = rows[0][_CLIENT_FIELD_COUNT:] if rows else (None,)
             if credential[0] is not None:
                 found = lookup.read(credential)
@@ -186,15 +188,17 @@ def find_client_with_credential(
 
 def _run_lookup(
     lookup: Select[Any],
-    write: LookupWithWrite | None,
+    lookup_with_write: LookupWithWrite | None,
     values: Mapping[str, object],
     context: OAuthContext,
 ) -> tuple[Sequence[Row], Any]:
     """Return the rows of a lookup, and the result of its write."""
-    if write is None:
-        return context.connection.look_up(lookup, values), None
+    if lookup_with_write is None:
+        return context.connection.fetch_rows(lookup, values), None
     try:
-        rows = context.connection.all(write.statement, {**values, **write.values})
+        rows = context.connection.execute_statement(
+            lookup_with_write.statement, {**values, **lookup_with_write.values}
+        )
     except DBAPIError as error:
         if not is_connection_lost(error) and not is_read_only(error):
             raise
@@ -202,8 +206,8 @@ def _run_lookup(
         # request.
         return _run_lookup(lookup, None, values, context)
     written = rows[0][-1] if rows else None
-    if written is not None and write.result is not None:
-        written = write.result
+    if written is not None and lookup_with_write.result is not None:
+        written = lookup_with_write.result
     return [row[:-1] for row in rows], written
 
 

@@ -28,7 +28,7 @@ from domain.oauth.clients.applications import (
 from domain.oauth.clients.types import ApplicationPage
 from domain.projects.access import COUNT_LIMIT
 from models import AccessToken, Application, Authorization, Consent, ServiceAccount, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 #: Maximum number of search words; more words hardly narrow the result.
 _MAX_SEARCH_WORDS = 10
@@ -133,7 +133,7 @@ def count_application_users(application_id: int, *, session: Session, now: datet
 
 
 def select_application_user_ids(
-    application_id: int, now: datetime, *, part: KeysetRange, offset: int = 0
+    application_id: int, now: datetime, *, keyset_range: KeysetRange, offset: int = 0
 ) -> Select[int]:
     """Return the query for a page of an application's users, with one extra row.
 
@@ -142,13 +142,13 @@ def select_application_user_ids(
 
     def cut(found: Select[int]) -> Select[int]:
         (user_id,) = found.selected_columns
-        if part.after is not None:
-            found = found.where(user_id > part.after).order_by(user_id)
+        if keyset_range.after is not None:
+            found = found.where(user_id > keyset_range.after).order_by(user_id)
         else:
             found = found.order_by(user_id.desc())
-        if part.before is not None:
-            found = found.where(user_id < part.before)
-        return found.limit(offset + part.size + 1)
+        if keyset_range.before is not None:
+            found = found.where(user_id < keyset_range.before)
+        return found.limit(offset + keyset_range.size + 1)
 
     return _select_user_ids(application_id, now, cut)
 
@@ -197,22 +197,30 @@ class ApplicationCounts:
 
 
 def fetch_application_page(
-    wanted: ApplicationFilter, part: KeysetRange, *, session: Session, now: datetime
+    application_filter: ApplicationFilter,
+    keyset_range: KeysetRange,
+    *,
+    session: Session,
+    now: datetime,
 ) -> KeysetPage[ApplicationPage]:
     """Return a page of applications, newest first."""
     statement = (
         select(Application.id)
         .join(User, User.id == Application.owner_id)
-        .where(_matches_kind(wanted), *_build_word_conditions(wanted.search))
+        .where(
+            _matches_kind(application_filter), *_build_word_conditions(application_filter.search)
+        )
     )
-    found = fetch_page(statement, Application.id, part, session=session, view=lambda row: row)
+    found = fetch_page(
+        statement, Application.id, keyset_range, session=session, view=lambda row: row
+    )
     ids = [row.id for row in found.items]
     return found.with_items(list_applications_by_id(ids, session=session, now=now))
 
 
-def _matches_kind(wanted: ApplicationFilter) -> ColumnElement[bool]:
+def _matches_kind(application_filter: ApplicationFilter) -> ColumnElement[bool]:
     mark = Application.is_instance_wide
-    return mark.is_(True) if wanted.is_instance_wide else not_(mark)
+    return mark.is_(True) if application_filter.is_instance_wide else not_(mark)
 
 
 def _build_word_conditions(search: str) -> list[ColumnElement[bool]]:
@@ -224,7 +232,7 @@ def _build_word_conditions(search: str) -> list[ColumnElement[bool]]:
     )
     return [
         or_(*(column.contains(word, autoescape=True) for column in columns))
-        for word in fold(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
+        for word in fold_text(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
     ]
 
 

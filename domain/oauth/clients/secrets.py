@@ -24,7 +24,7 @@ from domain.oauth.clients.found_rows import ClientRow
 from models import Application, ApplicationSecret
 
 #: Resolution of "last used" times: fine enough for users, without too many writes.
-_USE_RESOLUTION = timedelta(minutes=1)
+_MIN_INTERVAL_BETWEEN_USES = timedelta(minutes=1)
 #: Period after the last use in which an old secret counts as in use.
 _IN_USE_PERIOD = timedelta(hours=1)
 
@@ -118,7 +118,7 @@ def renew_secret(
         .where(ApplicationSecret.id.in_(kept))
         .values(expires_at=now + grace_period.length)
     )
-    credential = keyring.issue(CredentialType.CLIENT_SECRET)
+    credential = keyring.issue_credential(CredentialType.CLIENT_SECRET)
     session.add(
         ApplicationSecret(application_id=application_id, digest=credential.digest, created_at=now)
     )
@@ -175,7 +175,7 @@ def record_secret_use(
     """Store the last use of an application and of its secret, to the minute."""
     values = {"application_id": application_id, "secret_id": secret_id}
     for statement in _RECORD_USE[: 1 if secret_id is None else 2]:
-        run(statement, {**values, "stale": now - _USE_RESOLUTION, "now": now})
+        run(statement, {**values, "stale": now - _MIN_INTERVAL_BETWEEN_USES, "now": now})
 
 
 _REHASH_SECRET = (
@@ -188,12 +188,12 @@ _REHASH_SECRET = (
 )
 
 
-def rehash_secret(found: ClientRow, newest: bytes, *, run: RunStatement, now: datetime) -> None:
+def rehash_secret(client: ClientRow, newest: bytes, *, run: RunStatement, now: datetime) -> None:
     """Store the hash of a presented secret under the newest key."""
-    values = {"secret_id": found.secret_id, "former": found.secret_digest}
+    values = {"secret_id": client.secret_id, "former": client.secret_digest}
     run(_REHASH_SECRET, {**values, "newest": newest, "moment": now})
 
 
 def is_recent_use(last_used_at: datetime | None, now: datetime) -> bool:
     """Return whether the last use was less than a minute ago and need not be stored again."""
-    return last_used_at is not None and last_used_at > now - _USE_RESOLUTION
+    return last_used_at is not None and last_used_at > now - _MIN_INTERVAL_BETWEEN_USES

@@ -50,7 +50,7 @@ def find_service_account_row(
     application_id: int, *, connection: StatementConnection
 ) -> ServiceAccountRow | None:
     """Return the service account of an application, if it has one."""
-    row = connection.first(_SERVICE_ACCOUNT_QUERY, {"application_id": application_id})
+    row = connection.fetch_first_row(_SERVICE_ACCOUNT_QUERY, {"application_id": application_id})
     return ServiceAccountRow._make(row) if row else None
 
 

@@ -266,7 +266,7 @@ def revoke_own_application(work: UnitOfWork, application_id: int) -> str:
     """
     own_id = work.actor.id or 0
     name = revoke_application_access(application_id, own_id, session=work.session, now=work.now)
-    work.record(EventKind.CONSENT_REVOKED, subject=name, user_id=own_id)
+    work.record_audit_event(EventKind.CONSENT_REVOKED, subject=name, user_id=own_id)
     return name
 
 
@@ -275,4 +275,4 @@ def revoke_own_password_tokens(work: UnitOfWork) -> None:
     """Revoke all tokens that were issued for your password without an application."""
     own_id = work.actor.id or 0
     revoke_tokens_without_application(own_id, session=work.session, now=work.now)
-    work.record(EventKind.TOKEN_REVOKED, subject="password grant", user_id=own_id)
+    work.record_audit_event(EventKind.TOKEN_REVOKED, subject="password grant", user_id=own_id)

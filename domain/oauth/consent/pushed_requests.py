@@ -39,7 +39,7 @@ class InvalidRequestUriError(InvalidRequestError):
 
 def store_pushed_request(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
     """Store the checked parameters of a pushed request, and return the request_uri (2.2)."""
-    credential = context.keyring.issue(CredentialType.PUSHED_REQUEST)
+    credential = context.keyring.issue_credential(CredentialType.PUSHED_REQUEST)
     parameters = request.payload.data
     context.session.add(
         PushedRequest(
@@ -82,7 +82,7 @@ def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> Prot
     _extend_lifetime(row.id, row.created_at + _OPENED_LIFETIME, context)
     parameters = {name: [value] for name, value in row.parameters.items()}
     # The parameters were checked without the request_uri; the consent page is sealed with it.
-    uri = request.required("request_uri")
+    uri = request.require_parameter("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
     opened.pushed = PushedReference(id=row.id)
     opened.pushed_at = row.created_at
@@ -110,10 +110,10 @@ def _get_pushed_row(request: ProtocolRequest, context: OAuthContext) -> _PushedR
     """
     if {"client_id", "request_uri"} & set(request.payload.repeated):
         raise InvalidRequestError("client_id and request_uri can be sent only once.")
-    if request.value("request") is not None:
+    if request.get_parameter("request") is not None:
         raise InvalidRequestError("request and request_uri cannot be sent together.")
-    uid, uri = request.required("client_id"), request.required("request_uri")
-    digests = context.keyring.digests(
+    uid, uri = request.require_parameter("client_id"), request.require_parameter("request_uri")
+    digests = context.keyring.compute_digests(
         uri.removeprefix(REQUEST_URI_PREFIX), CredentialType.PUSHED_REQUEST
     )
     row = context.session.execute(
@@ -161,14 +161,14 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
     PROOF_PATH = "/oauth/par"
     STATUS = 201
 
-    def check(self, asked: ClientRequest[None]) -> ProtocolRequest:
+    def validate_request(self, client_request: ClientRequest[None]) -> ProtocolRequest:
         """Check the request as the authorization endpoint would, and return it (section 2.1).
 
         Errors are returned to the client, never to a redirect URI.
         """
-        if asked.request.value("request_uri") is not None:
+        if client_request.request.get_parameter("request_uri") is not None:
             raise InvalidRequestError("A request_uri cannot be pushed.")
-        pushed = _build_authorization_request(asked)
+        pushed = _build_authorization_request(client_request)
         try:
             self.server.get_authorization_grant(pushed).validate_authorization_request()
         except OAuth2Error as error:
@@ -176,19 +176,29 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
             raise
         return pushed
 
-    def perform(self, asked: ClientRequest[None], checked: ProtocolRequest) -> Mapping[str, object]:
+    def execute_request(
+        self, client_request: ClientRequest[None], checked_input: ProtocolRequest
+    ) -> Mapping[str, object]:
         """Store the request, and return the response; `expires_in` is in seconds (section 2.2)."""
-        request_uri = store_pushed_request(checked, asked.get_client(), self.server.context)
+        request_uri = store_pushed_request(
+            checked_input, client_request.get_client(), self.server.context
+        )
         lifetime = self.server.context.policy.pushed_requests.lifetime
         return {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
 
 
-def _build_authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
+def _build_authorization_request(client_request: ClientRequest[None]) -> ProtocolRequest:
     """Return the authorization request, bound to the key of the proof (RFC 9449 section 10.1)."""
-    named, thumbprint = asked.request.value("dpop_jkt"), asked.key_thumbprint
+    named, thumbprint = (
+        client_request.request.get_parameter("dpop_jkt"),
+        client_request.key_thumbprint,
+    )
     if thumbprint is not None and named not in {None, thumbprint}:
         raise InvalidProofError("The key of the DPoP proof does not match dpop_jkt.")
     # With Basic authentication, client_id is not in the body.
-    known = {"client_id": asked.get_client().get_client_id(), "dpop_jkt": thumbprint or named}
-    lists = {**asked.request.payload.datalist, **{k: [v] for k, v in known.items() if v}}
+    known = {
+        "client_id": client_request.get_client().get_client_id(),
+        "dpop_jkt": thumbprint or named,
+    }
+    lists = {**client_request.request.payload.datalist, **{k: [v] for k, v in known.items() if v}}
     return ProtocolRequest("POST", lists, {})

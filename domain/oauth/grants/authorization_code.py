@@ -150,7 +150,7 @@ class CodeExchange(ClientParameters):
 
 
 def _list_code_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `check` accepts a code without a DPoP proof."""
+    """Return the conditions under which `validate_request` accepts a code without a DPoP proof."""
     return (
         found.grant_application_id == found.id,
         found.grant_code_expires_at > bindparam("now"),
@@ -223,12 +223,12 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         for name in ("client_id", "redirect_uri"):
             if name in self.request.payload.repeated:
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
-        uid = self.request.required("client_id")
+        uid = self.request.require_parameter("client_id")
         session = self.server.context.session
         application = None if "\x00" in uid else find_application_row(uid, session=session)
         if application is None:
             raise InvalidClientError("No application with this client_id is registered.")
-        redirect_uri = self.request.required("redirect_uri")
+        redirect_uri = self.request.require_parameter("redirect_uri")
         if not is_redirect_uri_registered(redirect_uri, application.redirect_uris):
             raise UnknownRedirectUriError(redirect_uri, build_application_view(application))
         self.request.client = Client(application)
@@ -244,20 +244,20 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def _check_other_parameters(self) -> None:
         self.request.check_no_repeated_parameters(self.server.PARAMETERS)
         self.request.client.require_grant_type(self.GRANT_TYPE)
-        if self.request.required("response_type") != "code":
+        if self.request.require_parameter("response_type") != "code":
             raise UnsupportedResponseTypeError("code", "The only supported response_type is code.")
-        if (self.request.value("response_mode") or "query") != "query":
+        if (self.request.get_parameter("response_mode") or "query") != "query":
             raise InvalidRequestError("The only supported response_mode is query.")
-        if "\x00" in (self.request.value("nonce") or ""):
+        if "\x00" in (self.request.get_parameter("nonce") or ""):
             raise InvalidRequestError("The nonce cannot contain NUL characters.")
         self._check_scope()
         self._check_pkce()
-        check_thumbprint(self.request.value("dpop_jkt"))
+        check_thumbprint(self.request.get_parameter("dpop_jkt"))
         self._check_prompt()
         self._check_request_objects()
 
     def _check_scope(self) -> None:
-        text = self.request.value("scope") or self.request.client.default_scope
+        text = self.request.get_parameter("scope") or self.request.client.default_scope
         if text is None:
             raise InvalidScopeError("Missing required parameter: scope.")
         self.request.scope = parse_allowed_scopes(text, self.request.client)
@@ -265,26 +265,28 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def _check_pkce(self) -> None:
         application = self.request.client.application
         check_challenge(
-            self.request.value("code_challenge"),
-            self.request.value("code_challenge_method"),
+            self.request.get_parameter("code_challenge"),
+            self.request.get_parameter("code_challenge_method"),
             is_required=application.require_pkce or not application.confidential,
         )
 
     def _check_prompt(self) -> None:
-        prompts = set((self.request.value("prompt") or "").split())
+        prompts = set((self.request.get_parameter("prompt") or "").split())
         if not prompts <= SUPPORTED_PROMPTS or ("none" in prompts and len(prompts) > 1):
             raise InvalidRequestError(
                 "prompt must be none, or a combination of login, consent and select_account."
             )
-        max_age = self.request.value("max_age")
+        max_age = self.request.get_parameter("max_age")
         if max_age is not None and not _SECONDS_PATTERN.fullmatch(max_age):
             raise InvalidRequestError("max_age must be a number of seconds.")
 
     def _check_request_objects(self) -> None:
         """Reject request objects (JWT), since ignoring them would change the request."""
-        if self.request.value("request") is not None:
+        if self.request.get_parameter("request") is not None:
             raise RequestNotSupportedError("Request objects are not supported.")
-        is_foreign = self.request.value("request_uri") is not None and not self.request.pushed
+        is_foreign = (
+            self.request.get_parameter("request_uri") is not None and not self.request.pushed
+        )
         if is_foreign:
             raise RequestURINotSupportedError(
                 "This request_uri is not supported: push the parameters first."
@@ -306,7 +308,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def build_location(self, redirect_uri: str, code: str) -> str:
         """Return the URL that returns a code to the application (section 4.1.2)."""
         parameters = [("code", code)]
-        state = self.request.value("state")
+        state = self.request.get_parameter("state")
         if state is not None:
             parameters.append(("state", state))
         parameters += build_issuer_parameter(
@@ -330,7 +332,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         application: Application = self.request.client.application
         number = self.request.decision
         code = (
-            context.keyring.issue(CredentialType.AUTHORIZATION_CODE).clear
+            context.keyring.issue_credential(CredentialType.AUTHORIZATION_CODE).clear
             if number is None
             else self.derive_codes(number)[0]
         )
@@ -343,13 +345,13 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
                     self.request.scope, may_administer=approval.may_administer
                 ),
                 redirect_uri=redirect_uri,
-                code_challenge=self.request.value("code_challenge"),
-                nonce=self.request.value("nonce"),
-                key_thumbprint=self.request.value("dpop_jkt"),
+                code_challenge=self.request.get_parameter("code_challenge"),
+                nonce=self.request.get_parameter("nonce"),
+                key_thumbprint=self.request.get_parameter("dpop_jkt"),
                 auth_time=approval.auth_time,
                 methods=approval.methods,
                 sid=sid,
-                code_digest=context.keyring.digest(code),
+                code_digest=context.keyring.compute_digest(code),
                 code_expires_at=context.now + context.policy.code_lifetime,
                 created_at=context.now,
             )
@@ -371,49 +373,56 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also redeems the code, if the parameters permit it."""
-        redirect_uri, verifier = request.value("redirect_uri"), request.value("code_verifier")
+        redirect_uri, verifier = (
+            request.get_parameter("redirect_uri"),
+            request.get_parameter("code_verifier"),
+        )
         challenge = verifier and pkce.compute_challenge(verifier)
         # Postgres stores neither NUL nor lone surrogates.
         is_text = redirect_uri is not None and redirect_uri.isprintable()
         if not is_text or challenge is None is not verifier:
             return None
         values = {"redirect_uri": redirect_uri, "code_challenge": challenge}
-        return CODE_REDEMPTION_LOOKUP.of(generate_token_pair(), self.server.context, **values)
+        return CODE_REDEMPTION_LOOKUP.from_pair(
+            generate_token_pair(), self.server.context, **values
+        )
 
-    def check(self, asked: ClientRequest[GrantRow]) -> GrantRow:
+    def validate_request(self, client_request: ClientRequest[GrantRow]) -> GrantRow:
         """Check the code, the redirect URI and the verifier in this order, and return the code."""
-        found = asked.get_credential(UNKNOWN_CODE)
-        self._check_code_owner_and_use(found, asked.get_client())
-        if asked.request.required("redirect_uri") != found.grant_redirect_uri:
+        found = client_request.get_credential(UNKNOWN_CODE)
+        self._check_code_owner_and_use(found, client_request.get_client())
+        if client_request.request.require_parameter("redirect_uri") != found.grant_redirect_uri:
             raise RejectedGrantError(WRONG_REDIRECT_URI)
-        check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
-        if found.grant_key_thumbprint not in {None, asked.key_thumbprint}:
+        check_verifier(
+            client_request.request.get_parameter("code_verifier"), found.grant_code_challenge
+        )
+        if found.grant_key_thumbprint not in {None, client_request.key_thumbprint}:
             # RFC 9449 section 10.
             raise RejectedGrantError(WRONG_CODE_KEY)
         if found.user_state != ACTIVE:
-            self._invalidate(found.grant_id)
+            self._mark_code_used(found.grant_id)
             raise RejectedGrantError(UNKNOWN_CODE)
         return found
 
-    def _check_code_owner_and_use(self, found: GrantRow, client: Client) -> None:
+    def _check_code_owner_and_use(self, grant: GrantRow, client: Client) -> None:
         context = self.server.context
-        if found.grant_application_id != client.application.id:
+        if grant.grant_application_id != client.application.id:
             # The code was stolen, so it is invalidated for its own client as well.
-            self._invalidate(found.grant_id)
-            self._record(EventKind.CODE_INVALIDATED, found, client)
+            self._mark_code_used(grant.grant_id)
+            self._record_code_theft(EventKind.CODE_INVALIDATED, grant, client)
             raise RejectedGrantError(UNKNOWN_CODE)
-        if found.grant_code_used_at is not None:
+        if grant.grant_code_used_at is not None:
             # The code was redeemed twice, so one of the clients is a thief (section 4.1.2).
             had_tokens = revoke_authorization(
-                found.grant_id, session=context.session, now=context.now
+                grant.grant_id, session=context.session, now=context.now
             )
-            self._record(EventKind.CODE_REUSED, found, client)
+            self._record_code_theft(EventKind.CODE_REUSED, grant, client)
             raise RejectedGrantError(USED_CODE if had_tokens else ALREADY_USED_CODE)
-        expires_at = found.grant_code_expires_at
+        expires_at = grant.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
             raise RejectedGrantError(EXPIRED_CODE)
 
-    def _record(self, kind: EventKind, found: GrantRow, client: Client) -> None:
+    def _record_code_theft(self, kind: EventKind, grant: GrantRow, client: Client) -> None:
         """Record a possible theft of the code for its user.
 
         Ordinary redemptions are not recorded: there are too many, and the consent is recorded
@@ -422,11 +431,11 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         self.server.context.record_event(
             kind,
             client.application,
-            user_id=found.grant_user_id,
-            details={"application_id": client.application.uid, "scopes": found.grant_scopes},
+            user_id=grant.grant_user_id,
+            details={"application_id": client.application.uid, "scopes": grant.grant_scopes},
         )
 
-    def _invalidate(self, authorization_id: int) -> None:
+    def _mark_code_used(self, authorization_id: int) -> None:
         """Mark a code as used without issuing tokens."""
         self.server.context.session.execute(
             update_rows(Authorization)
@@ -434,16 +443,18 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
             .values(code_used_at=self.server.context.now)
         )
 
-    def perform(self, asked: ClientRequest[GrantRow], checked: GrantRow) -> Mapping[str, object]:
+    def execute_request(
+        self, client_request: ClientRequest[GrantRow], checked_input: GrantRow
+    ) -> Mapping[str, object]:
         """Consume the code and store the pair atomically; one of concurrent requests succeeds."""
         grant = build_grant(
-            checked,
-            asked.get_client(),
-            key_thumbprint=asked.key_thumbprint,
-            nonce=checked.grant_nonce,
+            checked_input,
+            client_request.get_client(),
+            key_thumbprint=client_request.key_thumbprint,
+            nonce=checked_input.grant_nonce,
         )
-        pair = asked.written or generate_token_pair()
-        if not asked.written and not redeem_credential(
+        pair = client_request.written or generate_token_pair()
+        if not client_request.written and not redeem_credential(
             CODE_REDEMPTION, pair, grant, self.server.context
         ):
             raise RejectedGrantError(ALREADY_USED_CODE)

@@ -86,15 +86,15 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
     REQUEST = ClientCredentials
     REASONS = (_NO_SERVICE_ACCOUNT_REASON, LOCKED_SERVICE_ACCOUNT.reason)
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients (section 4.4) and clients that are registered for other grants."""
-        super().check_client(client, request)
+        super().check_client_permission(client, request)
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_APPLICATION)
 
-    def check(self, asked: ClientRequest[None]) -> ServiceAccountToken:
+    def validate_request(self, client_request: ClientRequest[None]) -> ServiceAccountToken:
         """Return the service account and the checked scope."""
-        client = asked.get_client()
+        client = client_request.get_client()
         found = find_service_account_row(
             client.application.id, connection=self.server.context.connection
         )
@@ -103,21 +103,22 @@ class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.Clien
         if not found.is_usable:
             raise RejectedGrantError(LOCKED_SERVICE_ACCOUNT)
         return ServiceAccountToken(
-            user_id=found.user_id, scopes=_check_scopes(asked.request.value("scope"), client)
+            user_id=found.user_id,
+            scopes=_check_scopes(client_request.request.get_parameter("scope"), client),
         )
 
-    def perform(
-        self, asked: ClientRequest[None], checked: ServiceAccountToken
+    def execute_request(
+        self, client_request: ClientRequest[None], checked_input: ServiceAccountToken
     ) -> Mapping[str, object]:
         """Store an access token and return the token response (section 4.4.3)."""
-        application = asked.get_client().application
+        application = client_request.get_client().application
         grant = Grant(
-            user_id=checked.user_id,
+            user_id=checked_input.user_id,
             application_id=application.id,
             application_uid=application.uid,
             authorization_id=None,
-            scopes=checked.scopes,
-            key_thumbprint=asked.key_thumbprint,
+            scopes=checked_input.scopes,
+            key_thumbprint=client_request.key_thumbprint,
             is_renewable=False,
         )
         return issue_token_pair(grant, self.server.context)

@@ -119,7 +119,7 @@ _RECORD_POLL_STATEMENT = _build_poll_statement(bindparam("device_id"), bindparam
 
 
 def _list_pending_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `check` records a poll."""
+    """Return the conditions under which `validate_request` records a poll."""
     return (
         found.device_application_id == found.id,
         found.device_redeemed_at.is_(None),
@@ -200,88 +200,88 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         values = {"latest": self.server.context.now + _EARLY_TOLERANCE}
         return LookupWithWrite(POLL_LOOKUP, values)
 
-    def check(self, asked: ClientRequest[DeviceRow]) -> ApprovedDevice:
+    def validate_request(self, client_request: ClientRequest[DeviceRow]) -> ApprovedDevice:
         """Check the code and the state of the request, and return the approved request.
 
         A code that another client presents is rejected but stays valid, like a refresh token.
         Unlike an authorization code, it never appears in a browser's address bar, where codes leak.
         """
-        found = asked.get_credential(UNKNOWN_CODE)
-        if found.device_application_id != asked.get_client().application.id:
+        found = client_request.get_credential(UNKNOWN_CODE)
+        if found.device_application_id != client_request.get_client().application.id:
             raise RejectedGrantError(UNKNOWN_CODE)
         if found.device_redeemed_at is not None:
             raise RejectedGrantError(REDEEMED_CODE)
-        self._check_approved(found, asked.written)
+        self._check_approved(found, client_request.written)
         if found.grant is None:
             raise RejectedGrantError(WITHDRAWN_CODE)
         return ApprovedDevice(device=found, grant=found.grant)
 
-    def _check_approved(self, found: DeviceRow, interval: int | None) -> None:
+    def _check_approved(self, device: DeviceRow, interval: int | None) -> None:
         """Check that a request is approved, and raise the error for its state otherwise.
 
         `interval` is the result of a poll that is already recorded. Approved codes stay valid a
         little longer than others. If the user approves in the last second, the next poll comes one
         interval later and must still find the approval.
         """
-        if found.device_denied_at is not None:
+        if device.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")
-        is_approved = found.device_approved_at is not None
+        is_approved = device.device_approved_at is not None
         grace = (
-            timedelta(seconds=found.device_interval) + _MAX_NETWORK_TIME
+            timedelta(seconds=device.device_interval) + _MAX_NETWORK_TIME
             if is_approved
             else _NO_GRACE
         )
-        if found.device_expires_at + grace <= self.server.context.now:
+        if device.device_expires_at + grace <= self.server.context.now:
             raise ExpiredDeviceCodeError
-        if found.device_approved_at is None:
-            self._reject_poll(found, interval)
+        if device.device_approved_at is None:
+            self._reject_poll(device, interval)
 
-    def _reject_poll(self, found: DeviceRow, interval: int | None) -> NoReturn:
+    def _reject_poll(self, device: DeviceRow, interval: int | None) -> NoReturn:
         """Record the poll, and raise slow_down or authorization_pending.
 
         The database computes the interval, so that each of several concurrent early polls increases
         it. A poll is not recorded if the interval has reached its maximum.
         """
-        known, last = found.device_interval, found.device_last_polled_at
-        is_early = last is not None and last > self._compute_interval_start(found)
+        known, last = device.device_interval, device.device_last_polled_at
+        is_early = last is not None and last > self._compute_interval_start(device)
         is_longest = known > _MAX_INTERVAL_SECONDS - _SLOW_DOWN_SECONDS
         if interval is None:
-            interval = known if is_early and is_longest else self._record_poll(found)
+            interval = known if is_early and is_longest else self._record_poll(device)
         if is_early or interval > known:
             raise EarlyPollError(interval)
         raise AuthorizationPendingError("The user has not decided yet.")
 
-    def _record_poll(self, found: DeviceRow) -> int:
+    def _record_poll(self, device: DeviceRow) -> int:
         """Store the poll, and return the new interval in seconds."""
         connection, now = self.server.context.connection, self.server.context.now
-        begin = self._compute_interval_start(found)
-        values = {"device_id": found.device_id, "now": now, "begin": begin}
-        interval: int = connection.all(_RECORD_POLL_STATEMENT, values)[0][0]
+        begin = self._compute_interval_start(device)
+        values = {"device_id": device.device_id, "now": now, "begin": begin}
+        interval: int = connection.execute_statement(_RECORD_POLL_STATEMENT, values)[0][0]
         return interval
 
-    def _compute_interval_start(self, found: DeviceRow) -> datetime:
+    def _compute_interval_start(self, device: DeviceRow) -> datetime:
         """Return the time after which a previous poll makes this poll too early."""
-        interval = timedelta(seconds=found.device_interval)
+        interval = timedelta(seconds=device.device_interval)
         return self.server.context.now - interval + _EARLY_TOLERANCE
 
-    def perform(
-        self, asked: ClientRequest[DeviceRow], checked: ApprovedDevice
+    def execute_request(
+        self, client_request: ClientRequest[DeviceRow], checked_input: ApprovedDevice
     ) -> Mapping[str, object]:
         """Consume the approval and store the pair atomically; one of concurrent polls succeeds.
 
         All polls fail if the user has revoked the approval.
         """
-        context, client = self.server.context, asked.get_client()
-        device_id = checked.device.device_id
-        is_renewable = can_refresh(client.application, checked.grant.grant_scopes)
+        context, client = self.server.context, client_request.get_client()
+        device_id = checked_input.device.device_id
+        is_renewable = can_refresh(client.application, checked_input.grant.grant_scopes)
         grant = build_grant(
-            checked.grant,
+            checked_input.grant,
             client,
-            key_thumbprint=asked.key_thumbprint,
+            key_thumbprint=client_request.key_thumbprint,
             is_renewable=is_renewable,
         )
         pair = generate_token_pair(is_renewable=is_renewable)
-        is_active = checked.grant.user_state == ACTIVE
+        is_active = checked_input.grant.user_state == ACTIVE
         if not is_active or not redeem_credential(
             DEVICE_CODE_REDEMPTION, pair, grant, context, spent_device=device_id
         ):
@@ -289,7 +289,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
             finish_device_request(device_id, context)
             raise RejectedGrantError(REDEEMED_OR_WITHDRAWN_CODE if is_active else UNKNOWN_CODE)
         issued = build_token_response(pair, grant, context)
-        is_bound = asked.key_thumbprint is not None
+        is_bound = client_request.key_thumbprint is not None
         # The example in RFC 8628 capitalizes the token type in this response.
         kind = issued["token_type"] if is_bound else "Bearer"
         return {**issued, "token_type": kind}
@@ -298,7 +298,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
 class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthorizationEndpoint):
     """The endpoint POST /oauth/authorize_device, which issues a device code and a user code."""
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject clients that are not registered for the device grant (RFC 7591 section 2)."""
         del request
         client.require_grant_type(DeviceCodeGrant.GRANT_TYPE)
@@ -306,25 +306,29 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also stores the device request."""
         try:
-            scopes = parse_known_scopes(request.value("scope") or DEFAULT_DEVICE_SCOPE)
+            scopes = parse_known_scopes(request.get_parameter("scope") or DEFAULT_DEVICE_SCOPE)
         except InvalidScopeError:
             return None
         new, values = build_device_request(" ".join(scopes), self.server.context)
         return LookupWithWrite(DEVICE_REQUEST_LOOKUP, values, new)
 
-    def check(self, asked: ClientRequest[None]) -> str:
+    def validate_request(self, client_request: ClientRequest[None]) -> str:
         """Return the requested scopes.
 
         Raise invalid_scope if a scope is unknown or not allowed.
         """
-        text = asked.request.value("scope") or DEFAULT_DEVICE_SCOPE
-        return parse_allowed_scopes(text, asked.get_client())
+        text = client_request.request.get_parameter("scope") or DEFAULT_DEVICE_SCOPE
+        return parse_allowed_scopes(text, client_request.get_client())
 
-    def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
+    def execute_request(
+        self, client_request: ClientRequest[None], checked_input: str
+    ) -> Mapping[str, object]:
         """Store the device request and return its codes (section 3.2)."""
         policy = self.server.context.policy
-        application, context = asked.get_client().application, self.server.context
-        new = asked.written or create_device_request(application.id, checked, context=context)
+        application, context = client_request.get_client().application, self.server.context
+        new = client_request.written or create_device_request(
+            application.id, checked_input, context=context
+        )
         page = f"{policy.issuer}/oauth/device"
         return {
             "device_code": new.device_code,

@@ -111,18 +111,20 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         may_be_nobody = self.server.context.policy.passwords.works_without_client
         return may_be_nobody and has_no_client_credentials(request)
 
-    def check(self, asked: ClientRequest[None]) -> PasswordCheck:
+    def validate_request(self, client_request: ClientRequest[None]) -> PasswordCheck:
         """Check the scope, then the user name and password, which counts as an attempt."""
-        scopes = self._get_scopes(asked.request.value("scope"), asked.client)
-        user = self._authenticate_owner(asked.request)
-        if asked.client is not None:
-            self._check_groups(asked.client, user.id)
+        scopes = self._get_scopes(
+            client_request.request.get_parameter("scope"), client_request.client
+        )
+        user = self._authenticate_owner(client_request.request)
+        if client_request.client is not None:
+            self._check_group_membership(client_request.client, user.id)
         granted = filter_grantable_scopes(scopes, may_administer=user.is_admin)
         if not granted:
             raise InvalidScopeError("The user has not granted the scope.")
         return PasswordCheck(user=user, scopes=granted)
 
-    def _check_groups(self, client: Client, user_id: int) -> None:
+    def _check_group_membership(self, client: Client, user_id: int) -> None:
         if not is_in_allowed_groups(
             client.application.allowed_group_ids, user_id, self.server.context
         ):
@@ -152,9 +154,9 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
     def _authenticate_owner(self, request: ProtocolRequest) -> UserView:
         """Return the user with this name and password; failures count as sign-in attempts."""
         context = self.server.context
-        attempt = context.policy.passwords.limits.attempt(
-            request.required("username"),
-            request.required("password"),
+        attempt = context.policy.passwords.limits.build_attempt(
+            request.require_parameter("username"),
+            request.require_parameter("password"),
             address=context.source.address,
         )
         try:
@@ -171,16 +173,18 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             raise RejectedGrantError(WRONG_PASSWORD)
         return user
 
-    def perform(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, object]:
+    def execute_request(
+        self, client_request: ClientRequest[None], checked_input: PasswordCheck
+    ) -> Mapping[str, object]:
         """Issue a token; an authorization is stored only if the token can be refreshed."""
-        grant = self._build_grant(asked, checked)
-        self._record_issued_token(asked.client, checked)
+        grant = self._build_grant(client_request, checked_input)
+        self._record_issued_token(client_request.client, checked_input)
         issued = issue_token_pair(grant, self.server.context)
         return {name: issued[name] for name in _RESPONSE_MEMBERS if name in issued}
 
-    def _record_issued_token(self, client: Client | None, checked: PasswordCheck) -> None:
+    def _record_issued_token(self, client: Client | None, checked_input: PasswordCheck) -> None:
         """Record that a token was issued for a password, without a consent page."""
-        user, application = checked.user, client.application if client else None
+        user, application = checked_input.user, client.application if client else None
         self.server.context.record_event(
             EventKind.TOKEN_ISSUED,
             application,
@@ -189,23 +193,25 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             details={
                 "grant_type": "password",
                 "application_id": application.uid if application else None,
-                "scopes": checked.scopes,
+                "scopes": checked_input.scopes,
             },
         )
 
-    def _build_grant(self, asked: ClientRequest[None], checked: PasswordCheck) -> Grant:
-        context, user_id, scopes = self.server.context, checked.user.id, checked.scopes
-        if asked.client is None:
+    def _build_grant(
+        self, client_request: ClientRequest[None], checked_input: PasswordCheck
+    ) -> Grant:
+        context, user_id, scopes = self.server.context, checked_input.user.id, checked_input.scopes
+        if client_request.client is None:
             return Grant(
                 user_id=user_id,
                 application_id=None,
                 application_uid=None,
                 authorization_id=None,
                 scopes=scopes,
-                key_thumbprint=asked.key_thumbprint,
+                key_thumbprint=client_request.key_thumbprint,
                 is_renewable=False,
             )
-        application = asked.client.application
+        application = client_request.client.application
         is_renewable = can_refresh(application, scopes)
         family = (
             create_authorization(application.id, user_id, scopes, context) if is_renewable else None
@@ -216,7 +222,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             application_uid=application.uid,
             authorization_id=family,
             scopes=scopes,
-            key_thumbprint=asked.key_thumbprint,
+            key_thumbprint=client_request.key_thumbprint,
             is_renewable=is_renewable,
             authentication=GrantAuthentication(
                 auth_time=context.now, methods=" ".join(PASSWORD_METHODS)

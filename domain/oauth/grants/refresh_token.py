@@ -110,7 +110,7 @@ _OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
 def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `check` accepts a refresh token without options."""
+    """Return the conditions under which `validate_request` accepts a token without options."""
     return (
         found.token_application_id == found.id,
         found.user_state == ACTIVE_STATE,
@@ -182,89 +182,102 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also replaces the pair, unless the request has other options."""
-        presented, context = request.value("refresh_token"), self.server.context
-        if presented is None or any(request.value(name) for name in _OPTIONAL_PARAMETERS):
+        presented, context = request.get_parameter("refresh_token"), self.server.context
+        if presented is None or any(request.get_parameter(name) for name in _OPTIONAL_PARAMETERS):
             return None
-        return REFRESH_REDEMPTION_LOOKUP.of(derive_replayable_pair(presented, context), context)
+        return REFRESH_REDEMPTION_LOOKUP.from_pair(
+            derive_replayable_pair(presented, context), context
+        )
 
-    def check(self, asked: ClientRequest[TokenPairRow]) -> RefreshCheck:
+    def validate_request(self, client_request: ClientRequest[TokenPairRow]) -> RefreshCheck:
         """Check the token, its key, the other parameters and the scope."""
-        found, client = asked.get_credential(UNKNOWN_REFRESH_TOKEN), asked.get_client()
+        found, client = (
+            client_request.get_credential(UNKNOWN_REFRESH_TOKEN),
+            client_request.get_client(),
+        )
         is_own = found.token_application_id == client.application.id
         if not is_own or found.user_state != ACTIVE:
             raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         if found.token_revoked_at is not None:
-            self._check_not_reused(found, asked)
-        self._check_key_binding(found, asked)
-        self._check_authorization_parameters(found, asked.request)
+            self._check_not_reused(found, client_request)
+        self._check_key_binding(found, client_request)
+        self._check_authorization_parameters(found, client_request.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
         if granted is None or auth_time is None:  # no authorization to continue
             raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         self._check_refresh_limits(found, client)
-        scopes = client.get_granted_scope(self._narrow_scope(asked.request.value("scope"), granted))
+        scopes = client.get_granted_scope(
+            self._narrow_scope(client_request.request.get_parameter("scope"), granted)
+        )
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
-    def _check_refresh_limits(self, found: TokenPairRow, client: Client) -> None:
+    def _check_refresh_limits(self, token_pair: TokenPairRow, client: Client) -> None:
         """Reject tokens that the application's groups or age limits no longer allow."""
         context, application = self.server.context, client.application
         for days, since in (
-            (application.refresh_idle_days, found.token_created_at),
-            (application.refresh_longest_days, found.grant_created_at),
+            (application.refresh_idle_days, token_pair.token_created_at),
+            (application.refresh_longest_days, token_pair.grant_created_at),
         ):
             if days is not None and since is not None and since + timedelta(days) <= context.now:
                 raise RejectedGrantError(EXPIRED_REFRESH_TOKEN)
-        if not is_in_allowed_groups(application.allowed_group_ids, found.token_user_id, context):
+        if not is_in_allowed_groups(
+            application.allowed_group_ids, token_pair.token_user_id, context
+        ):
             raise RejectedGrantError(NOT_IN_ALLOWED_GROUPS)
 
-    def _check_not_reused(self, found: TokenPairRow, asked: ClientRequest[TokenPairRow]) -> None:
+    def _check_not_reused(
+        self, token_pair: TokenPairRow, client_request: ClientRequest[TokenPairRow]
+    ) -> None:
         """Reject a revoked token, unless its response may be repeated.
 
         For a public client, which cannot prove that the token is its own, the whole family is
         revoked.
         """
-        context, client = self.server.context, asked.get_client()
-        presented = asked.request.required("refresh_token")
-        if find_refresh_replay(presented, found.token_refreshed_at, context) is not None:
+        context, client = self.server.context, client_request.get_client()
+        presented = client_request.request.require_parameter("refresh_token")
+        if find_refresh_replay(presented, token_pair.token_refreshed_at, context) is not None:
             return
-        family = None if client.application.confidential else found.token_authorization_id
+        family = None if client.application.confidential else token_pair.token_authorization_id
         if family is not None:
             revoke_authorization(family, session=context.session, now=context.now)
-        self._record_reuse(found, client)
-        if found.token_refreshed_at is None:
+        self._record_reuse(token_pair, client)
+        if token_pair.token_refreshed_at is None:
             raise RejectedGrantError(REVOKED_REFRESH_TOKEN)
         raise RejectedGrantError(REUSED_REFRESH_TOKEN if family is not None else USED_REFRESH_TOKEN)
 
-    def _record_reuse(self, found: TokenPairRow, client: Client) -> None:
+    def _record_reuse(self, token_pair: TokenPairRow, client: Client) -> None:
         """Record a possible theft; ordinary refreshes are not recorded."""
         self.server.context.record_event(
             EventKind.REFRESH_REUSED,
             client.application,
-            user_id=found.token_user_id,
-            details={"application_id": client.application.uid, "scopes": found.token_scopes},
+            user_id=token_pair.token_user_id,
+            details={"application_id": client.application.uid, "scopes": token_pair.token_scopes},
         )
 
-    def _check_key_binding(self, found: TokenPairRow, asked: ClientRequest[TokenPairRow]) -> None:
+    def _check_key_binding(
+        self, token_pair: TokenPairRow, client_request: ClientRequest[TokenPairRow]
+    ) -> None:
         """Reject a bound token without a proof, or with another key from a public client.
 
         The refresh token of a confidential client is already bound by the client's secret. Its key
         may therefore change (RFC 9449 section 5). Without any proof, a bound token would become a
         bearer token.
         """
-        bound_to, proved = found.token_key_thumbprint, asked.key_thumbprint
-        may_change = asked.get_client().application.confidential and proved is not None
+        bound_to, proved = token_pair.token_key_thumbprint, client_request.key_thumbprint
+        may_change = client_request.get_client().application.confidential and proved is not None
         if bound_to is not None and bound_to != proved and not may_change:
             raise RejectedGrantError(MISSING_REFRESH_PROOF)
 
     def _check_authorization_parameters(
-        self, found: TokenPairRow, request: ProtocolRequest
+        self, token_pair: TokenPairRow, request: ProtocolRequest
     ) -> None:
         """Check the optional parameters against the original authorization."""
-        redirect_uri = request.value("redirect_uri")
-        if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
+        redirect_uri = request.get_parameter("redirect_uri")
+        if redirect_uri is not None and redirect_uri != token_pair.grant_redirect_uri:
             raise RejectedGrantError(WRONG_REDIRECT_URI)
-        verifier = request.value("code_verifier")
+        verifier = request.get_parameter("code_verifier")
         if verifier is not None:
-            check_verifier(verifier, found.grant_code_challenge)
+            check_verifier(verifier, token_pair.grant_code_challenge)
 
     def _narrow_scope(self, text: str | None, granted: str) -> str:
         """Return the requested scope if it is within the granted scope (section 6).
@@ -278,18 +291,18 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         check_scopes_allowed(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
-    def perform(
-        self, asked: ClientRequest[TokenPairRow], checked: RefreshCheck
+    def execute_request(
+        self, client_request: ClientRequest[TokenPairRow], checked_input: RefreshCheck
     ) -> Mapping[str, object]:
         """Replace the old pair with a new one; only one of several concurrent refreshes succeeds.
 
         The others get the new pair of the first one, if a replay window is configured.
         """
-        context, found = self.server.context, checked.found
-        presented = asked.request.required("refresh_token")
-        grant = self._build_grant(checked, asked)
-        if asked.written:
-            return build_token_response(asked.written, grant, context)
+        context, found = self.server.context, checked_input.found
+        presented = client_request.request.require_parameter("refresh_token")
+        grant = self._build_grant(checked_input, client_request)
+        if client_request.written:
+            return build_token_response(client_request.written, grant, context)
         if found.token_revoked_at is None:
             pair = derive_replayable_pair(presented, context)
             if redeem_credential(
@@ -298,10 +311,10 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
                 return build_token_response(pair, grant, context)
         refreshed_at = self._find_refresh_time(found.token_id)
         replay = find_refresh_replay(presented, refreshed_at, context)
-        if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
-            self._record_reuse(found, asked.get_client())
+        if replay is None or replay.token.key_thumbprint != client_request.key_thumbprint:
+            self._record_reuse(found, client_request.get_client())
             raise RejectedGrantError(USED_REFRESH_TOKEN if refreshed_at else REVOKED_REFRESH_TOKEN)
-        is_asked = asked.request.value("scope") is not None
+        is_asked = client_request.request.get_parameter("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # A replay must not exceed the requested scope.
             raise InvalidScopeError(
@@ -314,19 +327,21 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
         return self.server.context.session.scalar(asked)
 
-    def _build_grant(self, checked: RefreshCheck, asked: ClientRequest[TokenPairRow]) -> Grant:
-        found, application = checked.found, asked.get_client().application
+    def _build_grant(
+        self, checked_input: RefreshCheck, client_request: ClientRequest[TokenPairRow]
+    ) -> Grant:
+        found, application = checked_input.found, client_request.get_client().application
         return Grant(
             user_id=found.token_user_id,
             application_id=application.id,
             application_uid=application.uid,
             authorization_id=found.token_authorization_id,
-            scopes=checked.scopes,
-            key_thumbprint=asked.key_thumbprint,
+            scopes=checked_input.scopes,
+            key_thumbprint=client_request.key_thumbprint,
             keeps_admin_mode=bool(found.token_keeps_admin_mode),
             # The time of the sign-in is repeated, the nonce is not (OpenID Connect Core 12.2).
             authentication=GrantAuthentication(
-                auth_time=checked.auth_time,
+                auth_time=checked_input.auth_time,
                 methods=found.grant_methods,
                 sid=found.grant_sid,
             ),

@@ -157,21 +157,21 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
     )
     LOOKUP = SUBJECT_TOKEN_LOOKUP
 
-    def check_client(self, client: Client, request: ProtocolRequest) -> None:
+    def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients, since anyone with a leaked token could impersonate them."""
-        super().check_client(client, request)
+        super().check_client_permission(client, request)
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_EXCHANGE)
 
-    def check(self, asked: ClientRequest[TokenPairRow]) -> ExchangeCheck:
+    def validate_request(self, client_request: ClientRequest[TokenPairRow]) -> ExchangeCheck:
         """Check the parameters, the subject token, its key, the target and the scope.
 
         The error for an unacceptable subject token is invalid_request, not invalid_grant (section
         2.2.2).
         """
-        request, client = asked.request, asked.get_client()
-        self._check_types(request)
-        found = asked.found
+        request, client = client_request.request, client_request.get_client()
+        self._check_token_types(request)
+        found = client_request.found
         is_own = found is not None and found.token_application_id == client.application.id
         if found is None or not is_own or found.user_state != ACTIVE:
             raise RejectedParameterError(UNKNOWN_SUBJECT_TOKEN)
@@ -181,22 +181,24 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
             raise RejectedParameterError(EXPIRED_SUBJECT_TOKEN)
         if found.token_authorization_id is None:
             raise RejectedParameterError(SUBJECT_TOKEN_WITHOUT_AUTHORIZATION)
-        if found.token_key_thumbprint not in {None, asked.key_thumbprint}:
+        if found.token_key_thumbprint not in {None, client_request.key_thumbprint}:
             # Otherwise a thief of the token could bind it to their own key (RFC 9449).
             raise RejectedParameterError(MISSING_SUBJECT_PROOF)
         self._check_target(request)
         return ExchangeCheck(
             subject=found,
             authorization_id=found.token_authorization_id,
-            scopes=_narrow_scopes(request.value("scope"), found.token_scopes.split(), client),
+            scopes=_narrow_scopes(
+                request.get_parameter("scope"), found.token_scopes.split(), client
+            ),
         )
 
-    def _check_types(self, request: ProtocolRequest) -> None:
-        if request.required("subject_token_type") != ACCESS_TOKEN_TYPE:
+    def _check_token_types(self, request: ProtocolRequest) -> None:
+        if request.require_parameter("subject_token_type") != ACCESS_TOKEN_TYPE:
             raise RejectedParameterError(WRONG_SUBJECT_TOKEN_TYPE)
-        if request.value("requested_token_type") not in {None, ACCESS_TOKEN_TYPE}:
+        if request.get_parameter("requested_token_type") not in {None, ACCESS_TOKEN_TYPE}:
             raise RejectedParameterError(WRONG_REQUESTED_TOKEN_TYPE)
-        if request.value("actor_token") or request.value("actor_token_type"):
+        if request.get_parameter("actor_token") or request.get_parameter("actor_token_type"):
             raise RejectedParameterError(UNSUPPORTED_ACTOR_TOKEN)
 
     def _check_target(self, request: ProtocolRequest) -> None:
@@ -208,42 +210,47 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
         if any(name != issuer for name in given["audience"]):
             raise InvalidTargetError
 
-    def perform(
-        self, asked: ClientRequest[TokenPairRow], checked: ExchangeCheck
+    def execute_request(
+        self, client_request: ClientRequest[TokenPairRow], checked_input: ExchangeCheck
     ) -> Mapping[str, object]:
         """Store the new token, unless the subject token or its authorization has just ended."""
-        context, subject = self.server.context, checked.subject
-        if not use_subject_token(subject.token_id, checked.authorization_id, context):
+        context, subject = self.server.context, checked_input.subject
+        if not use_subject_token(subject.token_id, checked_input.authorization_id, context):
             raise RejectedParameterError(REVOKED_SUBJECT_TOKEN)
-        grant = self._build_grant(asked, checked)
-        self._record(asked.get_client(), checked)
+        grant = self._build_grant(client_request, checked_input)
+        self._record_exchange(client_request.get_client(), checked_input)
         return {**issue_token_pair(grant, context), "issued_token_type": ACCESS_TOKEN_TYPE}
 
-    def _build_grant(self, asked: ClientRequest[TokenPairRow], checked: ExchangeCheck) -> Grant:
-        application, ends_at = asked.get_client().application, checked.subject.token_expires_at
+    def _build_grant(
+        self, client_request: ClientRequest[TokenPairRow], checked_input: ExchangeCheck
+    ) -> Grant:
+        application, ends_at = (
+            client_request.get_client().application,
+            checked_input.subject.token_expires_at,
+        )
         context = self.server.context
         lifetime = context.policy.access_token_lifetime
         if ends_at is not None:
             lifetime = min(lifetime, ends_at - context.now)
         return Grant(
-            user_id=checked.subject.token_user_id,
+            user_id=checked_input.subject.token_user_id,
             application_id=application.id,
             application_uid=application.uid,
-            authorization_id=checked.authorization_id,
-            scopes=checked.scopes,
-            key_thumbprint=asked.key_thumbprint,
+            authorization_id=checked_input.authorization_id,
+            scopes=checked_input.scopes,
+            key_thumbprint=client_request.key_thumbprint,
             is_renewable=False,
             is_exchanged=True,
             lifetime=lifetime,
         )
 
-    def _record(self, client: Client, checked: ExchangeCheck) -> None:
+    def _record_exchange(self, client: Client, checked_input: ExchangeCheck) -> None:
         """Record the exchange for the user, who was not shown a page."""
         self.server.context.record_event(
             EventKind.TOKEN_EXCHANGED,
             client.application,
-            user_id=checked.subject.token_user_id,
-            details={"application_id": client.application.uid, "scopes": checked.scopes},
+            user_id=checked_input.subject.token_user_id,
+            details={"application_id": client.application.uid, "scopes": checked_input.scopes},
         )
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import insert_into, update_rows
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.core.schedule_conditions import NOW
 from domain.oauth.openid.id_tokens import get_subject
 from domain.oauth.openid.keys import SIGNING_ALGORITHM, get_or_create_signing_key
@@ -58,7 +58,7 @@ def compute_session_ids(
     sign_in_id: int, application_uid: str, *, keyring: Keyring
 ) -> tuple[str, ...]:
     """Return the session id of a sign-in for every secret key, newest key first."""
-    digests = keyring.digests(f"sign-in {sign_in_id} at {application_uid}")
+    digests = keyring.compute_digests(f"sign-in {sign_in_id} at {application_uid}")
     return tuple(urlsafe_b64encode(each).rstrip(b"=").decode() for each in digests)
 
 
@@ -86,13 +86,15 @@ def store_backchannel_session(
     session.execute(insert.on_conflict_do_nothing())
 
 
-def claim_ended_sessions(*, most: int, session: Session, now: datetime) -> Sequence[EndedSession]:
+def claim_ended_sessions(
+    *, maximum: int, session: Session, now: datetime
+) -> Sequence[EndedSession]:
     """Claim ended sessions, in the order of their due times."""
     due = (
         select(BackchannelSession.id)
         .where(_IS_ENDED, BackchannelSession.due_at <= now)
         .order_by(BackchannelSession.due_at, BackchannelSession.id)
-        .limit(most)
+        .limit(maximum)
         .with_for_update(skip_locked=True)
     )
     claimed = session.scalars(
@@ -123,41 +125,41 @@ def claim_ended_sessions(*, most: int, session: Session, now: datetime) -> Seque
 
 
 def create_logout_token(
-    ended: EndedSession, *, issuer: str, session: Session, keyring: Keyring, now: datetime
+    ended_session: EndedSession, *, issuer: str, session: Session, keyring: Keyring, now: datetime
 ) -> str:
     """Return a signed logout token (section 2.4)."""
     key = get_or_create_signing_key(session=session, keyring=keyring, now=now)
     claims = {
         "iss": issuer,
-        "sub": get_subject(ended.user_id),
-        "aud": ended.application_uid,
+        "sub": get_subject(ended_session.user_id),
+        "aud": ended_session.application_uid,
         "iat": int(now.timestamp()),
         "exp": int((now + _TOKEN_LIFETIME).timestamp()),
-        "jti": random_hex(16),
+        "jti": generate_random_hex(16),
         "events": {_LOGOUT_EVENT: {}},
-        "sid": ended.sid,
+        "sid": ended_session.sid,
     }
     return jwt.encode({"typ": "logout+jwt", "alg": SIGNING_ALGORITHM, "kid": key.kid}, claims, key)
 
 
-def delete_ended_session(ended: EndedSession, *, session: Session) -> None:
+def delete_ended_session(ended_session: EndedSession, *, session: Session) -> None:
     """Delete a session whose notification was delivered or is no longer needed."""
-    session.execute(delete(BackchannelSession).where(BackchannelSession.id == ended.id))
+    session.execute(delete(BackchannelSession).where(BackchannelSession.id == ended_session.id))
 
 
-def schedule_logout_retry(ended: EndedSession, *, session: Session, now: datetime) -> bool:
+def schedule_logout_retry(ended_session: EndedSession, *, session: Session, now: datetime) -> bool:
     """Schedule another attempt; return False if the maximum number of attempts is reached."""
-    if ended.tries >= _MAX_ATTEMPTS:
-        delete_ended_session(ended, session=session)
+    if ended_session.tries >= _MAX_ATTEMPTS:
+        delete_ended_session(ended_session, session=session)
         return False
-    due_at = now + _FIRST_RETRY_PAUSE * 2 ** (ended.tries - 1)
+    due_at = now + _FIRST_RETRY_PAUSE * 2 ** (ended_session.tries - 1)
     # Other notifications to the same application wait at least as long.
     session.execute(
         update_rows(BackchannelSession)
         .where(
-            BackchannelSession.application_id == ended.application_id,
+            BackchannelSession.application_id == ended_session.application_id,
             _IS_ENDED,
-            or_(BackchannelSession.id == ended.id, BackchannelSession.due_at < due_at),
+            or_(BackchannelSession.id == ended_session.id, BackchannelSession.due_at < due_at),
         )
         .values(due_at=due_at)
     )

@@ -95,7 +95,7 @@ def get_or_create_signing_key(*, session: Session, keyring: Keyring, now: dateti
     found = _find_signing_key_in_session(session, keyring, now)
     if found is not None:
         return found
-    AdvisoryLock.SIGNING_KEYS.take(session)
+    AdvisoryLock.SIGNING_KEYS.acquire(session)
     # Another process may have created the key while this one waited.
     found = _find_signing_key_in_session(session, keyring, now)
     return found or _store_key(_generate_key(DEFAULT_KEY_BITS), session, keyring, now)
@@ -112,7 +112,7 @@ def find_signing_key(
 ) -> RSAKey | None:
     """Return the current signing key, or None if there is no key yet."""
     return _decrypt_first_key(
-        (ciphertext for (ciphertext,) in connection.look_up(_KEYS_IN_USE_QUERY, {"now": now})),
+        (ciphertext for (ciphertext,) in connection.fetch_rows(_KEYS_IN_USE_QUERY, {"now": now})),
         keyring,
     )
 
@@ -179,7 +179,7 @@ def rotate_id_token_key(
     check_key_size(bits)
     release_locks(session)  # generating a large key takes seconds
     key = _generate_key(bits)
-    AdvisoryLock.SIGNING_KEYS.take(session)
+    AdvisoryLock.SIGNING_KEYS.acquire(session)
     if rotation is KeyRotation.OLD_KEYS_LEAKED:
         session.execute(delete(SigningKey))
     takes_over_at = now + KEY_NOTICE_PERIOD if rotation is KeyRotation.AFTER_NOTICE else now
@@ -203,7 +203,7 @@ def find_published_keys(
     *, connection: StatementConnection, now: datetime
 ) -> tuple[PublishedKey, ...]:
     """Return the keys of the key set, oldest first."""
-    return tuple(map(PublishedKey._make, connection.all(_select_published_keys(now))))
+    return tuple(map(PublishedKey._make, connection.execute_statement(_select_published_keys(now))))
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
@@ -317,5 +317,5 @@ def rotate_keys(work: UnitOfWork, new: NewKeyBody) -> NewKey:
         new.handover, bits=new.bits, session=work.session, keyring=keyring, now=work.now
     )
     details = {"handover": new.handover.value, "bits": new.bits}
-    work.record(EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details)
+    work.record_audit_event(EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details)
     return NewKey(kid=kid, keys=list_keys(work).keys)

@@ -64,8 +64,10 @@ def build_userinfo(
 
     Raise InsufficientScopeError if the token does not have the scope openid.
     """
-    bearer.require("openid")
-    rows = connection.look_up(_USER_WITH_GROUPS_QUERY, {"user_id": bearer.user_id, "today": today})
+    bearer.require_any_scope("openid")
+    rows = connection.fetch_rows(
+        _USER_WITH_GROUPS_QUERY, {"user_id": bearer.user_id, "today": today}
+    )
     return _filter_claims(bearer.scopes, _build_claims(bearer.profile, rows, issuer))
 
 
@@ -82,7 +84,7 @@ def build_id_token_claims(
     Existing clients read only the ID token. If the groups exceed `MAX_GROUPS_CLAIM_LENGTH`, the
     `groups` claim is omitted, since a partial list would look complete.
     """
-    rows = connection.look_up(_USER_WITH_GROUPS_QUERY, {"user_id": user_id, "today": today})
+    rows = connection.fetch_rows(_USER_WITH_GROUPS_QUERY, {"user_id": user_id, "today": today})
     claims = _filter_claims(scopes, _build_claims(build_profile(rows[0]), rows, issuer))
     if sum(map(len, _list_group_paths(rows))) > MAX_GROUPS_CLAIM_LENGTH:
         claims.pop("groups", None)

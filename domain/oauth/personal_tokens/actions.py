@@ -45,8 +45,8 @@ _ROTATED_TOKEN_LIFETIME = timedelta(days=7)
 @read_action("personal_access_tokens.index")
 def list_tokens(work: UnitOfWork, query: TokenQuery) -> ListPage[AccessToken]:
     """List the tokens of the caller, or of all users for administrators."""
-    found = _find_tokens(work, query, query.wanted(owner_id=_get_owner_id(work)))
-    return ListPage.of(found, AccessToken.model_validate)
+    found = _find_tokens(work, query, query.build_filter(owner_id=_get_owner_id(work)))
+    return ListPage.from_listed_page(found, AccessToken.model_validate)
 
 
 @read_action("personal_access_tokens.show_self")
@@ -129,12 +129,12 @@ def revoke_family_of_used_token(work: UnitOfWork, presented: str) -> None:
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
         place = find_bot_namespace(token.user_id, session=work.session)
-        work.record(
+        work.record_audit_event(
             EventKind.TOKEN_REVOKED,
             subject=token.name,
             details=details,
             user_id=token.user_id,
-            place=place,
+            event_namespace=place,
         )
 
 
@@ -143,7 +143,7 @@ def list_resource_tokens(
     work: UnitOfWork, holder: ProjectOrGroup, query: TokenQuery
 ) -> ListPage[ResourceAccessToken]:
     """List the tokens of a project or a group."""
-    found = _find_tokens(work, query, query.wanted(namespace=holder.namespace))
+    found = _find_tokens(work, query, query.build_filter(namespace=holder.namespace))
     seen = resource_tokens.add_bot_roles(found.items, holder.namespace, session=work.session)
     return ListPage(items=[_build_resource_token(each) for each in seen], total=found.total)
 
@@ -167,7 +167,7 @@ def create_resource_token(
     made = resource_tokens.create_resource_token(
         holder.namespace,
         ResourceTokenRequest(details=_build_details(work, new), role=new.access_level),
-        by=get_viewer(work),
+        viewer=get_viewer(work),
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
@@ -256,14 +256,16 @@ def _get_rotatable_id(work: UnitOfWork) -> int:
     return bearer.personal_token_id
 
 
-def _find_tokens(work: UnitOfWork, query: TokenQuery, wanted: TokenFilter) -> PageResult[TokenView]:
+def _find_tokens(
+    work: UnitOfWork, query: TokenQuery, token_filter: TokenFilter
+) -> PageResult[TokenView]:
     return lists.find_tokens(
-        wanted,
+        token_filter,
         session=work.session,
         now=work.now,
-        sort=query.order,
+        sort=query.requested_order,
         offset=query.offset,
-        limit=query.size,
+        limit=query.page_size,
     )
 
 
@@ -287,14 +289,14 @@ def _compute_rotated_expiry(work: UnitOfWork, rotation: RotationBody) -> datetim
     return lifetimes.compute_expiry(rotation.expires_at or usual, now=work.now)
 
 
-def _build_details(work: UnitOfWork, new: TokenBody) -> TokenDetails:
+def _build_details(work: UnitOfWork, token_body: TokenBody) -> TokenDetails:
     bearer, lifetimes = _find_bearer(work), work.policy(TokenLifetimes)
     parent = find_parent_authorization(bearer, session=work.session) if bearer else None
     return TokenDetails(
-        name=new.name,
-        scopes=" ".join(new.scopes),
-        expires_at=lifetimes.compute_expiry(new.expires_at, now=work.now),
-        description=new.description,
+        name=token_body.name,
+        scopes=" ".join(token_body.scopes),
+        expires_at=lifetimes.compute_expiry(token_body.expires_at, now=work.now),
+        description=token_body.description,
         parent=parent,
     )
 
@@ -346,7 +348,7 @@ def _get_resource_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int)
 
 def _get_revocable_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int) -> TokenView:
     found = resource_tokens.get_revocable_token(
-        holder.namespace, token_id, by=get_viewer(work), session=work.session, now=work.now
+        holder.namespace, token_id, viewer=get_viewer(work), session=work.session, now=work.now
     )
     return found.token
 
@@ -354,28 +356,30 @@ def _get_revocable_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int
 def _record_event(work: UnitOfWork, kind: EventKind, token: TokenView) -> None:
     details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
     place = find_bot_namespace(token.user_id, session=work.session)
-    work.record(kind, subject=token.name, details=details, user_id=token.user_id, place=place)
+    work.record_audit_event(
+        kind, subject=token.name, details=details, user_id=token.user_id, event_namespace=place
+    )
 
 
-def _build_new_token(made: NewToken) -> NewAccessToken:
-    return NewAccessToken.model_validate({**vars(made.token), "token": made.clear})
+def _build_new_token(new_token: NewToken) -> NewAccessToken:
+    return NewAccessToken.model_validate({**vars(new_token.token), "token": new_token.clear})
 
 
-def _build_fields(found: ResourceToken) -> dict[str, Any]:
+def _build_fields(resource_token: ResourceToken) -> dict[str, Any]:
     return {
-        **vars(found.token),
-        "access_level": found.role,
-        "resource_type": found.namespace.resource_type,
-        "resource_id": found.namespace.id,
+        **vars(resource_token.token),
+        "access_level": resource_token.role,
+        "resource_type": resource_token.namespace.resource_type,
+        "resource_id": resource_token.namespace.id,
     }
 
 
-def _build_resource_token(found: ResourceToken) -> ResourceAccessToken:
-    return ResourceAccessToken.model_validate(_build_fields(found))
+def _build_resource_token(resource_token: ResourceToken) -> ResourceAccessToken:
+    return ResourceAccessToken.model_validate(_build_fields(resource_token))
 
 
 def _build_new_resource_token(
-    work: UnitOfWork, holder: ProjectOrGroup, made: NewToken
+    work: UnitOfWork, holder: ProjectOrGroup, new_token: NewToken
 ) -> NewResourceAccessToken:
-    fields = _build_fields(_get_resource_token(work, holder, made.token.id))
-    return NewResourceAccessToken.model_validate({**fields, "token": made.clear})
+    fields = _build_fields(_get_resource_token(work, holder, new_token.token.id))
+    return NewResourceAccessToken.model_validate({**fields, "token": new_token.clear})

@@ -56,7 +56,7 @@ class _MaintainerCache:
         default_factory=dict
     )
 
-    def of(self, ending: _ExpiringToken) -> tuple[str, tuple[Maintainer, ...]]:
+    def find_maintainers(self, ending: _ExpiringToken) -> tuple[str, tuple[Maintainer, ...]]:
         """Return the path of the project or group and its maintainers."""
         namespace = (ending.group_id, ending.project_id)
         if namespace not in self._known:
@@ -67,18 +67,22 @@ class _MaintainerCache:
 
 
 def queue_token_expiry_notices(
-    sign: ExpiryNoticeSettings, *, session: Session, now: datetime
+    notice_settings: ExpiryNoticeSettings, *, session: Session, now: datetime
 ) -> int:
     """Queue the notices that are due and not queued yet, and return their number."""
     maintainers, written = _MaintainerCache(session=session, today=now.date()), 0
     waiting: list[NewEmail] = []
-    for ending in _iterate_expiring_tokens(sign.ahead, session=session, now=now):
-        notice = _find_due_notice(ending, sign.ahead, now)
-        waiting += _build_emails(ending, notice, maintainers, sign) if notice else ()
+    for ending in _iterate_expiring_tokens(notice_settings.ahead, session=session, now=now):
+        notice = _find_due_notice(ending, notice_settings.ahead, now)
+        waiting += _build_emails(ending, notice, maintainers, notice_settings) if notice else ()
         if len(waiting) >= _BATCH_SIZE:
-            written += queue_emails(waiting, session=session, keyring=sign.keyring, now=now)
+            written += queue_emails(
+                waiting, session=session, keyring=notice_settings.keyring, now=now
+            )
             waiting = []
-    return written + queue_emails(waiting, session=session, keyring=sign.keyring, now=now)
+    return written + queue_emails(
+        waiting, session=session, keyring=notice_settings.keyring, now=now
+    )
 
 
 def _iterate_expiring_tokens(
@@ -121,20 +125,24 @@ def _build_emails(
     ending: _ExpiringToken,
     notice: ExpiryNotice,
     maintainers: _MaintainerCache,
-    sign: ExpiryNoticeSettings,
+    notice_settings: ExpiryNoticeSettings,
 ) -> Iterator[NewEmail]:
     if ending.user.kind != BOT:
         owner = Maintainer(**get_column_values(ending.user, Maintainer))
         yield _build_email(
-            ending, notice, owner, _NoticeWording.build_wording_for_person(sign), sign
+            ending,
+            notice,
+            owner,
+            _NoticeWording.build_wording_for_person(notice_settings),
+            notice_settings,
         )
         return
-    path, people = maintainers.of(ending)
+    path, people = maintainers.find_maintainers(ending)
     words = _NoticeWording.build_wording_for_namespace(
-        path, sign, is_group=ending.group_id is not None
+        path, notice_settings, is_group=ending.group_id is not None
     )
     for maintainer in people:
-        yield _build_email(ending, notice, maintainer, words, sign)
+        yield _build_email(ending, notice, maintainer, words, notice_settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,23 +156,23 @@ class _NoticeWording:
     reason: str
 
     @classmethod
-    def build_wording_for_person(cls, sign: ExpiryNoticeSettings) -> "_NoticeWording":
+    def build_wording_for_person(cls, notice_settings: ExpiryNoticeSettings) -> "_NoticeWording":
         return cls(
             what="Your personal access token",
             of_whom="",
-            page=f"{sign.base_url}/-/user_settings/access_tokens",
+            page=f"{notice_settings.base_url}/-/user_settings/access_tokens",
             reason="You receive this message because the token is yours.",
         )
 
     @classmethod
     def build_wording_for_namespace(
-        cls, path: str, sign: ExpiryNoticeSettings, *, is_group: bool
+        cls, path: str, notice_settings: ExpiryNoticeSettings, *, is_group: bool
     ) -> "_NoticeWording":
         page = f"groups/{path}/-/access_tokens" if is_group else f"{path}/-/settings/access_tokens"
         return cls(
             what="The access token",
             of_whom=f" of {path}",
-            page=f"{sign.base_url}/{page}",
+            page=f"{notice_settings.base_url}/{page}",
             reason=f"You receive this message because you are a maintainer of {path}.",
         )
 
@@ -172,26 +180,26 @@ class _NoticeWording:
 def _build_email(
     ending: _ExpiringToken,
     notice: ExpiryNotice,
-    to: Maintainer,
-    words: _NoticeWording,
-    sign: ExpiryNoticeSettings,
+    maintainer: Maintainer,
+    wording: _NoticeWording,
+    notice_settings: ExpiryNoticeSettings,
 ) -> NewEmail:
-    token, ends = ending.token, format_local_time(ending.ends_at, to.time_zone)
+    token, ends = ending.token, format_local_time(ending.ends_at, maintainer.time_zone)
     day, _, clock = ends.partition(" ")
     when = f"on {day}" if notice is ExpiryNotice.EARLY else "within a day"
     used = token.last_used_at
-    last = format_local_time(used, to.time_zone).partition(" ")[0] if used else ""
+    last = format_local_time(used, maintainer.time_zone).partition(" ")[0] if used else ""
     use = f"It was last used on {last}." if used else "It has never been used."
     return NewEmail(
-        key=f"token {token.id} ends, {notice}, to {to.id}",
-        recipient=to.email,
+        key=f"token {token.id} ends, {notice}, to {maintainer.id}",
+        recipient=maintainer.email,
         subject=f"The access token “{token.name}” expires {when}",
         text=(
-            f"Hello {to.name},\n\n"
-            f"{words.what} “{token.name}”{words.of_whom} expires on {day}, at {clock}.\n"
+            f"Hello {maintainer.name},\n\n"
+            f"{wording.what} “{token.name}”{wording.of_whom} expires on {day}, at {clock}.\n"
             f"Everything that uses it will lose access. {use}\n\n"
             "Rotate it before then to get a new token with the same lifetime:\n"
-            f"{words.page}\n\n"
-            f"-- \n{sign.instance_name}, {sign.base_url}\n{words.reason}\n"
+            f"{wording.page}\n\n"
+            f"-- \n{notice_settings.instance_name}, {notice_settings.base_url}\n{wording.reason}\n"
         ),
     )

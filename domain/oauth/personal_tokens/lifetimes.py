@@ -33,10 +33,10 @@ class TokenLifetimes:
     usual: timedelta | None
 
     @classmethod
-    def of(cls, longest: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
+    def from_max_lifetime(cls, max_lifetime: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
         """Return the lifetimes for a maximum lifetime."""
-        is_endless = may_never_end and longest >= ONE_YEAR
-        return cls(longest=longest, usual=None if is_endless else min(longest, ONE_YEAR))
+        is_endless = may_never_end and max_lifetime >= ONE_YEAR
+        return cls(longest=max_lifetime, usual=None if is_endless else min(max_lifetime, ONE_YEAR))
 
     def get_latest_expiry_day(self, now: datetime) -> date:
         """Return the last day that can be requested."""
@@ -82,16 +82,16 @@ def count_tokens_without_expiry(*, session: Session) -> int:
 
 
 def assign_expiry_to_tokens(
-    lifetimes: TokenLifetimes, *, session: Session, now: datetime, between: Callable[[], None]
+    lifetimes: TokenLifetimes, *, session: Session, now: datetime, commit_batch: Callable[[], None]
 ) -> int:
     """Assign the default expiry to tokens without one, and return their number.
 
-    Each token gets an audit event. `between` is called after each batch, and must commit. Do
+    Each token gets an audit event. `commit_batch` is called after each batch, and must commit. Do
     nothing while tokens without an expiry are permitted.
     """
     ended = 0
     while found := assign_expiry_to_token_batch(lifetimes, session=session, now=now):
-        between()
+        commit_batch()
         ended += found
     return ended
 

@@ -13,7 +13,7 @@ from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from domain.projects.views import Namespace
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
-from models.folding import build_search_text, fold
+from models.folding import build_search_text, fold_text
 
 #: Period before the expiry in which pages show a warning.
 _EXPIRES_SOON_PERIOD = timedelta(days=14)
@@ -104,16 +104,19 @@ def _select_bots(namespace: Namespace | None) -> Select[Any]:
     return select(Bot.user_id).where(is_here)
 
 
-def _build_conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
+def _build_conditions(token_filter: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
     token = PersonalAccessToken
     live, dead = is_personal_token_live(now), token.revoked_at.is_not(None)
-    searched = fold(wanted.search.replace("\x00", "\ufffd"))
+    searched = fold_text(token_filter.search.replace("\x00", "\ufffd"))
     choices: tuple[tuple[bool, ColumnElement[bool]], ...] = (
-        (wanted.owner_id is not None, token.user_id == wanted.owner_id),
-        (wanted.user_id is not None, token.user_id == wanted.user_id),
-        (wanted.namespace is not None, token.user_id.in_(_select_bots(wanted.namespace))),
-        (wanted.is_active is not None, live if wanted.is_active else not_(live)),
-        (wanted.is_revoked is not None, dead if wanted.is_revoked else not_(dead)),
+        (token_filter.owner_id is not None, token.user_id == token_filter.owner_id),
+        (token_filter.user_id is not None, token.user_id == token_filter.user_id),
+        (
+            token_filter.namespace is not None,
+            token.user_id.in_(_select_bots(token_filter.namespace)),
+        ),
+        (token_filter.is_active is not None, live if token_filter.is_active else not_(live)),
+        (token_filter.is_revoked is not None, dead if token_filter.is_revoked else not_(dead)),
         (
             bool(searched),
             build_search_text(token.name, token.name_key).contains(searched, autoescape=True),
@@ -121,8 +124,8 @@ def _build_conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[
     )
     return [
         *(condition for matters, condition in choices if matters),
-        *(TIME_COLUMNS[name] >= moment for name, moment in wanted.at_least.items()),
-        *(TIME_COLUMNS[name] <= moment for name, moment in wanted.at_most.items()),
+        *(TIME_COLUMNS[name] >= moment for name, moment in token_filter.at_least.items()),
+        *(TIME_COLUMNS[name] <= moment for name, moment in token_filter.at_most.items()),
     ]
 
 
@@ -137,7 +140,7 @@ def _build_order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
 
 
 def find_tokens(
-    wanted: TokenFilter,
+    token_filter: TokenFilter,
     *,
     session: Session,
     now: datetime,
@@ -146,38 +149,40 @@ def find_tokens(
     limit: int | None = None,
 ) -> PageResult[TokenView]:
     """Return tokens in an order such as `name_asc`, by default newest first."""
-    statement = select(PersonalAccessToken).where(*_build_conditions(wanted, now))
+    statement = select(PersonalAccessToken).where(*_build_conditions(token_filter, now))
     rows = session.scalars(statement.order_by(*_build_order(sort)).offset(offset).limit(limit))
     items = tuple(build_token_view(token, now) for token in rows)
-    return PageResult(items=items, total=count_tokens(wanted, session=session, now=now))
+    return PageResult(items=items, total=count_tokens(token_filter, session=session, now=now))
 
 
 def list_expiring_tokens(
-    owner_id: int, within: timedelta, *, session: Session, now: datetime
+    owner_id: int, duration: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
     """Return a few active tokens of a user that expire soon, earliest expiry first."""
-    wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
+    wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + duration})
     found = find_tokens(
         wanted, session=session, now=now, sort="expires_asc", limit=_MAX_EXPIRING_TOKENS
     )
     return found.items
 
 
-def count_tokens(wanted: TokenFilter, *, session: Session, now: datetime) -> int:
+def count_tokens(token_filter: TokenFilter, *, session: Session, now: datetime) -> int:
     """Return the number of tokens that match a filter."""
-    counted = select(func.count(PersonalAccessToken.id)).where(*_build_conditions(wanted, now))
+    counted = select(func.count(PersonalAccessToken.id)).where(
+        *_build_conditions(token_filter, now)
+    )
     return session.scalar(counted) or 0
 
 
 def fetch_token_page(
-    wanted: TokenFilter, part: KeysetRange, *, session: Session, now: datetime
+    token_filter: TokenFilter, keyset_range: KeysetRange, *, session: Session, now: datetime
 ) -> KeysetPage[TokenView]:
     """Return a page of tokens, newest first."""
-    statement = select(PersonalAccessToken).where(*_build_conditions(wanted, now))
+    statement = select(PersonalAccessToken).where(*_build_conditions(token_filter, now))
     return fetch_page(
         statement,
         PersonalAccessToken.id,
-        part,
+        keyset_range,
         session=session,
         view=lambda row: build_token_view(row[0], now),
     )

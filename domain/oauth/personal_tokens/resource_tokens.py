@@ -106,9 +106,9 @@ def get_resource_token(
 
 def create_resource_token(
     namespace: Namespace,
-    wanted: ResourceTokenRequest,
+    resource_token_request: ResourceTokenRequest,
     *,
-    by: Viewer,
+    viewer: Viewer,
     session: Session,
     keyring: Keyring,
     now: datetime,
@@ -118,23 +118,25 @@ def create_resource_token(
     Raise InvalidError with the name of the field if a value is invalid. Raise ForbiddenError if the
     viewer no longer has the required role.
     """
-    check_grantable(wanted.role, _lock_token_role(namespace, by, session=session))
+    check_grantable(
+        resource_token_request.role, _lock_token_role(namespace, viewer, session=session)
+    )
     # Checked first, so that no bot without a token is created.
-    details = check_token_details(wanted.details)
+    details = check_token_details(resource_token_request.details)
     check_no_administrator_scopes(details)
-    bot = create_bot(namespace, details.name, wanted.role, session=session, now=now)
+    bot = create_bot(namespace, details.name, resource_token_request.role, session=session, now=now)
     return create_personal_token(bot.id, details, session=session, keyring=keyring, now=now)
 
 
 def get_revocable_token(
-    namespace: Namespace, token_id: int, *, by: Viewer, session: Session, now: datetime
+    namespace: Namespace, token_id: int, *, viewer: Viewer, session: Session, now: datetime
 ) -> ResourceToken:
     """Return a token that the viewer may rotate and revoke, and lock the viewer's role.
 
     Users cannot rotate or revoke tokens with a role that they could not grant. Raise NotFoundError
     or ForbiddenError in such cases.
     """
-    role = _lock_token_role(namespace, by, session=session)
+    role = _lock_token_role(namespace, viewer, session=session)
     token = get_resource_token(namespace, token_id, session=session, now=now)
     if token.role is not None and token.role > role:
         raise ForbiddenError(

@@ -155,7 +155,10 @@ def _store_token(
     now: datetime,
     replaced: PersonalAccessToken | None = None,
 ) -> NewToken:
-    credential, parent = keyring.issue(CredentialType.PERSONAL_ACCESS_TOKEN), details.parent
+    credential, parent = (
+        keyring.issue_credential(CredentialType.PERSONAL_ACCESS_TOKEN),
+        details.parent,
+    )
     ends = [details.expires_at, parent.ends_at if parent else None]
     row = PersonalAccessToken(
         user_id=user_id,
@@ -240,7 +243,7 @@ def revoke_token_family(
     token was not rotated, return None and change nothing.
     """
     token = PersonalAccessToken
-    digests = keyring.digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
+    digests = keyring.compute_digests(presented, CredentialType.PERSONAL_ACCESS_TOKEN)
     row = session.scalar(
         select(token).where(token.digest.in_(digests), token.revoked_at.is_not(None))
     )

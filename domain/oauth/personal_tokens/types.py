@@ -65,11 +65,11 @@ class TokenQuery(OffsetQuery, GitLabQuery):
     ] = "desc"
 
     @property
-    def order(self) -> str | None:
+    def requested_order(self) -> str | None:
         """The sort order, or None for newest first."""
         return None if self.sort == "desc" else self.sort
 
-    def wanted(
+    def build_filter(
         self, *, owner_id: int | None = None, namespace: Namespace | None = None
     ) -> TokenFilter:
         """Return the filter, limited to an owner, or to the bots of a project or group."""
@@ -80,11 +80,11 @@ class TokenQuery(OffsetQuery, GitLabQuery):
             is_active=None if self.state is None else self.state == "active",
             is_revoked=self.revoked,
             search=self.search,
-            at_least=self._times("after"),
-            at_most=self._times("before"),
+            at_least=self._list_given_times("after"),
+            at_most=self._list_given_times("before"),
         )
 
-    def _times(self, side: str) -> dict[str, datetime]:
+    def _list_given_times(self, side: str) -> dict[str, datetime]:
         found = {name: getattr(self, f"{name}_{side}") for name in TIME_COLUMNS}
         return {name: moment for name, moment in found.items() if moment is not None}
 

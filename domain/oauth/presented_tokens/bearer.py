@@ -20,7 +20,7 @@ from models import AccessToken, Application, Authorization, PersonalAccessToken,
 from models.base import NEVER, UTCDateTime
 
 #: Resolution of "last used" times: fine enough for users, without too many writes.
-_USE_RESOLUTION = timedelta(minutes=1)
+_MIN_INTERVAL_BETWEEN_USES = timedelta(minutes=1)
 
 
 class TokenRejection(StrEnum):
@@ -44,10 +44,10 @@ class InvalidTokenError(Exception):
 class InsufficientScopeError(Exception):
     """insufficient_scope (RFC 6750 section 3.1); any of the `accepted` scopes suffices."""
 
-    def __init__(self, accepted: tuple[str, ...]) -> None:
+    def __init__(self, accepted_scopes: tuple[str, ...]) -> None:
         """Store the accepted scopes."""
         super().__init__("The request requires higher privileges than the access token has.")
-        self.accepted = accepted
+        self.accepted = accepted_scopes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,7 +129,7 @@ class Bearer:
             return None
         return max(0, int((self.expires_at - now).total_seconds()))
 
-    def require(self, *accepted: str) -> None:
+    def require_any_scope(self, *accepted: str) -> None:
         """Check that the token has one of these scopes.
 
         Raise InsufficientScopeError if it has none of them.
@@ -278,7 +278,7 @@ def record_token_use(
     bearer: Bearer, *, address: str | None, connection: StatementConnection, now: datetime
 ) -> None:
     """Store the time and IP address of a token's last use, at most once a minute."""
-    last, stale = bearer.last_used_at, now - _USE_RESOLUTION
+    last, stale = bearer.last_used_at, now - _MIN_INTERVAL_BETWEEN_USES
     if last is not None and last > stale:
         return
     is_personal = bearer.personal_token_id is not None
@@ -291,14 +291,14 @@ def record_token_use(
     }
     # A failure to store the last use must not fail the request.
     with suppress(DBAPIError):
-        connection.all(statement, values)
+        connection.execute_statement(statement, values)
 
 
 def _find_token_row(
     token: str, kind: CredentialType, *, connection: StatementConnection, keyring: Keyring
 ) -> Row | None:
-    for digest in keyring.digests(token, kind):
-        row = connection.first(_QUERIES_BY_TYPE[kind], {"digest": digest})
+    for digest in keyring.compute_digests(token, kind):
+        row = connection.fetch_first_row(_QUERIES_BY_TYPE[kind], {"digest": digest})
         if row is not None:
             return row
     return None
@@ -317,7 +317,7 @@ def _rehash_token(
     values = {"token_id": bearer.personal_token_id, "former": bearer.digest}
     # A failure to store the new hash must not fail the request.
     with suppress(DBAPIError):
-        connection.all(_REHASH_TOKEN, {**values, "newest": newest, "moment": now})
+        connection.execute_statement(_REHASH_TOKEN, {**values, "newest": newest, "moment": now})
 
 
 def _build_access_token_bearer(row: Row, now: datetime) -> Bearer:

@@ -167,7 +167,7 @@ def consume_dpop_proof(proof: DpopProof, context: OAuthContext) -> None:
     statement = build_consume_statement(
         proof, dialect_name, keyring=context.keyring, now=context.now
     )
-    if not list(context.run(statement, None)):
+    if not list(context.run_write(statement, None)):
         raise UsedProofError
 
 
@@ -206,7 +206,7 @@ class PresentedToken:
 
 def check_token_binding(
     bearer: Bearer,
-    presented: PresentedToken,
+    presented_token: PresentedToken,
     *,
     connection: StatementConnection,
     keyring: Keyring,
@@ -217,16 +217,16 @@ def check_token_binding(
     Raise MissingKeyProofError otherwise.
     """
     if bearer.key_thumbprint is None:
-        if presented.is_with_proof:
+        if presented_token.is_with_proof:
             raise MissingKeyProofError("The access token is not bound to a key.")
         return
-    if not presented.is_with_proof:
+    if not presented_token.is_with_proof:
         raise MissingKeyProofError(
             "The access token is bound to a key. Send it with the DPoP scheme."
         )
     try:
-        proof = _check_token_proof(bearer, presented, now)
-        if not connection.all(
+        proof = _check_token_proof(bearer, presented_token, now)
+        if not connection.execute_statement(
             build_consume_statement(proof, connection.dialect_name, keyring=keyring, now=now)
         ):
             raise UsedProofError
@@ -234,11 +234,11 @@ def check_token_binding(
         raise MissingKeyProofError(error.description, error=error.error) from error
 
 
-def _check_token_proof(bearer: Bearer, presented: PresentedToken, now: datetime) -> DpopProof:
+def _check_token_proof(bearer: Bearer, presented_token: PresentedToken, now: datetime) -> DpopProof:
     """Return the checked proof, which must be signed with the token's key."""
-    if presented.proof is None:
+    if presented_token.proof is None:
         raise InvalidProofError("The request must have a DPoP header with a proof.")
-    proof = check_dpop_proof(presented.proof, presented.target, now=now)
+    proof = check_dpop_proof(presented_token.proof, presented_token.target, now=now)
     if proof.thumbprint != bearer.key_thumbprint:
         raise MissingKeyProofError("The access token is bound to another key.")
     return proof

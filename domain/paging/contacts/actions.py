@@ -128,16 +128,16 @@ def delete_contact(work: UnitOfWork, contact_id: int) -> Contact:
 @read_action("contacts.preferences")
 def show_preferences(work: UnitOfWork) -> ContactPreferences:
     """Show your quiet hours and your follow-up setting."""
-    return ContactPreferences.of(_get_preferences(work))
+    return ContactPreferences.from_preferences(_get_preferences(work))
 
 
 @action("contacts.change_preferences")
 def change_preferences(work: UnitOfWork, change: ContactPreferencesBody) -> ContactPreferences:
     """Change your quiet hours or your follow-up setting."""
     present = _get_preferences(work)
-    wanted = change.on(present)
+    wanted = change.apply_to_preferences(present)
     if wanted == present:
-        return ContactPreferences.of(present)
+        return ContactPreferences.from_preferences(present)
     user_id = _build_user_owner(work).user_id or 0
     recipients.store_preferences(user_id, wanted, session=work.session, now=work.now)
     quiet = wanted.quiet_hours
@@ -147,8 +147,8 @@ def change_preferences(work: UnitOfWork, change: ContactPreferencesBody) -> Cont
         else "none"
     )
     details = {"quiet_hours": hours, "follow_ups": wanted.wants_follow_ups}
-    work.record(EventKind.PAGING_PREFERENCES_CHANGED, user_id=user_id, details=details)
-    return ContactPreferences.of(wanted)
+    work.record_audit_event(EventKind.PAGING_PREFERENCES_CHANGED, user_id=user_id, details=details)
+    return ContactPreferences.from_preferences(wanted)
 
 
 @read_action("notification_channels.index")
@@ -160,7 +160,7 @@ def list_channels(
     if query.include_ancestor_groups:
         above = find_group_ids_above(holder, session=work.session)
         found += contacts.list_group_channels(above, session=work.session)
-    part = found[query.offset : query.offset + query.size]
+    part = found[query.offset : query.offset + query.page_size]
     return ListPage(items=_build_channels(work, part), total=len(found))
 
 
@@ -207,18 +207,18 @@ def _build_namespace_owner(holder: ProjectOrGroup) -> ContactOwner:
     return ContactOwner(**build_owner_columns(holder))
 
 
-def _build_channels(work: UnitOfWork, found: Sequence[Contact]) -> Sequence[Channel]:
-    groups = find_owner_group_paths(found, session=work.session)
-    return [Channel(**dict(each), group=groups.get(each.group_id)) for each in found]
+def _build_channels(work: UnitOfWork, contacts: Sequence[Contact]) -> Sequence[Channel]:
+    groups = find_owner_group_paths(contacts, session=work.session)
+    return [Channel(**dict(each), group=groups.get(each.group_id)) for each in contacts]
 
 
 def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -> ListPage[Contact]:
     found = contacts.list_contacts(owner, session=work.session)
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 def _create_contact(
-    work: UnitOfWork, owner: ContactOwner, new: ContactBody, *, is_confirmed: bool
+    work: UnitOfWork, owner: ContactOwner, contact_body: ContactBody, *, is_confirmed: bool
 ) -> Contact:
     means = work.policy(ContactFunctions)
 
@@ -226,12 +226,14 @@ def _create_contact(
         release_locks(work.session)  # Starting the process that reads the URL takes a moment.
         return means.read_url(url)
 
-    address = get_contact_type(new.type).check(new.address.strip(), read_url=read_url)
+    address = get_contact_type(contact_body.type).validate_address(
+        contact_body.address.strip(), read_url=read_url
+    )
     made = contacts.create_contact(
         NewContact(
             owner=owner,
             address=address,
-            label=new.label,
+            label=contact_body.label,
             is_confirmed=is_confirmed,
             authorization_id=None if owner.user_id is None else lock_authorization(work),
         ),
@@ -290,4 +292,4 @@ def _record_contact_event(
     if contact.group_id is not None:
         details["group_id"] = contact.group_id
     place = NamespaceIds(project_id=contact.project_id, group_id=contact.group_id)
-    work.record(kind, user_id=contact.user_id, details=details, place=place)
+    work.record_audit_event(kind, user_id=contact.user_id, details=details, event_namespace=place)

@@ -32,7 +32,7 @@ MAX_CONTACT_RULES = 50
 def list_rules(work: UnitOfWork, query: ContactRuleQuery) -> ListPage[ContactRule]:
     """List the notification rules of an account."""
     rows, labels = _list_rule_rows(work), _find_contact_labels(work)
-    part = rows[query.offset : query.offset + query.size]
+    part = rows[query.offset : query.offset + query.page_size]
     return ListPage(items=[_build_contact_rule(each, labels) for each in part], total=len(rows))
 
 
@@ -73,7 +73,7 @@ def change_rule(work: UnitOfWork, rule_id: int, change: ContactRuleChange) -> Co
     """Change a notification rule for future pages."""
     row = _get_rule_row(work, rule_id)
     present = _build_contact_rule(row, _find_contact_labels(work)).model_dump()
-    _set_rule_fields(work, row, NewContactRule.model_validate({**present, **change.given}))
+    _set_rule_fields(work, row, NewContactRule.model_validate({**present, **change.given_values}))
     if work.session.is_modified(row):
         _record_rule_event(work, EventKind.CONTACT_RULE_CHANGED, row)
     return _build_contact_rule(row, _find_contact_labels(work))
@@ -92,16 +92,16 @@ def delete_rule(work: UnitOfWork, rule_id: int) -> ContactRule:
     return gone
 
 
-def _set_rule_fields(work: UnitOfWork, row: RuleRow, wanted: NewContactRule) -> None:
+def _set_rule_fields(work: UnitOfWork, row: RuleRow, new_contact_rule: NewContactRule) -> None:
     """Set the fields of a notification rule.
 
     Raise InvalidError if the user already has an identical rule.
     """
     others = [build_rule(each) for each in _list_rule_rows(work) if each is not row]
-    row.contact_id = _get_confirmed_contact(work, wanted.contact_id).id
-    row.alerts = wanted.alerts
-    row.delay_minutes = wanted.delay_minutes
-    row.only = serialize_rule_window(wanted.only)
+    row.contact_id = _get_confirmed_contact(work, new_contact_rule.contact_id).id
+    row.alerts = new_contact_rule.alerts
+    row.delay_minutes = new_contact_rule.delay_minutes
+    row.only = serialize_rule_window(new_contact_rule.only)
     if build_rule(row) in others:
         raise InvalidError("An identical rule already exists.", field="contact_id")
 
@@ -158,4 +158,4 @@ def _record_rule_event(work: UnitOfWork, kind: EventKind, row: RuleRow) -> None:
         "alerts": row.alerts,
         "delay_minutes": row.delay_minutes,
     }
-    work.record(kind, user_id=row.user_id, details=details)
+    work.record_audit_event(kind, user_id=row.user_id, details=details)

@@ -104,11 +104,11 @@ class ContactRuleSummary(Resource):
     )
 
 
-def serialize_rule_window(given: OnCallRestriction | None) -> dict[str, Any] | None:
+def serialize_rule_window(on_call_restriction: OnCallRestriction | None) -> dict[str, Any] | None:
     """Convert the period of a rule to its stored format."""
-    if given is None:
+    if on_call_restriction is None:
         return None
-    each = given.restriction
+    each = on_call_restriction.restriction
     return {
         "start": _get_minute_of_day(each.start),
         "end": _get_minute_of_day(each.end),
@@ -127,8 +127,8 @@ def build_rule_window(only: TimeWindow | None) -> OnCallRestriction | None:
     )
 
 
-def _get_minute_of_day(at: time) -> int:
-    return at.hour * _MINUTES_PER_HOUR + at.minute
+def _get_minute_of_day(time_of_day: time) -> int:
+    return time_of_day.hour * _MINUTES_PER_HOUR + time_of_day.minute
 
 
 def _get_time_of_day(minutes: int) -> time:

@@ -84,7 +84,7 @@ class QuietHoursBody(Body):
     )
 
     @property
-    def hours(self) -> QuietHours:
+    def quiet_hours(self) -> QuietHours:
         """Return the quiet hours.
 
         Raise InvalidError if a time is invalid.
@@ -109,16 +109,18 @@ class ContactPreferencesBody(Body):
         "alert ends, and when an alert or incident is assigned to the user.",
     )
 
-    def on(self, present: PagingPreferences) -> PagingPreferences:
+    def apply_to_preferences(self, paging_preferences: PagingPreferences) -> PagingPreferences:
         """Return the changed preferences; omitted fields are kept.
 
         Raise InvalidError if the quiet hours are invalid.
         """
-        hours = self.quiet_hours.hours if self.quiet_hours is not None else None
+        hours = self.quiet_hours.quiet_hours if self.quiet_hours is not None else None
         return PagingPreferences(
-            quiet_hours=hours if "quiet_hours" in self.given else present.quiet_hours,
+            quiet_hours=hours
+            if "quiet_hours" in self.given_values
+            else paging_preferences.quiet_hours,
             wants_follow_ups=(
-                present.wants_follow_ups if self.follow_ups is None else self.follow_ups
+                paging_preferences.wants_follow_ups if self.follow_ups is None else self.follow_ups
             ),
         )
 
@@ -132,7 +134,7 @@ class QuietHoursView(Resource):
     critical_breaks_quiet_hours: bool
 
     @classmethod
-    def of(cls, hours: QuietHours) -> "QuietHoursView":
+    def from_quiet_hours(cls, hours: QuietHours) -> "QuietHoursView":
         """Return the resource for quiet hours."""
         return cls(
             starts_at=format_minutes_of_day(hours.starts),
@@ -149,10 +151,10 @@ class ContactPreferences(Resource):
     follow_ups: bool
 
     @classmethod
-    def of(cls, preferences: PagingPreferences) -> "ContactPreferences":
+    def from_preferences(cls, preferences: PagingPreferences) -> "ContactPreferences":
         """Return the resource for paging preferences."""
         hours = preferences.quiet_hours
         return cls(
-            quiet_hours=None if hours is None else QuietHoursView.of(hours),
+            quiet_hours=None if hours is None else QuietHoursView.from_quiet_hours(hours),
             follow_ups=preferences.wants_follow_ups,
         )

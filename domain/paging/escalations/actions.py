@@ -58,7 +58,7 @@ from domain.projects.views import ProjectOrGroup
 from models import AlertRoute as RouteRow
 from models import Escalation, Group, Project
 from models import EscalationPolicy as PolicyRow
-from models.folding import fold
+from models.folding import fold_text
 
 #: Maximum number of escalation policies and of routes in a project or group.
 MAX_POLICIES = 100
@@ -75,7 +75,9 @@ def list_policies(
         PolicyRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
     here = select(PolicyRow).where(listed)
-    part = here.order_by(PolicyRow.name_key, PolicyRow.id).offset(query.offset).limit(query.size)
+    part = (
+        here.order_by(PolicyRow.name_key, PolicyRow.id).offset(query.offset).limit(query.page_size)
+    )
     rows = work.session.scalars(part).all()
     total = work.session.scalar(select(func.count()).select_from(here.subquery()))
     return ListPage(items=build_policies(rows, session=work.session), total=total or 0)
@@ -149,7 +151,7 @@ def change_policy(
     row = _get_policy_row(work, holder, policy_id)
     work.session.refresh(row)
     present = build_policies([row], session=work.session)[0]
-    given = change.given
+    given = change.given_values
     if "steps" in given:
         steps = resolve_steps(
             change.named_steps, holder, session=work.session, today=work.now.date()
@@ -225,7 +227,7 @@ def _get_policy_row(work: UnitOfWork, holder: ProjectOrGroup, policy_id: int | s
     if isinstance(policy_id, str):
         named = select(PolicyRow).where(
             build_owner_match_condition(PolicyRow, holder),
-            PolicyRow.name_key == fold(replace_unstorable_characters(policy_id).strip()),
+            PolicyRow.name_key == fold_text(replace_unstorable_characters(policy_id).strip()),
         )
         if (found := work.session.scalar(named)) is not None:
             return found
@@ -334,7 +336,7 @@ def _record_policy(
         "steps": policy.summary,
         "default": policy.default,
     }
-    work.record(kind, subject=policy.name, details=details)
+    work.record_audit_event(kind, subject=policy.name, details=details)
 
 
 @read_action("alert_routes.index")
@@ -348,7 +350,7 @@ def list_routes(
         )
     else:
         found = list_own_routes(holder, session=work.session)
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @read_action("alert_routes.show")
@@ -401,11 +403,11 @@ def change_route(
     row = _get_route_row(work, holder, route_id)
     present = _build_route(work, row)
     rows = [each for each in list_route_rows(holder, session=work.session) if each.id != row.id]
-    row.name = _check_name(change.given.get("name", row.name), "Production")
+    row.name = _check_name(change.given_values.get("name", row.name), "Production")
     row.conditions = change.build_conditions(present.conditions).to_json()
-    if "escalation_policy_id" in change.given:
+    if "escalation_policy_id" in change.given_values:
         row.policy_id = _resolve_policy_id(work, holder, change.escalation_policy_id)
-    _insert_route(rows, row, change.given.get("position", row.position))
+    _insert_route(rows, row, change.given_values.get("position", row.position))
     if _build_route(work, row) == present:
         return present
     row.updated_at = work.now
@@ -442,7 +444,7 @@ def show_dry_run(work: UnitOfWork, holder: ProjectOrGroup, asked: DryRunBody) ->
         since = min(asked.until or work.now, work.now) - timedelta(days=asked.days)
     period = dry_run.build_dry_run_period(since, asked.until, now=work.now)
     return dry_run.simulate_pages(
-        holder, period, session=work.session, reading=work.policy(ParserSettings)
+        holder, period, session=work.session, parser_settings=work.policy(ParserSettings)
     )
 
 
@@ -469,9 +471,9 @@ def _resolve_policy_id(
             build_used_by_condition(PolicyRow, [used])
         )
     )
-    found = sorted(rows, key=used.distance)
+    found = sorted(rows, key=used.count_levels_to_owner)
     key = (
-        fold(replace_unstorable_characters(policy_id).strip())
+        fold_text(replace_unstorable_characters(policy_id).strip())
         if isinstance(policy_id, str)
         else None
     )
@@ -521,6 +523,6 @@ def _record_route(
         holder.namespace.resource_type: holder.path,
         "route_id": route.id,
         "position": route.position,
-        "what": route.sentence(names),
+        "what": route.describe_route(names),
     }
-    work.record(kind, subject=route.name, details=details)
+    work.record_audit_event(kind, subject=route.name, details=details)

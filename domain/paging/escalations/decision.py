@@ -124,7 +124,7 @@ class EscalationDecision:
     def _is_round_over(self) -> bool:
         return self._row.step >= len(self._plan.steps)
 
-    def start(self, beginnings: StartReasons) -> None:
+    def start_escalation(self, beginnings: StartReasons) -> None:
         """Set the initial progress of an escalation, and log why it starts.
 
         An escalation of a recurring alert resumes the progress of the previous escalation.
@@ -454,11 +454,11 @@ class EscalationDecision:
             )
             row.last_paged_at = self._now
 
-    def _log_unreached_recipients(self, found: StepRecipients, number: int) -> None:
+    def _log_unreached_recipients(self, recipients: StepRecipients, number: int) -> None:
         """Note in the activity which recipients the step did not reach, and why."""
         step = f"Step {number} of {self._policy.name}"
-        gaps = "; ".join(found.gaps)
-        if not found.reaches_anyone:
+        gaps = "; ".join(recipients.gaps)
+        if not recipients.reaches_anyone:
             self._add_note_unless_retrying(
                 f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._next_step_suffix}."
             )
@@ -467,7 +467,7 @@ class EscalationDecision:
         if not self._is_retry_round:
             quiet = UserReachability.QUIET  # paged when quiet hours end
             self._log_unreached_users(
-                {who: why for who, why in found.unreached.items() if why != quiet}
+                {who: why for who, why in recipients.unreached.items() if why != quiet}
             )
 
     def _log_unreached_users(self, people: Mapping[NamedUser, UserReachability]) -> None:
@@ -504,7 +504,7 @@ def _is_accepted_page(page: EscalationPage) -> bool:
     return page.outcome == PageState.ACCEPTED.value
 
 
-def _list_recipient_keys(found: StepRecipients) -> list[tuple[int | None, int | None]]:
+def _list_recipient_keys(recipients: StepRecipients) -> list[tuple[int | None, int | None]]:
     """Return the recipients of a step as pairs: a user id and None, or None and a channel id."""
-    users: list[tuple[int | None, int | None]] = [(each, None) for each in found.user_ids]
-    return users + [(None, each) for each in found.channel_ids]
+    users: list[tuple[int | None, int | None]] = [(each, None) for each in recipients.user_ids]
+    return users + [(None, each) for each in recipients.channel_ids]

@@ -110,7 +110,7 @@ def find_triggered_periods(
 
 def simulate_steps(
     plan: EscalationPlan,
-    during: TriggeredPeriod,
+    triggered_period: TriggeredPeriod,
     reaches: Callable[[Step, datetime], bool],
     *,
     until: datetime,
@@ -120,9 +120,9 @@ def simulate_steps(
     `reaches` returns whether a step would have reached anyone at a given time. Rounds that reach
     nobody count too, so the simulation of a plan without recipients ends.
     """
-    end = until if during.end is None else min(during.end, until)
-    progress: EscalationProgress | None = build_first_progress(during.start)
-    last = during.start
+    end = until if triggered_period.end is None else min(triggered_period.end, until)
+    progress: EscalationProgress | None = build_first_progress(triggered_period.start)
+    last = triggered_period.start
     while progress is not None:
         due = find_next_due(plan, progress)
         if due is None:
@@ -158,17 +158,17 @@ def build_dry_run_period(
 
 
 def simulate_pages(
-    holder: ProjectOrGroup, asked: Period, *, session: Session, reading: ParserSettings
+    holder: ProjectOrGroup, period: Period, *, session: Session, parser_settings: ParserSettings
 ) -> AlertRouteDryRun:
     """Return the pages that the newest alerts in a period would have caused."""
-    rows = _find_newest_alerts(holder, asked, session=session)
+    rows = _find_newest_alerts(holder, period, session=session)
     projects = [
         Namespace(project_id=project_id, path=path)
         for project_id, path in {(row.project_id, row.path) for row in rows}
     ]
-    world = _RouteSimulation(projects, asked, session=session)
+    world = _RouteSimulation(projects, period, session=session)
     labels = find_alert_labels(
-        [row.id for row in rows[:MAX_DRY_RUN_ALERTS]], session=session, reading=reading
+        [row.id for row in rows[:MAX_DRY_RUN_ALERTS]], session=session, reading=parser_settings
     )
     changes = _find_status_changes([row.id for row in rows[:MAX_DRY_RUN_ALERTS]], session=session)
     routing = load_routing([each.id or 0 for each in projects], session=session)
@@ -191,15 +191,15 @@ def simulate_pages(
         left -= len(alert.pages) + len(alert.notes)
         found.append(alert)
     return AlertRouteDryRun(
-        since=asked.start,
-        until=asked.end,
+        since=period.start,
+        until=period.end,
         alerts=found,
         truncated=len(found) < len(rows),
     )
 
 
 def _find_newest_alerts(
-    holder: ProjectOrGroup, asked: Period, *, session: Session
+    holder: ProjectOrGroup, period: Period, *, session: Session
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return the newest alerts that started in a period, plus one alert to detect truncation."""
     return session.execute(
@@ -217,8 +217,8 @@ def _find_newest_alerts(
         .join(Project, Project.id == Alert.project_id)
         .where(
             Alert.project_id.in_(select_project_ids(holder)),
-            Alert.started_at >= asked.start,
-            Alert.started_at < asked.end,
+            Alert.started_at >= period.start,
+            Alert.started_at < period.end,
         )
         .order_by(Alert.started_at.desc(), Alert.id.desc())
         .limit(MAX_DRY_RUN_ALERTS + 1)
@@ -237,8 +237,8 @@ def _find_status_changes(
 class _RouteSimulation:
     """Simulates pages with the routes, policies, users and schedules of projects."""
 
-    def __init__(self, projects: Sequence[Namespace], asked: Period, *, session: Session) -> None:
-        self._until = asked.end
+    def __init__(self, projects: Sequence[Namespace], period: Period, *, session: Session) -> None:
+        self._until = period.end
         #: Number of earlier alerts with the same policy, which determines the next round-robin
         #: target.
         self.turn = 0
@@ -251,11 +251,11 @@ class _RouteSimulation:
             for step in policy.plan.steps
             for target in step.targets
         }
-        self._on_call_spans = _find_on_call_spans(targets, asked, session=session)
+        self._on_call_spans = _find_on_call_spans(targets, period, session=session)
         people = {each.id for each in targets if each.kind is TargetKind.USER}
         for parts in self._on_call_spans.values():
             people.update(user_id for part in parts for user_id in part.user_ids)
-        today = asked.end.date()
+        today = period.end.date()
         self._people = {
             each.id: find_pageable_users(each, people, session=session, today=today)
             for each in projects
@@ -305,24 +305,24 @@ class _RouteSimulation:
                 reaches = partial(self._can_reach_anyone, project_id=row.project_id)
                 yield from simulate_steps(policy.plan, during, reaches, until=self._until)
 
-    def _can_reach_anyone(self, step: Step, at: datetime, project_id: int) -> bool:
-        return any(True for _ in self._find_step_recipients(step, at, project_id))
+    def _can_reach_anyone(self, step: Step, moment: datetime, project_id: int) -> bool:
+        return any(True for _ in self._find_step_recipients(step, moment, project_id))
 
     def _find_step_recipients(
-        self, step: Step, at: datetime, project_id: int, *, round_: int = 1
+        self, step: Step, moment: datetime, project_id: int, *, round_: int = 1
     ) -> Iterator[dict[str, str]]:
         """Yield the users and channels that a step pages for an alert, without duplicates."""
         if not step.takes_turns:
-            yield from self._find_target_recipients(step.targets, at, project_id)
+            yield from self._find_target_recipients(step.targets, moment, project_id)
             return
         begin = (self.turn + round_ - 1) % len(step.targets)
         for target in (*step.targets[begin:], *step.targets[:begin]):
-            if found := list(self._find_target_recipients((target,), at, project_id)):
+            if found := list(self._find_target_recipients((target,), moment, project_id)):
                 yield from found
                 return
 
     def _find_target_recipients(
-        self, targets: Sequence[Target], at: datetime, project_id: int
+        self, targets: Sequence[Target], moment: datetime, project_id: int
     ) -> Iterator[dict[str, str]]:
         users: dict[int, None] = {}
         for target in targets:
@@ -332,7 +332,9 @@ class _RouteSimulation:
                 users[target.id] = None
             elif target.kind is TargetKind.SCHEDULE:
                 users.update(
-                    dict.fromkeys(_find_users_at(self._on_call_spans.get(target.id, ()), at))
+                    dict.fromkeys(
+                        _find_on_call_users(self._on_call_spans.get(target.id, ()), moment)
+                    )
                 )
         people = self._people[project_id]
         yield from ({"user": people[each]} for each in users if each in people)
@@ -348,14 +350,14 @@ def _find_alert_periods(
 
 
 def _find_on_call_spans(
-    targets: Iterable[Target], asked: Period, *, session: Session
+    targets: Iterable[Target], period: Period, *, session: Session
 ) -> Mapping[int, Sequence[OnCallSpan]]:
     """Return the on-call spans of each schedule in chronological order, by schedule id."""
     ids = {each.id for each in targets if each.kind is TargetKind.SCHEDULE}
-    plans = load_schedule_plans(ids, asked, session=session, now=asked.end)
-    return {each: compute_spans(plan, asked.start, asked.end) for each, plan in plans.items()}
+    plans = load_schedule_plans(ids, period, session=session, now=period.end)
+    return {each: compute_spans(plan, period.start, period.end) for each, plan in plans.items()}
 
 
-def _find_users_at(parts: Sequence[OnCallSpan], at: datetime) -> tuple[int, ...]:
-    index = bisect_right(parts, at, key=lambda part: part.start) - 1
-    return parts[index].user_ids if index >= 0 and at < parts[index].end else ()
+def _find_on_call_users(parts: Sequence[OnCallSpan], moment: datetime) -> tuple[int, ...]:
+    index = bisect_right(parts, moment, key=lambda part: part.start) - 1
+    return parts[index].user_ids if index >= 0 and moment < parts[index].end else ()

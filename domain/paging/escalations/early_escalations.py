@@ -25,13 +25,13 @@ _SNOOZE_CREATED_STATES = (EscalationState.SNOOZED.value, EscalationState.STOPPED
 
 
 def choose_policies_of_alerts(
-    alert_ids: Collection[int], *, session: Session, reading: ParserSettings
+    alert_ids: Collection[int], *, session: Session, parser_settings: ParserSettings
 ) -> Mapping[int, PolicyChoice]:
     """Return the policies that apply to alerts now, by alert id.
 
     Ids without an alert are left out.
     """
-    labels = find_alert_labels(alert_ids, session=session, reading=reading)
+    labels = find_alert_labels(alert_ids, session=session, reading=parser_settings)
     routing = load_routing({each.project_id for each in labels.values()}, session=session)
     return {
         alert_id: routing[each.project_id].choose_policy(each) for alert_id, each in labels.items()
@@ -39,10 +39,10 @@ def choose_policies_of_alerts(
 
 
 def create_stopped_escalations(
-    alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
+    alert_ids: Collection[int], *, session: Session, now: datetime, parser_settings: ParserSettings
 ) -> None:
     """Create missing escalations in the stopped state, with the policies that apply now."""
-    choices = choose_policies_of_alerts(alert_ids, session=session, reading=reading)
+    choices = choose_policies_of_alerts(alert_ids, session=session, parser_settings=parser_settings)
     alerts = session.execute(
         select(Alert.id, Alert.project_id, Alert.created_at)
         .where(Alert.id.in_(choices))
@@ -77,7 +77,7 @@ def create_stopped_escalations(
 
 
 def create_escalations_of_changed_alerts(
-    alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
+    alert_ids: Collection[int], *, session: Session, now: datetime, parser_settings: ParserSettings
 ) -> None:
     """Create missing escalations for alerts that are no longer triggered.
 
@@ -97,16 +97,18 @@ def create_escalations_of_changed_alerts(
     ).all()
     missing = [row.id for row in found if row.escalation_id is None]
     if missing:
-        create_stopped_escalations(missing, session=session, now=now, reading=reading)
+        create_stopped_escalations(
+            missing, session=session, now=now, parser_settings=parser_settings
+        )
     without = [row.id for row in found if row.escalation_id is not None]
     if without:
         is_one = Escalation.alert_id.in_(without)
         rows = session.scalars(select(Escalation).where(is_one)).all()
-        assign_policies_after_snooze(rows, session=session, reading=reading)
+        assign_policies_after_snooze(rows, session=session, parser_settings=parser_settings)
 
 
 def assign_policies_after_snooze(
-    rows: Sequence[Escalation], *, session: Session, reading: ParserSettings
+    rows: Sequence[Escalation], *, session: Session, parser_settings: ParserSettings
 ) -> None:
     """Set the policies of locked escalations that a snooze created without a policy."""
     without = {
@@ -117,7 +119,7 @@ def assign_policies_after_snooze(
     if not without:
         return
     for alert_id, choice in choose_policies_of_alerts(
-        without, session=session, reading=reading
+        without, session=session, parser_settings=parser_settings
     ).items():
         row = without[alert_id]
         row.policy_id, row.route_id = choice.policy_id, choice.route_id

@@ -139,7 +139,12 @@ class EscalationView:
 
 
 def explain_escalation(
-    project_id: int, alert_id: int, *, session: Session, now: datetime, reading: ParserSettings
+    project_id: int,
+    alert_id: int,
+    *,
+    session: Session,
+    now: datetime,
+    parser_settings: ParserSettings,
 ) -> EscalationView:
     """Return the paging state of an alert."""
     # Read the backlog first: the worker deletes a processed change and stores its result in one
@@ -154,7 +159,9 @@ def explain_escalation(
     if row is None or (
         row.policy_id is None and EscalationState(row.state) in _STATES_CHOOSING_AGAIN
     ):
-        choices = choose_policies_of_alerts([alert_id], session=session, reading=reading)
+        choices = choose_policies_of_alerts(
+            [alert_id], session=session, parser_settings=parser_settings
+        )
         choice = choices.get(alert_id, PolicyChoice())
     else:
         choice = PolicyChoice(row.policy_id, row.route_id)
@@ -482,19 +489,19 @@ class _PageReasonReader:
         self,
         row: Escalation,
         policy: EscalationPolicy,
-        first: EscalationPage,
-        own: EscalationPage,
+        first_page: EscalationPage,
+        own_page: EscalationPage,
     ) -> PageReason:
         plan = build_plan(policy)
         step, at = _find_next_step(row, plan) or (None, None)
         return PageReason(
             policy=policy.name,
-            step=own.step,
+            step=own_page.step,
             steps=len(plan.steps),
-            round=own.round,
-            asked_by=self._find_requester_name(own),
-            schedules=self._find_schedules(plan, own),
-            first_paged_at=first.paged_at,
+            round=own_page.round,
+            asked_by=self._find_requester_name(own_page),
+            schedules=self._find_schedules(plan, own_page),
+            first_paged_at=first_page.paged_at,
             next_whom=self.describe_recipients(step, at) if step and at else None,
             next_at=at,
         )
@@ -508,26 +515,28 @@ class _PageReasonReader:
         asker = [Target(TargetKind.USER, page.asked_by_id)] if page.asked_by_id else []
         return _get_requester_name(page, find_target_names(asker, session=self._session))
 
-    def _find_schedules(self, plan: EscalationPlan, own: EscalationPage) -> tuple[str, ...]:
+    def _find_schedules(self, plan: EscalationPlan, own_page: EscalationPage) -> tuple[str, ...]:
         """Return the schedules through which a step paged a user.
 
         Return no schedules if the step names the user directly.
         """
         # The policy may have changed since the page was sent.
-        is_step = 1 <= own.step <= len(plan.steps)
-        targets = plan.steps[own.step - 1].targets if is_step else ()
-        if own.user_id is None or Target(TargetKind.USER, own.user_id) in targets:
+        is_step = 1 <= own_page.step <= len(plan.steps)
+        targets = plan.steps[own_page.step - 1].targets if is_step else ()
+        if own_page.user_id is None or Target(TargetKind.USER, own_page.user_id) in targets:
             return ()
-        on_call = self._find_users_on_call(targets, own.paged_at)
+        on_call = self._find_users_on_call(targets, own_page.paged_at)
         schedules = [Target(TargetKind.SCHEDULE, each) for each in on_call]
         names = find_target_names(schedules, session=self._session)
         return tuple(
-            names[each] for each in schedules if each in names and own.user_id in on_call[each.id]
+            names[each]
+            for each in schedules
+            if each in names and own_page.user_id in on_call[each.id]
         )
 
-    def describe_recipients(self, step: Step, at: datetime) -> str:
+    def describe_recipients(self, step: Step, moment: datetime) -> str:
         """Describe the recipients of a step, including the users who are on call."""
-        on_call = self._find_users_on_call(step.targets, at)
+        on_call = self._find_users_on_call(step.targets, moment)
         people = {
             each: [Target(TargetKind.USER, number) for number in on_call.get(each.id, ())]
             for each in step.targets
@@ -545,14 +554,14 @@ class _PageReasonReader:
         )
 
     def _find_users_on_call(
-        self, targets: Sequence[Target], at: datetime
+        self, targets: Sequence[Target], moment: datetime
     ) -> Mapping[int, tuple[int, ...]]:
         schedules = tuple(each.id for each in targets if each.kind is TargetKind.SCHEDULE)
         if not schedules:
             return {}
-        key = schedules, at
+        key = schedules, moment
         if key not in self._on_call:
-            self._on_call[key] = find_users_on_call(schedules, at=at, session=self._session)
+            self._on_call[key] = find_users_on_call(schedules, moment=moment, session=self._session)
         return self._on_call[key]
 
 

@@ -62,18 +62,22 @@ class _OwnerGaps:
 
 
 def queue_gap_notices(
-    sign: MessageSettings, *, session: Session, now: datetime, between: Callable[[], None]
+    message_settings: MessageSettings,
+    *,
+    session: Session,
+    now: datetime,
+    commit_batch: Callable[[], None],
 ) -> int:
     """Queue emails about new gaps in all projects and groups; return the number of emails.
 
-    `between` commits the transaction. The first check of a project or group only stores the gaps,
-    since its web pages show them.
+    `commit_batch` commits the transaction. The first check of a project or group only stores the
+    gaps, since its web pages show them.
     """
     found = []
     for place in _list_policy_owners(session=session):
         gaps = tuple(_find_paging_gaps(place, session=session, now=now))
         found.append(_OwnerGaps(place=place, gaps=gaps))
-        between()
+        commit_batch()
     stored = session.scalars(select(KnownGaps))
     known = {(row.project_id, row.group_id): row.gaps for row in stored}
     new = [
@@ -89,19 +93,19 @@ def queue_gap_notices(
         )
     ]
     count = queue_emails(
-        _build_gap_messages(new, sign, session=session, now=now),
+        _build_gap_messages(new, message_settings, session=session, now=now),
         session=session,
-        keyring=sign.keyring,
+        keyring=message_settings.keyring,
         now=now,
     )
     for each in found:
         _store_known_gaps(each, known.get(_get_owner_key(each.place)), session=session)
-    between()
+    commit_batch()
     return count
 
 
-def _get_owner_key(place: Namespace) -> tuple[int | None, int | None]:
-    return place.project_id, place.group_id
+def _get_owner_key(namespace: Namespace) -> tuple[int | None, int | None]:
+    return namespace.project_id, namespace.group_id
 
 
 def _list_policy_owners(*, session: Session) -> Sequence[Namespace]:
@@ -125,10 +129,12 @@ def _list_policy_owners(*, session: Session) -> Sequence[Namespace]:
     ]
 
 
-def _find_paging_gaps(place: Namespace, *, session: Session, now: datetime) -> Iterator[PagingGap]:
+def _find_paging_gaps(
+    namespace: Namespace, *, session: Session, now: datetime
+) -> Iterator[PagingGap]:
     policies = session.scalars(
         select(EscalationPolicy)
-        .where(build_owner_match_condition(EscalationPolicy, place))
+        .where(build_owner_match_condition(EscalationPolicy, namespace))
         .order_by(EscalationPolicy.id)
     ).all()
     targets: dict[Target, str] = {}
@@ -138,18 +144,18 @@ def _find_paging_gaps(place: Namespace, *, session: Session, now: datetime) -> I
                 targets.setdefault(target, policy.name)
     named = {each.id: name for each, name in targets.items() if each.kind is TargetKind.USER}
     schedules = [each.id for each in targets if each.kind is TargetKind.SCHEDULE]
-    yield from _find_user_gaps(place, named, session=session, now=now)
-    yield from _find_schedule_gaps(place, schedules, session=session, now=now)
+    yield from _find_user_gaps(namespace, named, session=session, now=now)
+    yield from _find_schedule_gaps(namespace, schedules, session=session, now=now)
 
 
 def _find_user_gaps(
-    place: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
+    namespace: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
 ) -> Iterator[PagingGap]:
     """Yield a gap for each user in the policies who cannot be paged.
 
     `policies` maps user ids to policy names.
     """
-    reaches = _find_unreachable_users(place, policies, session=session, now=now)
+    reaches = _find_unreachable_users(namespace, policies, session=session, now=now)
     names = _find_usernames(reaches, session=session)
     for user_id, reach in reaches.items():
         who = f"@{names[user_id]}" if user_id in names else "A deleted user"
@@ -163,11 +169,11 @@ def _find_user_gaps(
 
 
 def _find_unreachable_users(
-    place: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
+    namespace: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
 ) -> Mapping[int, UserReachability]:
     """Return the reasons why pages do not reach users; reachable users are left out."""
     reaches = find_reachability(
-        user_ids, place, is_critical=True, sends_mail=True, session=session, now=now
+        user_ids, namespace, is_critical=True, sends_mail=True, session=session, now=now
     )
     reached = {UserReachability.REACHABLE, UserReachability.QUIET}
     return {user_id: each for user_id, each in reaches.items() if each not in reached}
@@ -179,7 +185,7 @@ def _find_usernames(user_ids: Collection[int], *, session: Session) -> Mapping[i
 
 
 def _find_schedule_gaps(
-    place: Namespace, schedule_ids: Collection[int], *, session: Session, now: datetime
+    namespace: Namespace, schedule_ids: Collection[int], *, session: Session, now: datetime
 ) -> Iterator[PagingGap]:
     if not schedule_ids:
         return
@@ -191,7 +197,7 @@ def _find_schedule_gaps(
     )
     absent = {each: _find_absent_users(plan, now) for each, plan in plans.items()}
     everybody = {user_id for some in absent.values() for user_id in some}
-    reaches = _find_unreachable_users(place, everybody, session=session, now=now)
+    reaches = _find_unreachable_users(namespace, everybody, session=session, now=now)
     usernames = _find_usernames(everybody, session=session)
     for schedule_id, plan in plans.items():
         for user_id in absent[schedule_id]:
@@ -213,9 +219,9 @@ def _find_absent_users(plan: SchedulePlan, now: datetime) -> Sequence[int]:
     return [each for each in users if not plan.can_be_on_call(each, now)]
 
 
-def _find_uncovered_time(plan: SchedulePlan, name: str, within: Period) -> Iterator[PagingGap]:
+def _find_uncovered_time(plan: SchedulePlan, name: str, period: Period) -> Iterator[PagingGap]:
     empty: list[OnCallSpan] = [
-        span for span in compute_spans(plan, within.start, within.end) if not span.duties
+        span for span in compute_spans(plan, period.start, period.end) if not span.duties
     ]
     if empty:
         hours = -(-sum((span.end - span.start for span in empty), timedelta()) // _HOUR)
@@ -233,7 +239,7 @@ def _is_gap_worth_notice(gap: PagingGap, known: Mapping[str, int]) -> bool:
 
 
 def _store_known_gaps(
-    found: _OwnerGaps, known: Mapping[str, int] | None, *, session: Session
+    owner_gaps: _OwnerGaps, known: Mapping[str, int] | None, *, session: Session
 ) -> None:
     """Store the known gaps.
 
@@ -244,25 +250,29 @@ def _store_known_gaps(
         each.key: each.size
         if _is_gap_worth_notice(each, before)
         else min(each.size, before[each.key])
-        for each in found.gaps
+        for each in owner_gaps.gaps
     }
     if gaps == known:
         return
     insert = insert_into(KnownGaps, session=session)
-    column = "group_id" if found.place.is_group else "project_id"
+    column = "group_id" if owner_gaps.place.is_group else "project_id"
     session.execute(
-        insert.values({column: found.place.id, "gaps": gaps}).on_conflict_do_update(
+        insert.values({column: owner_gaps.place.id, "gaps": gaps}).on_conflict_do_update(
             index_elements=[column], set_={"gaps": insert.excluded.gaps}
         )
     )
 
 
 def _build_gap_messages(
-    new: Sequence[_OwnerGaps], sign: MessageSettings, *, session: Session, now: datetime
+    gaps_by_owner: Sequence[_OwnerGaps],
+    message_settings: MessageSettings,
+    *,
+    session: Session,
+    now: datetime,
 ) -> Sequence[NewEmail]:
     to_maintainers: dict[int, list[_OwnerGaps]] = defaultdict(list)
     to_people: dict[int, list[Namespace]] = defaultdict(list)
-    for each in new:
+    for each in gaps_by_owner:
         for user_id in _find_maintainers(each.place, session=session, now=now):
             to_maintainers[user_id].append(each)
         for concerned in dict.fromkeys(gap.user_id for gap in each.gaps if gap.user_id):
@@ -273,7 +283,7 @@ def _build_gap_messages(
             key=f"gaps at {now.isoformat()}, to {user_id}",
             recipient=users[user_id].email,
             subject=_format_subject("Alerts may reach nobody", [each.place for each in some]),
-            text=_format_maintainer_text(users[user_id], some, sign),
+            text=_format_maintainer_text(users[user_id], some, message_settings),
         )
         for user_id, some in to_maintainers.items()
         if user_id in users
@@ -283,16 +293,16 @@ def _build_gap_messages(
             key=f"not paged any more at {now.isoformat()}, to {user_id}",
             recipient=users[user_id].email,
             subject=_format_subject("You are no longer paged", projects),
-            text=_format_user_text(users[user_id], projects, sign),
+            text=_format_user_text(users[user_id], projects, message_settings),
         )
         for user_id, projects in to_people.items()
         if user_id in users
     ]
 
 
-def _find_maintainers(place: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
+def _find_maintainers(namespace: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
     able = find_users_with_ability(
-        true(), Ability.ADMIN_INTEGRATIONS, place, session=session, today=now.date()
+        true(), Ability.ADMIN_INTEGRATIONS, namespace, session=session, today=now.date()
     )
     return sorted(able)[:_MAX_MAINTAINERS]
 
@@ -307,30 +317,34 @@ def _format_subject(what: str, projects: Sequence[Namespace]) -> str:
     return f"{what}: {projects[0].path}{f' and {more} more' if more else ''}"
 
 
-def _format_maintainer_text(user: User, found: Sequence[_OwnerGaps], sign: MessageSettings) -> str:
+def _format_maintainer_text(
+    user: User, gaps_by_owner: Sequence[_OwnerGaps], message_settings: MessageSettings
+) -> str:
     parts = []
-    for each in found[:_MAX_LISTED_PROJECTS]:
+    for each in gaps_by_owner[:_MAX_LISTED_PROJECTS]:
         gaps = "\n".join(f"- {gap.text}" for gap in each.gaps)
-        url = f"{build_pages_url(each.place, sign.base_url)}/on_call"
+        url = f"{build_pages_url(each.place, message_settings.base_url)}/on_call"
         parts.append(f"{each.place.path}:\n{gaps}\n{url}")
-    if len(found) > _MAX_LISTED_PROJECTS:
-        parts.append(f"and {len(found) - _MAX_LISTED_PROJECTS} more")
+    if len(gaps_by_owner) > _MAX_LISTED_PROJECTS:
+        parts.append(f"and {len(gaps_by_owner) - _MAX_LISTED_PROJECTS} more")
     return (
         f"Hello {user.name or user.username},\n\n"
         "These escalation policies and schedules no longer reach everyone:\n\n"
         + "\n\n".join(parts)
         + "\n\n"
-        f"-- \n{sign.instance_name}, {sign.base_url}\n"
+        f"-- \n{message_settings.instance_name}, {message_settings.base_url}\n"
         "You receive this message because you are a maintainer. Each gap is reported once.\n"
     )
 
 
-def _format_user_text(user: User, projects: Sequence[Namespace], sign: MessageSettings) -> str:
+def _format_user_text(
+    user: User, projects: Sequence[Namespace], message_settings: MessageSettings
+) -> str:
     paths = "\n".join(f"- {each.path}" for each in projects[:_MAX_LISTED_PROJECTS])
     return (
         f"Hello {user.name or user.username},\n\n"
         "You no longer have access to the alerts of these projects, so you are neither on call\n"
         f"nor paged for them:\n\n{paths}\n\n"
-        f"-- \n{sign.instance_name}, {sign.base_url}\n"
+        f"-- \n{message_settings.instance_name}, {message_settings.base_url}\n"
         "You receive this message because policies or schedules of these projects include you.\n"
     )

@@ -96,7 +96,11 @@ OUTCOMES_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(
 
 
 def process_alert_changes(
-    changes: Sequence[QueuedChange], *, session: Session, now: datetime, around: EscalationSettings
+    changes: Sequence[QueuedChange],
+    *,
+    session: Session,
+    now: datetime,
+    escalation_settings: EscalationSettings,
 ) -> None:
     """Start, restart and end escalations after alerts have changed.
 
@@ -116,20 +120,28 @@ def process_alert_changes(
     # Another worker may be taking a step and queueing pages for the previous state. Locking waits
     # for that worker.
     lock_escalations(Escalation.alert_id.in_(last), session=session)
-    create_escalations_of_changed_alerts(last, session=session, now=now, reading=around.reading)
+    create_escalations_of_changed_alerts(
+        last, session=session, now=now, parser_settings=escalation_settings.reading
+    )
     stop_acknowledged_escalations(answered, session=session, now=now)
     raised = by_kind[ChangeKind.RAISED]
     stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
     raised = raised - end_snoozes_on_severity_increase(raised, session=session, now=now)
-    raised -= retrigger_critical_alerts(raised, session=session, now=now, reading=around.reading)
-    elsewhere = _find_rerouted_alerts(raised, session=session, around=around)
+    raised -= retrigger_critical_alerts(
+        raised, session=session, now=now, parser_settings=escalation_settings.reading
+    )
+    elsewhere = _find_rerouted_alerts(
+        raised, session=session, escalation_settings=escalation_settings
+    )
     begins = (opening | elsewhere).difference(waits)
-    start_escalations(begins, session=session, now=now, around=around, raised=elsewhere)
+    start_escalations(
+        begins, session=session, now=now, escalation_settings=escalation_settings, raised=elsewhere
+    )
     _release_pages_of_critical_alerts(raised - elsewhere, session=session, now=now)
 
 
 def _find_rerouted_alerts(
-    alert_ids: Collection[int], *, session: Session, around: EscalationSettings
+    alert_ids: Collection[int], *, session: Session, escalation_settings: EscalationSettings
 ) -> set[int]:
     """Return the alerts whose escalations start again because the severity increased.
 
@@ -139,7 +151,7 @@ def _find_rerouted_alerts(
         return set()
     rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(alert_ids))).all()
     labels = find_alert_labels(
-        [row.alert_id for row in rows], session=session, reading=around.reading
+        [row.alert_id for row in rows], session=session, reading=escalation_settings.reading
     )
     routing = load_routing({row.project_id for row in rows}, session=session)
     # Alerts that opened before the project had a policy have no escalation.
@@ -186,7 +198,7 @@ def start_escalations(
     *,
     session: Session,
     now: datetime,
-    around: EscalationSettings,
+    escalation_settings: EscalationSettings,
     raised: Collection[int] = (),
 ) -> None:
     """Choose policies for triggered alerts, and take the steps that are due immediately.
@@ -198,12 +210,12 @@ def start_escalations(
     triggered = {number: alert for number, alert in alerts.items() if alert.is_triggered}
     if not triggered:
         return
-    labels = find_alert_labels(triggered, session=session, reading=around.reading)
+    labels = find_alert_labels(triggered, session=session, reading=escalation_settings.reading)
     routing = load_routing({each.project_id for each in triggered.values()}, session=session)
     former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
     begun = {row.alert_id: row for row in former}
     # Escalations that were created in the state `stopped` have not run yet.
-    ran = {row.alert_id for row in former if not _was_escalation_created_stopped(row)}
+    ran = {row.alert_id for row in former if not _was_created_as_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
     stories = find_previous_progress(new, session=session, now=now)
     rows = [
@@ -229,21 +241,23 @@ def start_escalations(
     beginnings = StartReasons(
         previous_progress=stories, severity_increased=frozenset(raised), escalated=escalated
     )
-    work = EscalationBatch(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
+    work = EscalationBatch(
+        alerts=triggered, labels=labels, around=escalation_settings, beginnings=beginnings
+    )
     take_escalation_steps(running, work, session=session, now=now)
 
 
-def _was_escalation_created_stopped(row: Escalation) -> bool:
+def _was_created_as_stopped(row: Escalation) -> bool:
     return EscalationState(row.state) is EscalationState.STOPPED and row.started_at == row.ended_at
 
 
-def _copy_previous_escalation(row: Escalation, former: Escalation | None) -> None:
+def _copy_previous_escalation(row: Escalation, escalation: Escalation | None) -> None:
     """Copy the time of the last page and the user to page first from the previous escalation."""
-    if former is None:
+    if escalation is None:
         return
-    row.last_paged_at = former.last_paged_at
-    if EscalationState(former.state) is EscalationState.LAPSED and row.next_at is not None:
-        row.answered_by_id = former.answered_by_id
+    row.last_paged_at = escalation.last_paged_at
+    if EscalationState(escalation.state) is EscalationState.LAPSED and row.next_at is not None:
+        row.answered_by_id = escalation.answered_by_id
 
 
 def _build_escalation(alert: PageableAlert, choice: PolicyChoice, *, now: datetime) -> Escalation:
@@ -337,7 +351,7 @@ def find_oldest_due_step(*, session: Session) -> datetime | None:
 
 
 def take_due_steps(
-    ids: Sequence[int], *, session: Session, now: datetime, around: EscalationSettings
+    ids: Sequence[int], *, session: Session, now: datetime, escalation_settings: EscalationSettings
 ) -> int:
     """Take the steps of escalations that are still due; return the number of escalations.
 
@@ -367,12 +381,12 @@ def take_due_steps(
     # them until then.
     stop_escalations(over, session=session, now=now)
     labels = find_alert_labels(
-        [row.alert_id for row in live], session=session, reading=around.reading
+        [row.alert_id for row in live], session=session, reading=escalation_settings.reading
     )
-    work = EscalationBatch(alerts=alerts, labels=labels, around=around)
+    work = EscalationBatch(alerts=alerts, labels=labels, around=escalation_settings)
     take_escalation_steps(live, work, session=session, now=now)
     count = len(rows)
-    start_escalations(escalated, session=session, now=now, around=around)
+    start_escalations(escalated, session=session, now=now, escalation_settings=escalation_settings)
     return count
 
 
@@ -404,12 +418,12 @@ def take_escalation_steps(
     results = DecisionChanges()
     planned, plans = _load_escalation_plans(rows, work, results, session=session, now=now)
     recipients = _load_recipients(planned, plans, work, session=session, now=now)
-    mutes = find_mutes(list(work.labels.values()), at=now, session=session)
+    mutes = find_mutes(list(work.labels.values()), moment=now, session=session)
     pages = _find_pages_of_rounds(planned, session=session)
     for row in planned:
         alert = work.alerts[row.alert_id]
         one = EscalationDecision(row, alert, plans[row.policy_id], recipients, results, now)
-        one.start(work.beginnings)
+        one.start_escalation(work.beginnings)
         one.take_due_actions(mutes.get(row.alert_id), pages.get(row.id, ()))
         row.decided_at = now
     _store_changes(results, work, session=session, now=now)
@@ -448,10 +462,10 @@ def _load_escalation_plans(
 
 
 def _is_policy_inherited(
-    used: GroupChain | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
+    group_chain: GroupChain | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
 ) -> bool:
     """Return whether the policy belongs to a group that still contains the escalation's project."""
-    return used is not None and used.uses(policies[row.policy_id])
+    return group_chain is not None and group_chain.owns_row(policies[row.policy_id])
 
 
 def _load_recipients(
@@ -537,13 +551,15 @@ def _choose_new_policies(
 
 
 def _restart_escalation(
-    former: Escalation, alert: PageableAlert, choice: PolicyChoice, *, now: datetime
+    escalation: Escalation, alert: PageableAlert, choice: PolicyChoice, *, now: datetime
 ) -> Escalation:
     row = _build_escalation(alert, choice, now=now)
-    row.started_at, row.last_paged_at = former.started_at, former.last_paged_at
-    row.answered_by_id = former.answered_by_id
+    row.started_at, row.last_paged_at = escalation.started_at, escalation.last_paged_at
+    row.answered_by_id = escalation.answered_by_id
     if choice.policy_id is not None:
-        row.state = get_next_state(EscalationState(former.state), EscalationEvent.POLICY_GONE).value
+        row.state = get_next_state(
+            EscalationState(escalation.state), EscalationEvent.POLICY_GONE
+        ).value
     return row
 
 

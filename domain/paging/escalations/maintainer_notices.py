@@ -74,7 +74,7 @@ NO_RESPONDER_REACHED = PagingFailure(
 
 
 def notify_of_paging_failure(
-    things: Sequence[UnpagedSubject],
+    subjects: Sequence[UnpagedSubject],
     outcome: PagingFailure,
     policy: PagingSettings,
     *,
@@ -83,7 +83,7 @@ def notify_of_paging_failure(
 ) -> None:
     """Notify the maintainers of each project, at most once an hour for each kind of failure."""
     by_project: dict[Namespace, list[UnpagedSubject]] = {}
-    for each in things:
+    for each in subjects:
         by_project.setdefault(each.project, []).append(each)
     for project, some in by_project.items():
         listed = _format_list(some, outcome, f"{policy.base_url}/{project.path}/-")
@@ -96,13 +96,13 @@ def notify_of_paging_failure(
         notify_maintainers(project, notice, policy, session=session, now=now)
 
 
-def _format_list(things: Sequence[UnpagedSubject], outcome: PagingFailure, pages: str) -> str:
+def _format_list(subjects: Sequence[UnpagedSubject], outcome: PagingFailure, pages: str) -> str:
     lines = [
         f"#{each.iid} {each.title}\n{pages}/{outcome.about}s/{each.iid}"
-        for each in things[:_MAX_LISTED]
+        for each in subjects[:_MAX_LISTED]
     ]
-    if len(things) > _MAX_LISTED:
-        lines.append(f"and {len(things) - _MAX_LISTED} more")
+    if len(subjects) > _MAX_LISTED:
+        lines.append(f"and {len(subjects) - _MAX_LISTED} more")
     what, where = outcome.see
     return (
         "\n\n".join(lines) + f"\n\n{what}: {pages}/{where}\n\n"

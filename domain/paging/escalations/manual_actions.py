@@ -88,7 +88,7 @@ def show_paging(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging
         alert_id,
         session=work.session,
         now=work.now,
-        reading=work.policy(ParserSettings),
+        parser_settings=work.policy(ParserSettings),
     )
     return AlertPaging(
         state=view.state and view.state.value,
@@ -149,13 +149,15 @@ def check_can_escalate(
     alert = _get_open_alert(work, project, iid)
     state, reading = EscalationState(row.state), work.policy(ParserSettings)
     if state not in ACTIVE_STATES:
-        choices = choose_policies_of_alerts([alert.id], session=work.session, reading=reading)
+        choices = choose_policies_of_alerts(
+            [alert.id], session=work.session, parser_settings=reading
+        )
         if (
             choices[alert.id].policy_id is None
             or EscalationEvent.ESCALATE not in ESCALATION_TRANSITIONS[state]
         ):
             raise ConflictError(_NO_POLICY_MESSAGE)
-    mute = find_alert_mute(alert.id, at=work.now, session=work.session, reading=reading)
+    mute = find_alert_mute(alert.id, moment=work.now, session=work.session, parser_settings=reading)
     # A flapping alert delays only repeated pages. A mute without an id means that the worker has
     # not checked for an incident yet.
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
@@ -250,13 +252,13 @@ def snooze_alert(
 
 
 def snooze_by_link(
-    work: UnitOfWork, link: AcknowledgementLink, chosen: LinkSelection, length: timedelta
+    work: UnitOfWork, link: AcknowledgementLink, selection: LinkSelection, length: timedelta
 ) -> int:
     """Snooze the selected alerts of a message; return the number of alerts.
 
     Raise ForbiddenError or InvalidError as `find_selected_subjects` does.
     """
-    found = find_selected_subjects(work, link, chosen)
+    found = find_selected_subjects(work, link, selection)
     own = work.with_actor(found.user.id or 0, found.user.name)
     alerts = found.get_ids_of_kind(SubjectKind.ALERT)
     for project_id, alert_ids in alerts.items():
@@ -301,7 +303,9 @@ def _lock_or_create_escalations(work: UnitOfWork, alert_ids: Sequence[int]) -> l
     missing = set(alert_ids).difference(found)
     if missing:
         reading = work.policy(ParserSettings)
-        create_stopped_escalations(missing, session=work.session, now=work.now, reading=reading)
+        create_stopped_escalations(
+            missing, session=work.session, now=work.now, parser_settings=reading
+        )
     mine = select(Escalation).where(is_one).order_by(Escalation.id)
     return list(work.session.scalars(mine.with_for_update()))
 
@@ -404,7 +408,9 @@ def _lock_or_create_escalation(work: UnitOfWork, project: ProjectView, iid: int)
     """Lock the escalation of an alert; create it if the worker has not created it yet."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     (row,) = _lock_or_create_escalations(work, [alert_id])
-    assign_policies_after_snooze([row], session=work.session, reading=work.policy(ParserSettings))
+    assign_policies_after_snooze(
+        [row], session=work.session, parser_settings=work.policy(ParserSettings)
+    )
     return row
 
 
@@ -412,7 +418,7 @@ def _trigger_alert_for_user(work: UnitOfWork, alert: HandledAlert, *, via: str) 
     trigger_alerts(
         alert.project_id,
         [alert.id],
-        by=work.actor.source.actor,
+        actor=work.actor.source.actor,
         via=via,
         session=work.session,
         now=work.now,
@@ -434,4 +440,4 @@ def _record_alert_event(
     work: UnitOfWork, project: ProjectView, alert: HandledAlert, kind: EventKind, **details: object
 ) -> None:
     about = {"project": project.path, "iid": alert.iid, **details}
-    work.record(kind, subject=alert.title, details=about)
+    work.record_audit_event(kind, subject=alert.title, details=about)

@@ -132,8 +132,10 @@ def escalate_pending_alert(work: UnitOfWork, alert_id: int) -> bool:
     return True
 
 
-def _escalate_for_user(own: UnitOfWork, alert_id: int, asked_by: User, status: str) -> None:
-    alert = own.session.execute(
+def _escalate_for_user(
+    unit_of_work: UnitOfWork, alert_id: int, asked_by: User, status: str
+) -> None:
+    alert = unit_of_work.session.execute(
         select(Alert.iid, Alert.status, Project.path)
         .join(Project, Project.id == Alert.project_id)
         .where(Alert.id == alert_id)
@@ -142,6 +144,6 @@ def _escalate_for_user(own: UnitOfWork, alert_id: int, asked_by: User, status: s
         raise ForbiddenError("The account is no longer active.")
     if alert.status != status:
         raise ConflictError(f"The alert is {alert.status} now.")
-    viewer = Viewer(user_id=asked_by.id, is_admin=asked_by.is_admin, today=own.now.date())
-    project = get_project(alert.path, viewer, session=own.session)
-    escalate_alert(own, project, alert.iid)
+    viewer = Viewer(user_id=asked_by.id, is_admin=asked_by.is_admin, today=unit_of_work.now.date())
+    project = get_project(alert.path, viewer, session=unit_of_work.session)
+    escalate_alert(unit_of_work, project, alert.iid)

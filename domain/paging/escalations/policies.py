@@ -45,7 +45,7 @@ from domain.projects.owners import (
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import Contact, Group, OnCallSchedule, Project, User
 from models import EscalationPolicy as PolicyRow
-from models.folding import fold
+from models.folding import fold_text
 
 _MISSING_TARGET_MESSAGES = {
     TargetKind.USER: '"{}" is not a member who can see the alerts.',
@@ -102,12 +102,12 @@ def find_pageable_users(
 
 
 def find_target_choices(
-    holder: ProjectOrGroup, *, most: int, session: Session, today: date
+    holder: ProjectOrGroup, *, maximum: int, session: Session, today: date
 ) -> TargetChoices:
-    """Return the targets that users can choose in a form, with at most `most` users."""
+    """Return the targets that users can choose in a form, with at most `maximum` users."""
     namespace, used = holder.namespace, find_group_chain(holder, session=session)
     names = list_usernames_with_ability(
-        Ability.READ_ALERTS, namespace, limit=most, session=session, today=today
+        Ability.READ_ALERTS, namespace, limit=maximum, session=session, today=today
     )
     wanted = User.username.in_(names)
     people = find_users_with_ability(
@@ -124,9 +124,10 @@ def find_target_choices(
     )
 
 
-def _format_choice_names(found: Sequence[_UsableTarget]) -> Mapping[int, str]:
+def _format_choice_names(usable_targets: Sequence[_UsableTarget]) -> Mapping[int, str]:
     return {
-        each.id: f"{each.name} (from {each.group})" if each.group else each.name for each in found
+        each.id: f"{each.name} (from {each.group})" if each.group else each.name
+        for each in usable_targets
     }
 
 
@@ -159,7 +160,7 @@ def resolve_steps(
 
 
 def resolve_targets(
-    wanted: Collection[AnyTarget],
+    targets: Collection[AnyTarget],
     holder: ProjectOrGroup,
     *,
     field: str,
@@ -172,7 +173,7 @@ def resolve_targets(
     target does not exist.
     """
     used = find_group_chain(holder, session=session)
-    people = _find_named_users(holder.namespace, wanted, session=session, today=today)
+    people = _find_named_users(holder.namespace, targets, session=session, today=today)
     found = {
         TargetKind.USER: [(name, number) for number, name in people.items()],
         TargetKind.SCHEDULE: [
@@ -184,17 +185,17 @@ def resolve_targets(
     }
     known = {kind: {number for _, number in pairs} for kind, pairs in found.items()}
     by_name = {
-        kind: {fold(name): number for name, number in reversed(pairs)}
+        kind: {fold_text(name): number for name, number in reversed(pairs)}
         for kind, pairs in found.items()
     }
     resolved: dict[AnyTarget, Target] = {}
-    for each in wanted:
+    for each in targets:
         if isinstance(each, Target):
             name, number = str(each.id), each.id if each.id in known[each.kind] else None
         else:
             name, number = (
                 each.name,
-                by_name[each.kind].get(fold(replace_unstorable_characters(each.name))),
+                by_name[each.kind].get(fold_text(replace_unstorable_characters(each.name))),
             )
         if number is None:
             raise InvalidError(_MISSING_TARGET_MESSAGES[each.kind].format(name[:100]), field=field)
@@ -203,12 +204,12 @@ def resolve_targets(
 
 
 def _find_named_users(
-    namespace: Namespace, wanted: Collection[AnyTarget], *, session: Session, today: date
+    namespace: Namespace, targets: Collection[AnyTarget], *, session: Session, today: date
 ) -> Mapping[int, str]:
     """Return the names of the requested users who can be paged, by id."""
-    people = [each for each in wanted if each.kind is TargetKind.USER]
+    people = [each for each in targets if each.kind is TargetKind.USER]
     keys = [
-        fold(replace_unstorable_characters(each.name))
+        fold_text(replace_unstorable_characters(each.name))
         for each in people
         if isinstance(each, NamedTarget)
     ]
@@ -219,26 +220,29 @@ def _find_named_users(
     )
 
 
-def _find_usable_schedules(used: GroupChain, *, session: Session) -> Sequence[_UsableTarget]:
-    return _find_usable_targets(OnCallSchedule, OnCallSchedule.name, used, session=session)
+def _find_usable_schedules(group_chain: GroupChain, *, session: Session) -> Sequence[_UsableTarget]:
+    return _find_usable_targets(OnCallSchedule, OnCallSchedule.name, group_chain, session=session)
 
 
-def _find_usable_channels(used: GroupChain, *, session: Session) -> Sequence[_UsableTarget]:
-    return _find_usable_targets(Contact, Contact.label, used, session=session)
+def _find_usable_channels(group_chain: GroupChain, *, session: Session) -> Sequence[_UsableTarget]:
+    return _find_usable_targets(Contact, Contact.label, group_chain, session=session)
 
 
 def _find_usable_targets(
-    table: Any, name: InstrumentedAttribute[str], used: GroupChain, *, session: Session
+    table: Any, name: InstrumentedAttribute[str], group_chain: GroupChain, *, session: Session
 ) -> Sequence[_UsableTarget]:
     """Return the usable schedules or channels, ordered by distance of the owner and then by id."""
     rows = session.execute(
         select(table.id, name, table.project_id, table.group_id, Group.path)
         .outerjoin(Group, Group.id == table.group_id)
-        .where(build_used_by_condition(table, [used]))
+        .where(build_used_by_condition(table, [group_chain]))
         .order_by(table.id)
     )
-    found = sorted((_UsableTarget(*row) for row in rows), key=used.distance)
-    return [each if used.distance(each) else each._replace(group=None) for each in found]
+    found = sorted((_UsableTarget(*row) for row in rows), key=group_chain.count_levels_to_owner)
+    return [
+        each if group_chain.count_levels_to_owner(each) else each._replace(group=None)
+        for each in found
+    ]
 
 
 def find_target_names(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
@@ -272,7 +276,7 @@ def lock_policies_and_routes(holder: ProjectOrGroup, *, session: Session) -> Non
     stored. Raise ConflictError if the project or group was transferred or deleted in the meantime.
     """
     if holder.is_group:
-        AdvisoryLock.MOVES.take(session)
+        AdvisoryLock.TRANSFERS.acquire(session)
     above = select(Group.id).where(Group.id.in_(find_group_ids_above(holder, session=session)))
     table: type[Group | Project] = Group if holder.is_group else Project
     session.execute(above.order_by(Group.id).with_for_update(read=True))
@@ -296,7 +300,7 @@ def list_own_policies(holder: ProjectOrGroup, *, session: Session) -> Sequence[E
 
 
 def list_applicable_policies(
-    used: Iterable[GroupChain], *, session: Session
+    group_chains: Iterable[GroupChain], *, session: Session
 ) -> Sequence[EscalationPolicy]:
     """Return the policies that apply to projects or groups, ordered by name.
 
@@ -304,7 +308,7 @@ def list_applicable_policies(
     """
     rows = session.scalars(
         select(PolicyRow)
-        .where(build_used_by_condition(PolicyRow, used))
+        .where(build_used_by_condition(PolicyRow, group_chains))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     ).all()
     return build_policies(rows, session=session)

@@ -59,7 +59,7 @@ class RecipientLookup:
     turns: RoundRobinTurns = field(default_factory=RoundRobinTurns)
 
     def find_step_recipients(
-        self, place: Namespace, step: Step, *, is_critical: bool
+        self, namespace: Namespace, step: Step, *, is_critical: bool
     ) -> StepRecipients:
         """Return the recipients of a step; a user who is named twice is paged once."""
         found, people = StepRecipients(), dict[int, None]()
@@ -70,19 +70,19 @@ class RecipientLookup:
                 people[target.id] = None
             else:
                 people.update(dict.fromkeys(self._find_users_on_call(target, found)))
-        reaches = self.reachability.get((place, is_critical), {})
+        reaches = self.reachability.get((namespace, is_critical), {})
         for user_id in people:
             self._add_user(user_id, reaches.get(user_id, UserReachability.INACTIVE), found)
         return found
 
-    def find_gaps(self, place: Namespace, plan: EscalationPlan) -> Mapping[str, int | None]:
+    def find_gaps(self, namespace: Namespace, plan: EscalationPlan) -> Mapping[str, int | None]:
         """Return the reasons why a plan does not reach recipients now, mapped to a user id or None.
 
         Quiet hours are intended, so they do not count as gaps.
         """
         found: dict[str, int | None] = {}
         for step in plan.steps:
-            reached = self.find_step_recipients(place, step, is_critical=True)
+            reached = self.find_step_recipients(namespace, step, is_critical=True)
             found.update(dict.fromkeys(reached.gaps))
             found.update(
                 (f"@{person.name} {reach.value}", person.id)
@@ -91,28 +91,30 @@ class RecipientLookup:
             )
         return found
 
-    def _add_channel(self, target: Target, found: StepRecipients) -> None:
+    def _add_channel(self, target: Target, recipients: StepRecipients) -> None:
         if target not in self.names:
-            found.gaps.append("a channel was deleted")
-        elif target.id not in found.channel_ids:
-            found.channel_ids.append(target.id)
+            recipients.gaps.append("a channel was deleted")
+        elif target.id not in recipients.channel_ids:
+            recipients.channel_ids.append(target.id)
 
-    def _find_users_on_call(self, target: Target, found: StepRecipients) -> tuple[int, ...]:
+    def _find_users_on_call(self, target: Target, recipients: StepRecipients) -> tuple[int, ...]:
         on_call = self.on_call.get(target.id, ())
         if not on_call:
             name = self.names.get(target)
-            found.gaps.append(f"nobody is on call in {name}" if name else "a schedule was deleted")
+            recipients.gaps.append(
+                f"nobody is on call in {name}" if name else "a schedule was deleted"
+            )
         return on_call
 
-    def _add_user(self, user_id: int, reach: UserReachability, found: StepRecipients) -> None:
+    def _add_user(self, user_id: int, reach: UserReachability, recipients: StepRecipients) -> None:
         name = self.names.get(Target(TargetKind.USER, user_id))
         if name is None:
-            found.gaps.append("the account of a user was deleted")
+            recipients.gaps.append("the account of a user was deleted")
             return
         if reach in {UserReachability.REACHABLE, UserReachability.QUIET}:
-            found.user_ids.append(user_id)
+            recipients.user_ids.append(user_id)
         if reach is not UserReachability.REACHABLE:
-            found.unreached[NamedUser(user_id, name)] = reach
+            recipients.unreached[NamedUser(user_id, name)] = reach
 
 
 def load_recipients(
@@ -133,7 +135,7 @@ def load_recipients(
     }
     everything = {target for some in targets.values() for target in some}
     schedules = {each.id for each in everything if each.kind is TargetKind.SCHEDULE}
-    on_call = find_users_on_call(schedules, at=now, session=session) if schedules else {}
+    on_call = find_users_on_call(schedules, moment=now, session=session) if schedules else {}
     users = {
         key: {number for each in some for number in _list_target_users(each, on_call)}
         for key, some in targets.items()

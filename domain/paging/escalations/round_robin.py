@@ -35,9 +35,9 @@ class RoundRobinTurns:
             row.target = serialize_target(target)
 
 
-def rotate_targets(targets: Sequence[Target], last: Target | None) -> Sequence[Target]:
+def rotate_targets(targets: Sequence[Target], target: Target | None) -> Sequence[Target]:
     """Return the targets in rotated order, starting after the last target."""
-    begin = targets.index(last) + 1 if last in targets else 0
+    begin = targets.index(target) + 1 if target in targets else 0
     return [*targets[begin:], *targets[:begin]]
 
 

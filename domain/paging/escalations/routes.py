@@ -46,20 +46,22 @@ def list_own_routes(holder: ProjectOrGroup, *, session: Session) -> Sequence[Ale
     return build_routes(list_route_rows(holder, session=session), session=session)
 
 
-def list_applicable_routes(used: GroupChain, *, session: Session) -> Sequence[AlertRoute]:
+def list_applicable_routes(group_chain: GroupChain, *, session: Session) -> Sequence[AlertRoute]:
     """Return the routes of a project or group and of its ancestor groups, in order."""
     rows = session.scalars(
         select(RouteRow)
-        .where(build_used_by_condition(RouteRow, [used]))
+        .where(build_used_by_condition(RouteRow, [group_chain]))
         .order_by(RouteRow.position, RouteRow.id)
         .execution_options(populate_existing=True)
     )
-    return build_routes(sorted(rows, key=used.distance), session=session)
+    return build_routes(sorted(rows, key=group_chain.count_levels_to_owner), session=session)
 
 
-def find_route_names(used: Iterable[GroupChain], *, session: Session) -> Mapping[int, str]:
+def find_route_names(group_chains: Iterable[GroupChain], *, session: Session) -> Mapping[int, str]:
     """Return the names of all routes that apply to projects, by route id."""
-    found = select(RouteRow.id, RouteRow.name).where(build_used_by_condition(RouteRow, used))
+    found = select(RouteRow.id, RouteRow.name).where(
+        build_used_by_condition(RouteRow, group_chains)
+    )
     return dict(session.execute(found).all())
 
 
@@ -163,15 +165,17 @@ def load_routing(
 
 
 def _build_routing(
-    used: GroupChain, routes: Sequence[RouteRow], policies: Sequence[Row[*tuple[Any, ...]]]
+    group_chain: GroupChain, routes: Sequence[RouteRow], policies: Sequence[Row[*tuple[Any, ...]]]
 ) -> AlertRouting:
     asked: list[tuple[AlertConditions, PolicyChoice]] = []
-    for row in sorted(routes, key=used.distance):
+    for row in sorted(routes, key=group_chain.count_levels_to_owner):
         # An invalid route, such as a route from a later release, must not stop the routing of all
         # alerts.
         with suppress(InvalidError):
             asked.append((parse_conditions(row.conditions), PolicyChoice(row.policy_id, row.id)))
-    defaults = sorted((each for each in policies if each.is_default), key=used.distance)
+    defaults = sorted(
+        (each for each in policies if each.is_default), key=group_chain.count_levels_to_owner
+    )
     return AlertRouting(
         routes=tuple(asked),
         default_policy_id=defaults[0].id if defaults else None,

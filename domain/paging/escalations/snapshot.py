@@ -105,7 +105,7 @@ def find_previous_progress(
 
     `alerts` maps alert ids to project ids.
     """
-    found = find_alert_recurrences(alerts, at=now, session=session)
+    found = find_alert_recurrences(alerts, moment=now, session=session)
     before = {each.previous_id for each in found.values()}
     rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(before)))
     by_alert = {row.alert_id: row for row in rows}

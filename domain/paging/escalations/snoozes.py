@@ -159,7 +159,7 @@ def end_snoozes_on_severity_increase(
 
 
 def retrigger_critical_alerts(
-    alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
+    alert_ids: Collection[int], *, session: Session, now: datetime, parser_settings: ParserSettings
 ) -> set[int]:
     """Trigger acknowledged alerts that have become critical; return the ids of the alerts.
 
@@ -181,7 +181,7 @@ def retrigger_critical_alerts(
         return set()
     ids = [row.alert_id for row in found]
     given = find_last_acknowledgements(ids, session=session)
-    choices = choose_policies_of_alerts(ids, session=session, reading=reading)
+    choices = choose_policies_of_alerts(ids, session=session, parser_settings=parser_settings)
     chosen = {choice.policy_id for choice in choices.values()}
     policies = select(EscalationPolicy.id).where(
         EscalationPolicy.id.in_(chosen), EscalationPolicy.retrigger_when_critical
@@ -201,13 +201,13 @@ def retrigger_critical_alerts(
 
 
 def _trigger_by_project(
-    rows: Sequence[Escalation], why: str, *, session: Session, now: datetime
+    rows: Sequence[Escalation], reason: str, *, session: Session, now: datetime
 ) -> None:
     by_project: dict[int, list[int]] = {}
     for row in rows:
         by_project.setdefault(row.project_id, []).append(row.alert_id)
     for project_id, some in sorted(by_project.items()):
-        _trigger_automatically(project_id, some, why, session=session, now=now)
+        _trigger_automatically(project_id, some, reason, session=session, now=now)
 
 
 def end_waiting_state(row: Escalation, event: EscalationEvent, *, now: datetime) -> None:
@@ -217,10 +217,10 @@ def end_waiting_state(row: Escalation, event: EscalationEvent, *, now: datetime)
 
 
 def _trigger_automatically(
-    project_id: int, alert_ids: Sequence[int], why: str, *, session: Session, now: datetime
+    project_id: int, alert_ids: Sequence[int], reason: str, *, session: Session, now: datetime
 ) -> None:
     trigger_alerts(
-        project_id, alert_ids, by=None, via=f"{AUTOMATIC_VIA} {why}", session=session, now=now
+        project_id, alert_ids, actor=None, via=f"{AUTOMATIC_VIA} {reason}", session=session, now=now
     )
 
 
@@ -228,14 +228,14 @@ def trigger_alerts(
     project_id: int,
     alert_ids: Sequence[int],
     *,
-    by: EventActor | None,
+    actor: EventActor | None,
     via: str,
     session: Session,
     now: datetime,
 ) -> None:
     """Trigger acknowledged alerts again; alerts with another status do not change."""
     session.flush()  # Escalations are written before alerts are locked.
-    change = StatusChange(status=_TRIGGERED, by=by, via=via)
+    change = StatusChange(status=_TRIGGERED, by=actor, via=via)
     ids = select(Alert.id).where(Alert.id.in_(alert_ids))
     change_statuses_in_bulk(
         project_id, ids, change, among=(ACKNOWLEDGED,), session=session, now=now

@@ -459,10 +459,12 @@ def get_next_state(state: EscalationState, event: EscalationEvent) -> Escalation
     return ESCALATION_TRANSITIONS[state][event].to
 
 
-def find_states_before(event: EscalationEvent, to: EscalationState) -> tuple[EscalationState, ...]:
-    """Return the states from which an event leads to another state, `to`."""
+def find_states_before(
+    event: EscalationEvent, escalation_state: EscalationState
+) -> tuple[EscalationState, ...]:
+    """Return the states from which an event leads to another state, `escalation_state`."""
     return tuple(
         state
         for state, moves in ESCALATION_TRANSITIONS.items()
-        if state is not to and event in moves and moves[event].to is to
+        if state is not escalation_state and event in moves and moves[event].to is escalation_state
     )

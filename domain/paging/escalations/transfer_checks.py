@@ -28,7 +28,7 @@ from models import (
     OnCallSchedule,
     Project,
 )
-from models.folding import fold
+from models.folding import fold_text
 
 
 def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None) -> None:
@@ -38,7 +38,7 @@ def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None
     policy no longer applies choose another policy immediately. Raise ConflictError if a policy,
     route or incident rule refers to an item of a group that is no longer an ancestor.
     """
-    AdvisoryLock.MOVES.take(work.session)  # Taken before locks on policies and routes.
+    AdvisoryLock.TRANSFERS.acquire(work.session)  # Taken before locks on policies and routes.
     # The project or group may have been renamed before the lock was taken. With the lock, its path
     # cannot change.
     table: type[Group | Project] = Group if holder.is_group else Project
@@ -65,7 +65,7 @@ def _find_former_ancestor_groups(
     work: UnitOfWork, holder: ProjectOrGroup, above: str | None
 ) -> list[int]:
     """Return the ids of the groups that are no longer ancestors after the transfer."""
-    kept = [fold(path) for path in (*list_ancestor_paths(above), above)] if above else []
+    kept = [fold_text(path) for path in (*list_ancestor_paths(above), above)] if above else []
     own = [holder.id] if holder.is_group else []
     present = find_group_chain(holder, session=work.session).group_ids
     statement = select(Group.id).where(

@@ -94,7 +94,7 @@ class EscalationStep(Resource):
         return Step(after=self.after, targets=tuple(targets), takes_turns=self.round_robin)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Return a sentence that describes the step."""
         targets = [format_target(TargetKind(each.type), each.name) for each in self.targets]
         return format_step(self.after, targets, takes_turns=self.round_robin)
@@ -155,7 +155,7 @@ def describe_plan(plan: EscalationPlan, steps: Sequence[EscalationStep]) -> tupl
     timeout = [format_timeout(plan.timeout)] if plan.timeout else []
     stays = [] if plan.retriggers else [NO_RETRIGGER_SENTENCE]
     repeats = format_repeats(plan.repeats, plan.pause)
-    return (*(step.words for step in steps), repeats, *timeout, *stays)
+    return (*(step.description for step in steps), repeats, *timeout, *stays)
 
 
 class GivenTarget(Body):
@@ -290,7 +290,7 @@ class AlertRoute(ConditionsResource):
             self.model_dump(include={"severities", "environments", "services", "labels"})
         )
 
-    def sentence(self, policies: Mapping[int, str]) -> str:
+    def describe_route(self, policies: Mapping[int, str]) -> str:
         """Return a sentence that describes the route; `policies` maps policy ids to names."""
         name = policies.get(self.escalation_policy_id or 0)
         what = f"go to {name}" if name else "do not page anyone"

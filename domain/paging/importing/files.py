@@ -160,11 +160,11 @@ AnyEntity = TypeVar("AnyEntity", bound=ExportEntity)
 class EntityReader:
     """Validates entities, and collects the reasons why entities are skipped."""
 
-    def __init__(self, left_out: list[SkippedEntity]) -> None:
+    def __init__(self, skipped_entities: list[SkippedEntity]) -> None:
         """Initialize the reader with a list that collects skipped entities."""
-        self.left_out = left_out
+        self.left_out = skipped_entities
 
-    def validate_all(
+    def validate_entities(
         self, schema: type[AnyEntity], values: Iterable[object], kind: str
     ) -> list[AnyEntity]:
         """Return the entities that match a schema, and record the other entities as skipped."""

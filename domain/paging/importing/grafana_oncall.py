@@ -90,7 +90,7 @@ class _ExportedChain(ExportEntity):
     team_id: ExportText = ""
 
 
-class _Policy(ExportEntity):
+class _ExportedPolicy(ExportEntity):
     """A step of a chain, which the API calls an escalation policy."""
 
     escalation_chain_id: ExportText
@@ -113,7 +113,7 @@ class _ChainConversion:
     steps: list[ImportedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def convert_step(self, number: int, step: _Policy) -> None:
+    def convert_step(self, number: int, step: _ExportedPolicy) -> None:
         """Convert a step, or record why the step is skipped."""
         if step.type == "wait":
             self.after += timedelta(seconds=max(step.duration or 0, 0))
@@ -134,10 +134,13 @@ class _ChainConversion:
 
 
 def _convert_chain(
-    chain: _ExportedChain, steps: Sequence[_Policy], default: str, left_out: list[SkippedEntity]
+    chain: _ExportedChain,
+    steps: Sequence[_ExportedPolicy],
+    default: str,
+    skipped_entities: list[SkippedEntity],
 ) -> ImportedPolicy:
     """Convert an escalation chain to a policy with the supported steps."""
-    walk = _ChainConversion(chain=chain, left_out=left_out)
+    walk = _ChainConversion(chain=chain, left_out=skipped_entities)
     mine = [each for each in steps if each.escalation_chain_id == chain.id]
     for number, step in enumerate(sorted(mine, key=lambda each: each.position), 1):
         walk.convert_step(number, step)
@@ -167,7 +170,7 @@ _WallTime = Annotated[
 ]
 
 
-class _Shift(ExportEntity):
+class _ExportedShift(ExportEntity):
     """A shift in a schedule."""
 
     id: ExportText
@@ -189,7 +192,7 @@ class _Shift(ExportEntity):
     start_rotation_from_user_index: int | None = 0
 
 
-class _Schedule(ExportEntity):
+class _ExportedSchedule(ExportEntity):
     """A schedule in an export."""
 
     id: ExportText
@@ -203,20 +206,24 @@ class _Schedule(ExportEntity):
 
 
 def _convert_schedule(
-    found: _Schedule, shifts: Mapping[str, _Shift], left_out: list[SkippedEntity], *, now: datetime
+    schedule: _ExportedSchedule,
+    shifts: Mapping[str, _ExportedShift],
+    skipped_entities: list[SkippedEntity],
+    *,
+    now: datetime,
 ) -> ImportedSchedule | None:
     """Convert a schedule and its supported shifts; return None for an external calendar."""
-    if found.type == "ical":
-        calendar = found.ical_url_primary[:200]
+    if schedule.type == "ical":
+        calendar = schedule.ical_url_primary[:200]
         reason = f"The schedule uses the calendar at {calendar}. Add its rotations manually."
-        left_out.append(SkippedEntity(kind="schedule", name=found.name, reason=reason))
+        skipped_entities.append(SkippedEntity(kind="schedule", name=schedule.name, reason=reason))
         return None
     notes = list[str]()
-    if found.ical_url_overrides:
+    if schedule.ical_url_overrides:
         notes.append("Its overrides are in a calendar. Add current and future overrides manually.")
-    place = resolve_time_zone(found.time_zone, notes)
+    place = resolve_time_zone(schedule.time_zone, notes)
     rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
-    for key in found.shifts:
+    for key in schedule.shifts:
         shift = shifts.get(key)
         try:
             if shift is not None and shift.type in {"single_event", "override"}:
@@ -224,12 +231,12 @@ def _convert_schedule(
             else:
                 rotations += _convert_rotations(shift, place, notes, now)
         except (InvalidError, ValueError, OverflowError) as error:
-            name = f"{found.name}: {shift.name if shift and shift.name else key}"
-            left_out.append(SkippedEntity(kind="rotation", name=name, reason=str(error)))
+            name = f"{schedule.name}: {shift.name if shift and shift.name else key}"
+            skipped_entities.append(SkippedEntity(kind="rotation", name=name, reason=str(error)))
     return ImportedSchedule(
-        key=found.id,
-        team=found.team_id or None,
-        name=found.name,
+        key=schedule.id,
+        team=schedule.team_id or None,
+        name=schedule.name,
         time_zone=place,
         rotations=tuple(rotations),
         overrides=tuple(overrides),
@@ -237,7 +244,7 @@ def _convert_schedule(
     )
 
 
-def _get_local_start(shift: _Shift, place: str) -> datetime:
+def _get_local_start(shift: _ExportedShift, place: str) -> datetime:
     """Return the start of a shift in the time zone of its schedule."""
     if not shift.time_zone or shift.time_zone == place:
         return shift.start
@@ -245,7 +252,9 @@ def _get_local_start(shift: _Shift, place: str) -> datetime:
     return there.astimezone(get_zone(place)).replace(tzinfo=None)
 
 
-def _convert_overrides(shift: _Shift, place: str, now: datetime) -> Iterator[ImportedOverride]:
+def _convert_overrides(
+    shift: _ExportedShift, place: str, now: datetime
+) -> Iterator[ImportedOverride]:
     start = _get_local_start(shift, place).replace(tzinfo=get_zone(place))
     end = start.astimezone(UTC) + timedelta(seconds=shift.duration)
     users = [*shift.users, *(one for each in shift.rolling_users or () for one in each)]
@@ -258,7 +267,7 @@ def _convert_overrides(shift: _Shift, place: str, now: datetime) -> Iterator[Imp
 
 
 def _convert_rotations(
-    shift: _Shift | None, place: str, notes: list[str], now: datetime
+    shift: _ExportedShift | None, place: str, notes: list[str], now: datetime
 ) -> Iterator[ImportedRotation]:
     """Yield a rotation for each user in a turn, since all users in a turn are on call together."""
     if shift is None:
@@ -282,7 +291,7 @@ def _convert_rotations(
         )
 
 
-def _check_shift(shift: _Shift, place: str, now: datetime) -> tuple[TurnUnit, timedelta]:
+def _check_shift(shift: _ExportedShift, place: str, now: datetime) -> tuple[TurnUnit, timedelta]:
     """Return the unit of the turns and the length of a shift.
 
     Raise InvalidError if the shift has ended or is not supported.
@@ -305,7 +314,7 @@ def _check_shift(shift: _Shift, place: str, now: datetime) -> tuple[TurnUnit, ti
     return unit, length
 
 
-def _list_turns(shift: _Shift) -> list[tuple[str, ...]]:
+def _list_turns(shift: _ExportedShift) -> list[tuple[str, ...]]:
     if shift.type == "rolling_users":
         turns = [each for each in shift.rolling_users or () if each]
         first = (shift.start_rotation_from_user_index or 0) % max(len(turns), 1)
@@ -318,7 +327,7 @@ def _list_turns(shift: _Shift) -> list[tuple[str, ...]]:
 
 
 def _build_restrictions(
-    shift: _Shift, unit: TurnUnit, start: datetime, length: timedelta
+    shift: _ExportedShift, unit: TurnUnit, start: datetime, length: timedelta
 ) -> tuple[Restriction, ...]:
     days = tuple(_DAYS.index(each) for each in shift.by_day if each in _DAYS)
     if length == _UNIT_LENGTHS[unit] * (shift.interval or 1) and not days:
@@ -337,7 +346,7 @@ def _build_restrictions(
     return (build_daily_restriction(start.time(), length, days or EVERY_DAY),)
 
 
-def _build_cadence(shift: _Shift, unit: TurnUnit, start: datetime) -> Cadence:
+def _build_cadence(shift: _ExportedShift, unit: TurnUnit, start: datetime) -> Cadence:
     at = start.time().replace(second=0, microsecond=0)
     return Cadence(
         unit=unit,
@@ -347,16 +356,16 @@ def _build_cadence(shift: _Shift, unit: TurnUnit, start: datetime) -> Cadence:
     )
 
 
-def _has_weekly_turns(shift: _Shift, unit: TurnUnit) -> bool:
+def _has_weekly_turns(shift: _ExportedShift, unit: TurnUnit) -> bool:
     """Return whether turns follow calendar weeks, as for shifts on certain weekdays."""
     return unit is TurnUnit.WEEKS and bool(shift.by_day)
 
 
-def _get_week_start(shift: _Shift) -> int:
+def _get_week_start(shift: _ExportedShift) -> int:
     return _DAYS.index(shift.week_start) if shift.week_start in _DAYS else _DAYS.index("SU")
 
 
-def _get_first_turn_start(shift: _Shift, unit: TurnUnit, start: datetime) -> datetime:
+def _get_first_turn_start(shift: _ExportedShift, unit: TurnUnit, start: datetime) -> datetime:
     """Return the start of the first turn."""
     if not _has_weekly_turns(shift, unit):
         return start
@@ -364,14 +373,14 @@ def _get_first_turn_start(shift: _Shift, unit: TurnUnit, start: datetime) -> dat
     return (start - timedelta(days=back)).replace(hour=0, minute=0, second=0)
 
 
-class _User(ExportEntity):
+class _ExportedUser(ExportEntity):
     id: ExportText
     username: ExportText = ""
     email: ExportText = ""
     name: ExportText = ""
 
 
-class _Team(ExportEntity):
+class _ExportedTeam(ExportEntity):
     id: ExportText
     name: ExportText
 
@@ -380,7 +389,7 @@ class _DefaultRoute(ExportEntity):
     escalation_chain_id: ExportText = ""
 
 
-class _Integration(ExportEntity):
+class _ExportedIntegration(ExportEntity):
     id: ExportText
     name: ExportText
     type: ExportText
@@ -388,7 +397,7 @@ class _Integration(ExportEntity):
     default_route: _DefaultRoute | None = None
 
 
-class _Route(ExportEntity):
+class _ExportedRoute(ExportEntity):
     integration_id: ExportText = ""
     routing_regex: ExportText = ""
     is_the_last_route: bool | None = False
@@ -401,22 +410,31 @@ def read_grafana_oncall(documents: Iterable[ExportDocument], *, now: datetime) -
     """
     given, left_out = _group_by_list(documents)
     read = EntityReader(left_out)
-    schedules = read.validate_all(_Schedule, given["schedules"], "schedule")
+    schedules = read.validate_entities(_ExportedSchedule, given["schedules"], "schedule")
     shifts = {
-        each.id: each for each in read.validate_all(_Shift, given["on_call_shifts"], "rotation")
+        each.id: each
+        for each in read.validate_entities(_ExportedShift, given["on_call_shifts"], "rotation")
     }
-    chains = read.validate_all(_ExportedChain, given["escalation_chains"], "policy")
-    steps = read.validate_all(_Policy, given["escalation_policies"], "step")
-    integrations = read.validate_all(_Integration, given["integrations"], "integration")
+    chains = read.validate_entities(_ExportedChain, given["escalation_chains"], "policy")
+    steps = read.validate_entities(_ExportedPolicy, given["escalation_policies"], "step")
+    integrations = read.validate_entities(
+        _ExportedIntegration, given["integrations"], "integration"
+    )
     default = _find_default_chain(integrations, chains, left_out)
     _record_skipped_routes(
-        read.validate_all(_Route, given["routes"], "route"), integrations, left_out
+        read.validate_entities(_ExportedRoute, given["routes"], "route"), integrations, left_out
     )
     planned = [_convert_schedule(each, shifts, left_out, now=now) for each in schedules]
     sources = [_convert_integration(each, left_out) for each in integrations]
     return ImportPlan(
-        teams={each.id: each.name for each in read.validate_all(_Team, given["teams"], "team")},
-        users=[_convert_user(each) for each in read.validate_all(_User, given["users"], "user")],
+        teams={
+            each.id: each.name
+            for each in read.validate_entities(_ExportedTeam, given["teams"], "team")
+        },
+        users=[
+            _convert_user(each)
+            for each in read.validate_entities(_ExportedUser, given["users"], "user")
+        ],
         schedules=[each for each in planned if each is not None],
         policies=[_convert_chain(each, steps, default, left_out) for each in chains],
         integrations=[each for each in sources if each is not None],
@@ -458,15 +476,15 @@ def _find_lists(document: ExportDocument) -> Iterable[tuple[str, object]]:
         yield from document.value.items()
 
 
-def _convert_user(user: _User) -> ImportedUser:
+def _convert_user(user: _ExportedUser) -> ImportedUser:
     username = user.username.partition("@")[0] or user.email.partition("@")[0]
     return ImportedUser(key=user.id, username=username, email=user.email, name=user.name)
 
 
 def _find_default_chain(
-    integrations: Sequence[_Integration],
+    integrations: Sequence[_ExportedIntegration],
     chains: Sequence[_ExportedChain],
-    left_out: list[SkippedEntity],
+    skipped_entities: list[SkippedEntity],
 ) -> str:
     """Return the key of the chain that most integrations use; record the other integrations."""
     names = {each.id: each.name for each in chains}
@@ -484,12 +502,14 @@ def _find_default_chain(
                 f"Its alerts went to {names[chain]}, but the default policy is {names[default]}. "
                 "Add a route with conditions on severity, environment, service and labels."
             )
-            left_out.append(SkippedEntity(kind="route", name=name, reason=reason))
+            skipped_entities.append(SkippedEntity(kind="route", name=name, reason=reason))
     return default
 
 
 def _record_skipped_routes(
-    routes: Sequence[_Route], integrations: Sequence[_Integration], left_out: list[SkippedEntity]
+    routes: Sequence[_ExportedRoute],
+    integrations: Sequence[_ExportedIntegration],
+    skipped_entities: list[SkippedEntity],
 ) -> None:
     names = {each.id: each.name for each in integrations}
     for route in routes:
@@ -499,21 +519,23 @@ def _record_skipped_routes(
                 "conditions on severity, environment, service and labels."
             )
             name = f"{names.get(route.integration_id, '')}: {route.routing_regex}"
-            left_out.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
+            skipped_entities.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
 
 
 def _convert_integration(
-    found: _Integration, left_out: list[SkippedEntity]
+    integration: _ExportedIntegration, skipped_entities: list[SkippedEntity]
 ) -> ImportedIntegration | None:
-    if found.type in _TYPES_WITHOUT_HTTP:
-        reason = f"The type {found.type} does not receive alerts by HTTP."
-        left_out.append(SkippedEntity(kind="integration", name=found.name, reason=reason))
+    if integration.type in _TYPES_WITHOUT_HTTP:
+        reason = f"The type {integration.type} does not receive alerts by HTTP."
+        skipped_entities.append(
+            SkippedEntity(kind="integration", name=integration.name, reason=reason)
+        )
         return None
-    is_metrics = found.type in _ALERTMANAGER_TYPES
-    note = f"Its type was {found.type}. Add a mapping if its payload has other fields."
+    is_metrics = integration.type in _ALERTMANAGER_TYPES
+    note = f"Its type was {integration.type}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
-        team=found.team_id or None,
-        name=found.name or found.type,
+        team=integration.team_id or None,
+        name=integration.name or integration.type,
         type=PROMETHEUS if is_metrics else HTTP,
         notes=() if is_metrics else (note,),
     )

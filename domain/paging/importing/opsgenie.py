@@ -75,7 +75,7 @@ def _parse_timestamp(value: Any) -> Any:
 _Timestamp = Annotated[datetime, BeforeValidator(_parse_timestamp)]
 
 
-class _Reference(ExportEntity):
+class _EntityReference(ExportEntity):
     """A reference to another entity."""
 
     type: ExportText = ""
@@ -84,7 +84,7 @@ class _Reference(ExportEntity):
     username: ExportText = ""
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """Return the name of the entity, or its id if it has no name."""
         return self.username or self.name or self.id
 
@@ -104,42 +104,42 @@ class _TimeRestriction(ExportEntity):
     restrictions: tuple[_WeekTime, ...] | None = None
 
 
-class _Rotation(ExportEntity):
+class _ExportedRotation(ExportEntity):
     name: ExportText = ""
     type: ExportText
     length: int | None = 1
     startDate: _Timestamp
     endDate: _Timestamp | None = None
-    participants: tuple[_Reference, ...] | None = None
+    participants: tuple[_EntityReference, ...] | None = None
     timeRestriction: _TimeRestriction | None = None
 
 
-class _Override(ExportEntity):
-    user: _Reference | None = None
+class _ExportedOverride(ExportEntity):
+    user: _EntityReference | None = None
     startDate: _Timestamp
     endDate: _Timestamp
-    rotations: tuple[_Reference, ...] | None = None
+    rotations: tuple[_EntityReference, ...] | None = None
 
 
-class _Schedule(ExportEntity):
+class _ExportedSchedule(ExportEntity):
     id: ExportText
     name: ExportText
     description: ExportText = ""
     timezone: ExportText = ""
     enabled: bool | None = True
-    ownerTeam: _Reference | None = None
-    rotations: tuple[_Rotation, ...] | None = None
+    ownerTeam: _EntityReference | None = None
+    rotations: tuple[_ExportedRotation, ...] | None = None
 
 
 class _ScheduleFile(ExportEntity):
     """A file in the folder `schedules`."""
 
-    schedule: _Schedule
-    scheduleOverrideList: tuple[_Override, ...] | None = None
+    schedule: _ExportedSchedule
+    scheduleOverrideList: tuple[_ExportedOverride, ...] | None = None
 
 
 def _convert_schedule(
-    file: _ScheduleFile, left_out: list[SkippedEntity], *, now: datetime
+    file: _ScheduleFile, skipped_entities: list[SkippedEntity], *, now: datetime
 ) -> ImportedSchedule:
     """Convert a schedule with its supported rotations and overrides."""
     found, notes = file.schedule, list[str]()
@@ -150,7 +150,7 @@ def _convert_schedule(
         try:
             rotations.append(_convert_rotation(each, name, place, notes, now))
         except (InvalidError, ValueError, OverflowError) as error:
-            left_out.append(
+            skipped_entities.append(
                 SkippedEntity(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
             )
     if found.enabled is False:
@@ -168,27 +168,29 @@ def _convert_schedule(
 
 
 def _convert_rotation(
-    found: _Rotation, name: str, place: str, notes: list[str], now: datetime
+    rotation: _ExportedRotation, name: str, place: str, notes: list[str], now: datetime
 ) -> ImportedRotation:
-    unit = _ROTATION_UNITS.get(found.type)
+    unit = _ROTATION_UNITS.get(rotation.type)
     if unit is None:
-        raise InvalidError(f"Rotations of the type {found.type or '(none)'} are not supported.")
-    if found.endDate is not None and _add_time_zone(found.endDate, place) <= now:
+        raise InvalidError(f"Rotations of the type {rotation.type or '(none)'} are not supported.")
+    if rotation.endDate is not None and _add_time_zone(rotation.endDate, place) <= now:
         raise InvalidError("The rotation has ended.")
-    if found.endDate is not None:
-        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}. Remove it manually on that day.")
+    if rotation.endDate is not None:
+        notes.append(f"{name} ends on {rotation.endDate:%Y-%m-%d}. Remove it manually on that day.")
     starts_at = (
-        _add_time_zone(found.startDate, place).astimezone(get_zone(place)).replace(tzinfo=None)
+        _add_time_zone(rotation.startDate, place).astimezone(get_zone(place)).replace(tzinfo=None)
     )
     at = starts_at.time().replace(second=0, microsecond=0)
     return ImportedRotation(
         name=name,
-        users=_list_participants(found, name, notes),
-        cadence=Cadence(unit=unit, every=found.length or 1, at=at, weekdays=(starts_at.weekday(),)),
+        users=_list_participants(rotation, name, notes),
+        cadence=Cadence(
+            unit=unit, every=rotation.length or 1, at=at, weekdays=(starts_at.weekday(),)
+        ),
         # All rotations of a schedule are on call at the same time.
         layer=1,
         starts_at=starts_at,
-        restrictions=_convert_restrictions(found.timeRestriction),
+        restrictions=_convert_restrictions(rotation.timeRestriction),
     )
 
 
@@ -196,46 +198,48 @@ def _add_time_zone(moment: datetime, place: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(place))
 
 
-def _list_participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, ...]:
+def _list_participants(rotation: _ExportedRotation, name: str, notes: list[str]) -> tuple[str, ...]:
     users = []
-    for each in found.participants or ():
+    for each in rotation.participants or ():
         if each.type in {"user", ""}:
             users.append(each.id)
         elif each.type == "none":
             raise InvalidError("The rotation has turns without a user, which are not supported.")
         else:
-            notes.append(f"{name}: the {each.type} {each.shown} is left out.")
+            notes.append(f"{name}: the {each.type} {each.display_name} is left out.")
     if not users:
         raise InvalidError("The rotation has no users.")
     return tuple(users)
 
 
-def _convert_restrictions(found: _TimeRestriction | None) -> tuple[Restriction, ...]:
-    if found is None:
+def _convert_restrictions(time_restriction: _TimeRestriction | None) -> tuple[Restriction, ...]:
+    if time_restriction is None:
         return ()
-    if found.type == "time-of-day" and found.restriction is not None:
-        start, end = _parse_clock_times(found.restriction)
+    if time_restriction.type == "time-of-day" and time_restriction.restriction is not None:
+        start, end = _parse_clock_times(time_restriction.restriction)
         return (Restriction(start=start, end=end),)
     return merge_restrictions(
-        part for each in found.restrictions or () for part in _convert_week_time(each)
+        part for each in time_restriction.restrictions or () for part in _convert_week_time(each)
     )
 
 
-def _convert_week_time(found: _WeekTime) -> tuple[Restriction, ...]:
+def _convert_week_time(week_time: _WeekTime) -> tuple[Restriction, ...]:
     try:
-        days = _DAYS.index(found.startDay.lower()), _DAYS.index(found.endDay.lower())
+        days = _DAYS.index(week_time.startDay.lower()), _DAYS.index(week_time.endDay.lower())
     except ValueError as error:
         raise InvalidError("A restriction has an invalid weekday.") from error
     start, end = (
         compute_offset_from_monday(day, at)
-        for day, at in zip(days, _parse_clock_times(found), strict=True)
+        for day, at in zip(days, _parse_clock_times(week_time), strict=True)
     )
     return build_week_restrictions(start, (end - start) % _WEEK or _WEEK)
 
 
-def _parse_clock_times(found: _WeekTime) -> tuple[time, time]:
+def _parse_clock_times(week_time: _WeekTime) -> tuple[time, time]:
     try:
-        return time(found.startHour % 24, found.startMin), time(found.endHour % 24, found.endMin)
+        return time(week_time.startHour % 24, week_time.startMin), time(
+            week_time.endHour % 24, week_time.endMin
+        )
     except ValueError as error:
         raise InvalidError("A restriction has an invalid time of day.") from error
 
@@ -259,49 +263,49 @@ def _convert_overrides(
     return taken
 
 
-class _Delay(ExportEntity):
+class _ExportedDelay(ExportEntity):
     timeAmount: int = 0
     timeUnit: ExportText = ""
 
 
-class _Rule(ExportEntity):
+class _ExportedRule(ExportEntity):
     condition: ExportText = ""
     notifyType: ExportText = ""
-    delay: _Delay | None = None
-    recipient: _Reference | None = None
+    delay: _ExportedDelay | None = None
+    recipient: _EntityReference | None = None
 
 
-class _Repeat(ExportEntity):
+class _ExportedRepeat(ExportEntity):
     waitInterval: int | None = 0
     count: int | None = 0
     closeAlertAfterAll: bool | None = False
 
 
-class _Escalation(ExportEntity):
+class _ExportedEscalation(ExportEntity):
     """A file in the folder `escalations`."""
 
     id: ExportText
     name: ExportText
-    ownerTeam: _Reference | None = None
-    rules: tuple[_Rule, ...] | None = None
-    repeat: _Repeat | None = None
+    ownerTeam: _EntityReference | None = None
+    rules: tuple[_ExportedRule, ...] | None = None
+    repeat: _ExportedRepeat | None = None
 
 
 def _convert_escalation(
-    found: _Escalation,
+    escalation: _ExportedEscalation,
     members: Mapping[str, tuple[str, ...]],
     defaults: frozenset[str],
-    left_out: list[SkippedEntity],
+    skipped_entities: list[SkippedEntity],
 ) -> ImportedPolicy:
     """Convert an escalation to a policy with the supported rules, ordered by delay."""
     steps, notes = [], list[str]()
-    for number, rule in enumerate(found.rules or (), 1):
+    for number, rule in enumerate(escalation.rules or (), 1):
         try:
             steps.append(_convert_rule(rule, number, members, notes))
         except InvalidError as error:
-            name = f"{found.name}: rule {number}"
-            left_out.append(SkippedEntity(kind="step", name=name, reason=str(error)))
-    repeat = found.repeat or _Repeat()
+            name = f"{escalation.name}: rule {number}"
+            skipped_entities.append(SkippedEntity(kind="step", name=name, reason=str(error)))
+    repeat = escalation.repeat or _ExportedRepeat()
     count = repeat.count or 0
     if count > _MAX_REPEATS:
         notes.append(f"The policy had {count} repeats. Here, it has {_MAX_REPEATS}.")
@@ -309,21 +313,21 @@ def _convert_escalation(
         notes.append("The policy closed the alert at the end. Here, the alert stays open.")
     wait = repeat.waitInterval or 0
     return ImportedPolicy(
-        key=found.id,
-        team=found.ownerTeam.id if found.ownerTeam else None,
-        name=found.name,
+        key=escalation.id,
+        team=escalation.ownerTeam.id if escalation.ownerTeam else None,
+        name=escalation.name,
         steps=tuple(sorted(steps, key=lambda each: each.after)),
         repeats=max(min(count, _MAX_REPEATS), 0),
         pause=timedelta(minutes=wait) if wait > 0 else None,
-        is_default=found.id in defaults,
+        is_default=escalation.id in defaults,
         notes=tuple(notes),
     )
 
 
 def _convert_rule(
-    rule: _Rule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
+    rule: _ExportedRule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
 ) -> ImportedStep:
-    recipient = rule.recipient or _Reference()
+    recipient = rule.recipient or _EntityReference()
     if recipient.type not in {"user", "schedule", "team"}:
         kind = recipient.type or "(none)"
         raise InvalidError(f"Recipients of the type {kind} are not supported.")
@@ -339,21 +343,23 @@ def _convert_rule(
         return ImportedStep(after=after, users=(recipient.id,))
     is_random = rule.notifyType == "random"
     notes.append(
-        f"Rule {number} paged a random member of the team {recipient.shown}. Here, the members in "
-        "this backup take turns."
+        f"Rule {number} paged a random member of the team {recipient.display_name}. "
+        "Here, the members in this backup take turns."
         if is_random
-        else f"Rule {number} pages all members of the team {recipient.shown} in this backup."
+        else f"Rule {number} pages all members of the team {recipient.display_name} in this backup."
     )
     return ImportedStep(after=after, users=_find_members(recipient, members), takes_turns=is_random)
 
 
-def _find_members(team: _Reference, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _find_members(
+    team: _EntityReference, members: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
     if not members.get(team.id):
-        raise InvalidError(f"The team {team.shown} has no members in this backup.")
+        raise InvalidError(f"The team {team.display_name} has no members in this backup.")
     return members[team.id]
 
 
-def _parse_delay(delay: _Delay | None) -> timedelta:
+def _parse_delay(delay: _ExportedDelay | None) -> timedelta:
     if delay is None:
         return timedelta()
     unit = _DELAY_UNITS.get(delay.timeUnit.lower())
@@ -374,7 +380,7 @@ _UNSUPPORTED_KINDS = {
 }
 
 
-class _User(ExportEntity):
+class _ExportedUser(ExportEntity):
     id: ExportText
     username: ExportText
     fullName: ExportText = ""
@@ -382,39 +388,39 @@ class _User(ExportEntity):
 
 
 class _UserFile(ExportEntity):
-    user: _User
+    user: _ExportedUser
 
 
-class _Member(ExportEntity):
-    user: _Reference
+class _ExportedMember(ExportEntity):
+    user: _EntityReference
 
 
-class _Team(ExportEntity):
+class _ExportedTeam(ExportEntity):
     id: ExportText
     name: ExportText
-    members: tuple[_Member, ...] | None = None
+    members: tuple[_ExportedMember, ...] | None = None
 
 
 class _RoutingRule(ExportEntity):
     name: ExportText = ""
     isDefault: bool | None = False
-    notify: _Reference | None = None
+    notify: _EntityReference | None = None
 
 
 class _TeamFile(ExportEntity):
-    team: _Team
+    team: _ExportedTeam
     teamRoutingRules: tuple[_RoutingRule, ...] | None = None
 
 
-class _Integration(ExportEntity):
+class _ExportedIntegration(ExportEntity):
     name: ExportText
     type: ExportText
     enabled: bool | None = True
-    ownerTeam: _Reference | None = None
+    ownerTeam: _EntityReference | None = None
 
 
 class _IntegrationFile(ExportEntity):
-    integration: _Integration
+    integration: _ExportedIntegration
 
 
 def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
@@ -424,10 +430,10 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     """
     given, left_out = _group_by_kind(documents)
     read = EntityReader(left_out)
-    teams = read.validate_all(_TeamFile, given["teams"], "team")
-    schedules = read.validate_all(_ScheduleFile, given["schedules"], "schedule")
-    escalations = read.validate_all(_Escalation, given["escalations"], "policy")
-    integrations = read.validate_all(_IntegrationFile, given["integrations"], "integration")
+    teams = read.validate_entities(_TeamFile, given["teams"], "team")
+    schedules = read.validate_entities(_ScheduleFile, given["schedules"], "schedule")
+    escalations = read.validate_entities(_ExportedEscalation, given["escalations"], "policy")
+    integrations = read.validate_entities(_IntegrationFile, given["integrations"], "integration")
     members = {
         each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
         for each in teams
@@ -438,7 +444,7 @@ def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> Impo
     ]
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
-        users=_convert_users(read.validate_all(_UserFile, given["users"], "user"), left_out),
+        users=_convert_users(read.validate_entities(_UserFile, given["users"], "user"), left_out),
         schedules=[_convert_schedule(each, left_out, now=now) for each in schedules],
         policies=[_convert_escalation(each, members, defaults, left_out) for each in escalations],
         integrations=sources,
@@ -483,12 +489,14 @@ def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
                 yield kind, each
 
 
-def _convert_users(found: Iterable[_UserFile], left_out: list[SkippedEntity]) -> list[ImportedUser]:
+def _convert_users(
+    user_files: Iterable[_UserFile], skipped_entities: list[SkippedEntity]
+) -> list[ImportedUser]:
     users = []
-    for user in (each.user for each in found):
+    for user in (each.user for each in user_files):
         if user.blocked:
             reason = "The account is blocked."
-            left_out.append(SkippedEntity(kind="user", name=user.username, reason=reason))
+            skipped_entities.append(SkippedEntity(kind="user", name=user.username, reason=reason))
             continue
         name = user.username.partition("@")[0]
         email = user.username if "@" in user.username else ""
@@ -497,7 +505,7 @@ def _convert_users(found: Iterable[_UserFile], left_out: list[SkippedEntity]) ->
 
 
 def _find_default_escalations(
-    teams: Sequence[_TeamFile], left_out: list[SkippedEntity]
+    teams: Sequence[_TeamFile], skipped_entities: list[SkippedEntity]
 ) -> frozenset[str]:
     """Return the keys of escalations that teams use for alerts without a matching rule."""
     found = set()
@@ -514,26 +522,30 @@ def _find_default_escalations(
             if rule.isDefault:
                 reason = "Its alerts go to no escalation. Add a policy, and make it the default."
             name = f"{team.team.name}: {rule.name or 'rule'}"
-            left_out.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
+            skipped_entities.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
     return frozenset(found)
 
 
 def _convert_integration(
-    found: _Integration, left_out: list[SkippedEntity]
+    integration: _ExportedIntegration, skipped_entities: list[SkippedEntity]
 ) -> ImportedIntegration | None:
-    if found.type in _TYPES_WITHOUT_HTTP:
+    if integration.type in _TYPES_WITHOUT_HTTP:
         reason = (
-            f"The type {found.type} does not receive alerts by HTTP. To send messages elsewhere, "
-            "add a channel or a webhook to the project."
+            f"The type {integration.type} does not receive alerts by HTTP. To send messages "
+            "elsewhere, add a channel or a webhook to the project."
         )
-        left_out.append(SkippedEntity(kind="integration", name=found.name, reason=reason))
+        skipped_entities.append(
+            SkippedEntity(kind="integration", name=integration.name, reason=reason)
+        )
         return None
-    is_metrics = found.type in _ALERTMANAGER_TYPES
-    note = f"Its type was {found.type or 'API'}. Add a mapping if its payload has other fields."
+    is_metrics = integration.type in _ALERTMANAGER_TYPES
+    note = (
+        f"Its type was {integration.type or 'API'}. Add a mapping if its payload has other fields."
+    )
     return ImportedIntegration(
-        team=found.ownerTeam.id if found.ownerTeam else None,
-        name=found.name or found.type,
+        team=integration.ownerTeam.id if integration.ownerTeam else None,
+        name=integration.name or integration.type,
         type=PROMETHEUS if is_metrics else HTTP,
-        is_active=found.enabled is not False,
+        is_active=integration.enabled is not False,
         notes=() if is_metrics else (note,),
     )

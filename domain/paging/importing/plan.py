@@ -159,9 +159,11 @@ def build_daily_restriction(
     return Restriction(start=start, end=end, weekdays=weekdays)
 
 
-def compute_offset_from_monday(weekday: int, at: time) -> timedelta:
+def compute_offset_from_monday(weekday: int, time_of_day: time) -> timedelta:
     """Return the offset of a time of the week from Monday 00:00."""
-    return timedelta(days=weekday, hours=at.hour, minutes=at.minute, seconds=at.second)
+    return timedelta(
+        days=weekday, hours=time_of_day.hour, minutes=time_of_day.minute, seconds=time_of_day.second
+    )
 
 
 def _get_time_of_day(after_midnight: timedelta) -> time:
@@ -169,10 +171,10 @@ def _get_time_of_day(after_midnight: timedelta) -> time:
     return time(*divmod(minutes, 60), seconds)
 
 
-def merge_restrictions(found: Iterable[Restriction]) -> tuple[Restriction, ...]:
+def merge_restrictions(restrictions: Iterable[Restriction]) -> tuple[Restriction, ...]:
     """Return equivalent restrictions, with one restriction for each time of day."""
     days: dict[tuple[time, time], set[int]] = {}
-    for each in found:
+    for each in restrictions:
         days.setdefault((each.start, each.end), set()).update(each.weekdays)
     return tuple(
         Restriction(start=start, end=end, weekdays=tuple(sorted(on)))

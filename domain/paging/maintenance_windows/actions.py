@@ -62,12 +62,12 @@ def list_windows(
     work: UnitOfWork, holder: ProjectOrGroup, query: WindowQuery
 ) -> ListPage[MaintenanceWindow]:
     """List maintenance windows."""
-    part = PageRequest(size=query.size, offset=query.offset, is_descending=True)
+    part = PageRequest(size=query.page_size, offset=query.offset, is_descending=True)
     here = is_owned_here_or_above(
         WindowRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
     found = fetch_list_page(_select_windows(here), {"id": WindowRow.id}, part, session=work.session)
-    return ListPage.of(found, lambda row: _build_window(row, work.now))
+    return ListPage.from_listed_page(found, lambda row: _build_window(row, work.now))
 
 
 @read_action("maintenance_windows.index")
@@ -156,7 +156,7 @@ def change_window(
     }
     if change.repeat is not None:
         present["rule"] = ""
-    wanted = NewWindow.model_validate({**present, **change.given})
+    wanted = NewWindow.model_validate({**present, **change.given_values})
     for name, value in _build_row_values(wanted, _parse_recurrence(wanted), now=work.now).items():
         setattr(row, name, value)
     if work.session.is_modified(row):
@@ -179,12 +179,14 @@ def delete_window(work: UnitOfWork, holder: ProjectOrGroup, window_id: int) -> M
     return window
 
 
-def _select_windows(here: ColumnElement[bool]) -> Select[WindowRow, str | None, str | None]:
+def _select_windows(
+    owner_condition: ColumnElement[bool],
+) -> Select[WindowRow, str | None, str | None]:
     return (
         select(WindowRow, User.username, Group.path)
         .outerjoin(User, User.id == WindowRow.created_by_id)
         .outerjoin(Group, Group.id == WindowRow.group_id)
-        .where(here)
+        .where(owner_condition)
     )
 
 
@@ -206,22 +208,22 @@ def _build_window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWin
 
 
 def _build_row_values(
-    wanted: NewWindow, recurrence: Recurrence | None, *, now: datetime
+    new_window: NewWindow, recurrence: Recurrence | None, *, now: datetime
 ) -> Mapping[str, object]:
     """Return the column values of a maintenance window.
 
     Raise InvalidError if a field is invalid.
     """
-    name = replace_unstorable_characters(wanted.name).strip()
+    name = replace_unstorable_characters(new_window.name).strip()
     if not name or len(name) > MAX_WINDOW_NAME_LENGTH:
         raise InvalidError(
             f"The name must have 1 to {MAX_WINDOW_NAME_LENGTH} characters.", field="name"
         )
-    zone = normalize_zone_name(wanted.time_zone)
-    local_start = _parse_local_time(wanted.starts_at, zone)
+    zone = normalize_zone_name(new_window.time_zone)
+    local_start = _parse_local_time(new_window.starts_at, zone)
     times = WindowTimes(
         local_start=local_start.replace(second=0, microsecond=0, tzinfo=None),
-        length=wanted.duration,
+        length=new_window.duration,
         time_zone=zone,
         recurrence=recurrence,
     )
@@ -234,18 +236,18 @@ def _build_row_values(
         "time_zone": times.time_zone,
         "minutes": times.length // _MINUTE,
         "rule": recurrence.rule if recurrence else None,
-        "conditions": wanted.build_conditions().to_json(),
+        "conditions": new_window.build_conditions().to_json(),
         "first_starts_at": times.first_starts_at,
         "last_ends_at": times.last_ends_at,
     }
 
 
-def _parse_recurrence(wanted: NewWindow) -> Recurrence | None:
-    if wanted.rule and wanted.repeat:
+def _parse_recurrence(new_window: NewWindow) -> Recurrence | None:
+    if new_window.rule and new_window.repeat:
         raise InvalidError("`repeat` and `rule` cannot be combined. Use one.", field="rule")
-    if wanted.rule:
-        return parse_recurrence_rule(wanted.rule)
-    return Recurrence(frequency=Frequency(wanted.repeat.upper())) if wanted.repeat else None
+    if new_window.rule:
+        return parse_recurrence_rule(new_window.rule)
+    return Recurrence(frequency=Frequency(new_window.repeat.upper())) if new_window.repeat else None
 
 
 def _parse_local_time(text: str, time_zone: str) -> datetime:
@@ -292,4 +294,4 @@ def _record_window_event(
         "rule": row.rule or "",
         **parse_conditions(row.conditions).to_json(),
     }
-    work.record(kind, subject=row.name, details=details)
+    work.record_audit_event(kind, subject=row.name, details=details)

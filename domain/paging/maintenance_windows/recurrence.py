@@ -77,49 +77,52 @@ class Recurrence:
         }
         return ";".join(f"{name}={value}" for name, value in parts.items() if value)
 
-    def generate_starts(self, first: datetime, *, after: datetime) -> Iterator[datetime]:
+    def generate_starts(self, first_start: datetime, *, after: datetime) -> Iterator[datetime]:
         """Yield the local start times of occurrences in order, starting shortly before `after`.
 
-        `first` is the earliest possible start. Most occurrences before `after` are skipped without
-        being computed.
+        `first_start` is the earliest possible start. Most occurrences before `after` are skipped
+        without being computed.
         """
         found: Iterator[datetime] = iter(
             rrule.rrule(
                 _RRULE_FREQUENCIES[self.frequency],
-                dtstart=self._find_start_near(first, after),
+                dtstart=self._find_start_near(first_start, after),
                 interval=self.interval,
                 byweekday=[_build_weekday(each) for each in self.by_day] or None,
-                bymonthday=self._list_month_days(first) or None,
+                bymonthday=self._list_month_days(first_start) or None,
                 until=datetime.combine(self.until or LAST_RECURRENCE_DAY, time.max),
-                byhour=first.hour,
-                byminute=first.minute,
+                byhour=first_start.hour,
+                byminute=first_start.minute,
                 bysecond=0,
             )
         )
         return found
 
-    def _list_month_days(self, first: datetime) -> tuple[int, ...]:
+    def _list_month_days(self, first_start: datetime) -> tuple[int, ...]:
         if self.frequency is Frequency.MONTHLY and not (self.by_day or self.by_month_day):
-            return (first.day,)
+            return (first_start.day,)
         return self.by_month_day
 
-    def _find_start_near(self, first: datetime, after: datetime) -> datetime:
-        """Return a start close to `after`, a whole number of intervals after `first`."""
-        if after <= first:
-            return first
+    def _find_start_near(self, first_start: datetime, after: datetime) -> datetime:
+        """Return a start close to `after`, a whole number of intervals after `first_start`."""
+        if after <= first_start:
+            return first_start
         if self.frequency is Frequency.MONTHLY:
-            months = (after.year - first.year) * _MONTHS_PER_YEAR + after.month - first.month
+            months = (
+                (after.year - first_start.year) * _MONTHS_PER_YEAR + after.month - first_start.month
+            )
             whole = months - months % self.interval
             if not whole:
-                return first
+                return first_start
             year, month = divmod(
-                first.year * _MONTHS_PER_YEAR + first.month - 1 + whole, _MONTHS_PER_YEAR
+                first_start.year * _MONTHS_PER_YEAR + first_start.month - 1 + whole,
+                _MONTHS_PER_YEAR,
             )
-            return first.replace(year=year, month=month + 1, day=1)
+            return first_start.replace(year=year, month=month + 1, day=1)
         step = self.interval * (7 if self.frequency is Frequency.WEEKLY else 1) * _DAY
         # Start one interval earlier, since a week may have occurrences on weekdays before the
         # weekday of `first`.
-        return first + max((after - first) // step - 1, 0) * step
+        return first_start + max((after - first_start) // step - 1, 0) * step
 
 
 def _build_weekday(text: str) -> Any:
@@ -129,17 +132,17 @@ def _build_weekday(text: str) -> Any:
     return rrule.weekday([*WEEKDAY_NAMES].index(found[2]), int(found[1]) if found[1] else None)
 
 
-def build_monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:
+def build_monthly_by_day(first_day: date, *, interval: int, until: date | None) -> Recurrence:
     """Build a rule for the same day in each month; months without this day are skipped."""
     return Recurrence(
-        frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first.day,), until=until
+        frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first_day.day,), until=until
     )
 
 
-def build_monthly_by_weekday(first: date, *, interval: int, until: date | None) -> Recurrence:
+def build_monthly_by_weekday(first_day: date, *, interval: int, until: date | None) -> Recurrence:
     """Build a rule for the same weekday in each month; a fifth weekday becomes the last weekday."""
-    number = (first.day - 1) // 7 + 1
-    day = f"{number if number < _FIFTH_WEEKDAY else -1}{tuple(WEEKDAY_NAMES)[first.weekday()]}"
+    number = (first_day.day - 1) // 7 + 1
+    day = f"{number if number < _FIFTH_WEEKDAY else -1}{tuple(WEEKDAY_NAMES)[first_day.weekday()]}"
     return Recurrence(frequency=Frequency.MONTHLY, interval=interval, by_day=(day,), until=until)
 
 

@@ -55,7 +55,7 @@ class MaintenanceWindow(ConditionsResource):
         return datetime.fromisoformat(self.starts_at)
 
     @property
-    def repeats(self) -> str:
+    def recurrence_text(self) -> str:
         """Describe the recurrence in words; empty if the window does not recur."""
         return format_recurrence(parse_recurrence_rule(self.rule)) if self.rule else ""
 

@@ -109,10 +109,10 @@ class WindowTimes:
             return iter([self.local_start])
         return self.recurrence.generate_starts(self.local_start, after=after)
 
-    def _build_occurrence(self, local: datetime) -> WindowPeriod:
+    def _build_occurrence(self, local_time: datetime) -> WindowPeriod:
         place = get_zone(self.time_zone)
-        starts_at = convert_to_utc(local, place)
-        ends_at = convert_to_utc(local + self.length, place)
+        starts_at = convert_to_utc(local_time, place)
+        ends_at = convert_to_utc(local_time + self.length, place)
         # A short window that starts in a skipped hour would otherwise end before it starts.
         return WindowPeriod(
             starts_at=starts_at, ends_at=ends_at if ends_at > starts_at else starts_at + self.length
@@ -163,7 +163,7 @@ def build_window_times(row: MaintenanceWindow) -> WindowTimes:
 
 
 def find_current_windows(
-    used: Mapping[int, GroupChain], *, at: datetime, session: Session
+    group_chains: Mapping[int, GroupChain], *, moment: datetime, session: Session
 ) -> Mapping[int, Sequence[CurrentWindow]]:
     """Return the active windows of projects and of their ancestor groups, by project id."""
     rows = session.execute(
@@ -171,9 +171,9 @@ def find_current_windows(
         .outerjoin(User, User.id == MaintenanceWindow.created_by_id)
         .outerjoin(Group, Group.id == MaintenanceWindow.group_id)
         .where(
-            build_used_by_condition(MaintenanceWindow, used.values()),
-            MaintenanceWindow.first_starts_at <= at,
-            or_(MaintenanceWindow.last_ends_at.is_(None), MaintenanceWindow.last_ends_at > at),
+            build_used_by_condition(MaintenanceWindow, group_chains.values()),
+            MaintenanceWindow.first_starts_at <= moment,
+            or_(MaintenanceWindow.last_ends_at.is_(None), MaintenanceWindow.last_ends_at > moment),
         )
         .order_by(MaintenanceWindow.id)
     )
@@ -189,6 +189,6 @@ def find_current_windows(
             occurrence=occurrence,
         )
         for row, author, group in rows
-        if (occurrence := build_window_times(row).find_occurrence_at(at)) is not None
+        if (occurrence := build_window_times(row).find_occurrence_at(moment)) is not None
     ]
-    return group_rows_by_project(current, used)
+    return group_rows_by_project(current, group_chains)

@@ -140,10 +140,10 @@ class LinkSelection:
     #: Alerts and incidents that the web page listed, including unselected alerts and incidents.
     named: frozenset[PageSubject] = frozenset()
 
-    def has(self, thing: PagedSubject) -> bool:
+    def includes_subject(self, subject: PagedSubject) -> bool:
         """Return whether an alert or incident is selected."""
-        is_other = thing.project_id in self.others_of and thing.about not in self.named
-        return thing.about in self.things or is_other
+        is_other = subject.project_id in self.others_of and subject.about not in self.named
+        return subject.about in self.things or is_other
 
 
 def find_linked_subjects(
@@ -171,11 +171,11 @@ def _format_noun(subjects: Collection[SubjectKind]) -> str:
     return "problem" if len(subjects) > 1 else next(iter(subjects), SubjectKind.ALERT).value
 
 
-def _group_by_project(waiting: Sequence[PagedSubject]) -> Iterator[PagedProject]:
+def _group_by_project(paged_subjects: Sequence[PagedSubject]) -> Iterator[PagedProject]:
     """Group alerts and incidents by project; only the most severe of all projects are listed."""
-    named = {each.about for each in waiting[:_MAX_LISTED_SUBJECTS]}
-    for project_id in dict.fromkeys(each.project_id for each in waiting):
-        here = [each for each in waiting if each.project_id == project_id]
+    named = {each.about for each in paged_subjects[:_MAX_LISTED_SUBJECTS]}
+    for project_id in dict.fromkeys(each.project_id for each in paged_subjects):
+        here = [each for each in paged_subjects if each.project_id == project_id]
         shown = tuple(each for each in here if each.about in named)
         yield PagedProject(
             id=project_id, path=here[0].path, things=shown, others=len(here) - len(shown)
@@ -201,7 +201,7 @@ class SelectedSubjects:
 
 
 def find_selected_subjects(
-    work: UnitOfWork, link: AcknowledgementLink, chosen: LinkSelection
+    work: UnitOfWork, link: AcknowledgementLink, selection: LinkSelection
 ) -> SelectedSubjects:
     """Return the selected alerts and incidents of a link that still need attention.
 
@@ -211,32 +211,32 @@ def find_selected_subjects(
     user, projects, things = _load_linked_subjects(link, session=work.session, now=work.now)
     waiting = [each for each in things if each.is_waiting]
     # A single alert or incident has no checkbox.
-    is_plain = len(waiting) == 1 and chosen == LinkSelection()
-    if waiting and not (is_plain or chosen.things or chosen.others_of):
+    is_plain = len(waiting) == 1 and selection == LinkSelection()
+    if waiting and not (is_plain or selection.things or selection.others_of):
         noun = _format_noun({each.about.subject for each in waiting})
         raise InvalidError(f"Select at least one {noun}.")
-    wanted = waiting if is_plain else [each for each in waiting if chosen.has(each)]
+    wanted = waiting if is_plain else [each for each in waiting if selection.includes_subject(each)]
     ordered = sorted(wanted, key=lambda each: (each.project_id, each.about.id))
     return SelectedSubjects(user=user, projects=projects, things=ordered)
 
 
-def acknowledge_alerts(work: UnitOfWork, found: SelectedSubjects) -> int:
+def acknowledge_alerts(work: UnitOfWork, selected_subjects: SelectedSubjects) -> int:
     """Acknowledge the selected alerts that still need attention; return the number of alerts."""
     session, now = work.session, work.now
-    change = StatusChange(status="acknowledged", by=found.user, via=VIA_MESSAGE_LINK)
-    own, done = work.with_actor(found.user.id or 0, found.user.name), 0
-    for project_id, alert_ids in found.get_ids_of_kind(SubjectKind.ALERT).items():
+    change = StatusChange(status="acknowledged", by=selected_subjects.user, via=VIA_MESSAGE_LINK)
+    own, done = work.with_actor(selected_subjects.user.id or 0, selected_subjects.user.name), 0
+    for project_id, alert_ids in selected_subjects.get_ids_of_kind(SubjectKind.ALERT).items():
         ids = select(Alert.id).where(Alert.id.in_(alert_ids))
         here = change_statuses_in_bulk(
             project_id, ids, change, among=(_TRIGGERED,), session=session, now=now
         )
         if here:
-            path = found.projects[project_id].path
-            own.record(
+            path = selected_subjects.projects[project_id].path
+            own.record_audit_event(
                 EventKind.ALERTS_ACKNOWLEDGED_BY_LINK,
-                user_id=found.user.id,
+                user_id=selected_subjects.user.id,
                 details={"project": path, "alerts": here},
-                place=found.projects[project_id].namespace,
+                event_namespace=selected_subjects.projects[project_id].namespace,
             )
         done += here
     session.flush()  # Later queries read the changed alerts.
@@ -293,16 +293,16 @@ def _build_paged_subject(thing: Alert | Incident, project: ProjectView) -> Paged
 
 
 def _find_handled_projects(
-    user: User, things: Sequence[Alert | Incident], *, session: Session, now: datetime
+    user: User, subjects: Sequence[Alert | Incident], *, session: Session, now: datetime
 ) -> Mapping[int, ProjectView]:
     rows = session.scalars(
         select(Project).where(
-            Project.id.in_({each.project_id for each in things}),
+            Project.id.in_({each.project_id for each in subjects}),
             Project.deleted_at.is_(None),
             Project.archived_at.is_(None),
         )
     ).all()
     viewer = Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
     permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
-    views = (permissions.project(each) for each in rows)
+    views = (permissions.build_project_view(each) for each in rows)
     return {each.id: each for each in views if each.shows_alerts and each.handles_alerts}

@@ -71,7 +71,7 @@ def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) 
         gathering = _RecipientBatch(recipient, policy, session=session, now=now)
         try:
             with session.begin_nested():
-                gathering.run()
+                gathering.batch_pages()
         except Exception as error:
             if is_connection_lost(error):
                 raise
@@ -97,7 +97,7 @@ class _RecipientBatch:
         self._session = session
         self._now = now
 
-    def run(self) -> None:
+    def batch_pages(self) -> None:
         recipient = get_recipient(self._recipient, session=self._session)
         self._delay_for_quiet_hours(recipient)
         verdicts = check_pages(
@@ -245,11 +245,13 @@ def _find_confirmed_contacts(user_id: int, *, session: Session) -> Mapping[int, 
 
 
 def _find_users_seeing_alerts(
-    users: Collection[User], place: Namespace, *, session: Session, now: datetime
+    users: Collection[User], namespace: Namespace, *, session: Session, now: datetime
 ) -> set[int]:
     """Return the ids of the users who can see the alerts of a project or group."""
     row: Group | Project | None = (
-        session.get(Group, place.id) if place.is_group else session.get(Project, place.id)
+        session.get(Group, namespace.id)
+        if namespace.is_group
+        else session.get(Project, namespace.id)
     )
     if row is None:
         return set()
@@ -259,8 +261,8 @@ def _find_users_seeing_alerts(
     def sees(user: User) -> bool:
         permissions = ViewerPermissions(build_viewer(user, now), roles[user.id])
         if isinstance(row, Project):
-            return permissions.project(row).shows_alerts
-        return permissions.group(row).shows_alerts
+            return permissions.build_project_view(row).shows_alerts
+        return permissions.build_group_view(row).shows_alerts
 
     return {user.id for user in users if sees(user)}
 
@@ -285,7 +287,7 @@ class UserReachability(StrEnum):
 
 def find_reachability(
     user_ids: Collection[int],
-    place: Namespace,
+    namespace: Namespace,
     *,
     is_critical: bool,
     sends_mail: bool,
@@ -304,7 +306,7 @@ def find_reachability(
         found = session.scalars(select(User).where(User.id.in_(some))).all()
         users |= {user.id: user for user in found}
         seeing |= _find_users_seeing_alerts(
-            [*filter(is_active_human, found)], place, session=session, now=now
+            [*filter(is_active_human, found)], namespace, session=session, now=now
         )
         with_contact |= set(
             session.scalars(

@@ -20,7 +20,7 @@ from domain.accounts.message_limits import CONTACT_MESSAGE_LIMIT, LimitedMessage
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.randomness import random_letters
+from domain.core.randomness import generate_random_letters
 from domain.core.types.base import Resource, Time, describe_choices, get_column_values
 from domain.paging.notifications.contact_types.base import ContactAddress, ContactType
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES, CONTACT_TYPES
@@ -126,37 +126,37 @@ class NewContact:
 
 
 def create_contact(
-    new: NewContact, *, session: Session, keyring: Keyring, now: datetime
+    new_contact: NewContact, *, session: Session, keyring: Keyring, now: datetime
 ) -> Contact:
     """Create a contact.
 
     Raise InvalidError if the label is too long or the limit is reached. Raise ConflictError if the
     owner already has a contact with this address.
     """
-    label = " ".join(new.label.split()) or new.address.shown[:_MAX_LABEL_LENGTH]
+    label = " ".join(new_contact.label.split()) or new_contact.address.shown[:_MAX_LABEL_LENGTH]
     if len(label) > _MAX_LABEL_LENGTH:
         raise InvalidError(
             f"A label can have at most {_MAX_LABEL_LENGTH} characters.", field="label"
         )
-    others = _list_contact_rows(new.owner, session=session)
+    others = _list_contact_rows(new_contact.owner, session=session)
     if len(others) >= MAX_CONTACTS:
-        things = "channels" if new.owner.user_id is None else "contacts"
+        things = "channels" if new_contact.owner.user_id is None else "contacts"
         message = f"You can have at most {MAX_CONTACTS} {things}. Delete one first."
         raise InvalidError(message, field="address")
-    if any(_has_address(row, new.address, keyring) for row in others):
+    if any(_has_address(row, new_contact.address, keyring) for row in others):
         raise ConflictError("This address has already been added.", field="address")
     row = ContactRow(
-        user_id=new.owner.user_id,
-        project_id=new.owner.project_id,
-        group_id=new.owner.group_id,
-        type=new.address.type.name,
+        user_id=new_contact.owner.user_id,
+        project_id=new_contact.owner.project_id,
+        group_id=new_contact.owner.group_id,
+        type=new_contact.address.type.name,
         label=label,
-        address_ciphertext=keyring.encrypt(new.address.clear),
-        shown_address=new.address.shown[:_MAX_SHOWN_ADDRESS_LENGTH],
-        lane=new.address.lane,
+        address_ciphertext=keyring.encrypt(new_contact.address.clear),
+        shown_address=new_contact.address.shown[:_MAX_SHOWN_ADDRESS_LENGTH],
+        lane=new_contact.address.lane,
         created_at=now,
-        confirmed_at=now if new.is_confirmed else None,
-        authorization_id=new.authorization_id,
+        confirmed_at=now if new_contact.is_confirmed else None,
+        authorization_id=new_contact.authorization_id,
         code_tries=0,
         claim=0,
         tries=0,
@@ -258,7 +258,7 @@ def send_code(
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
     _claim_contact_sending(row, owner, sender_id, session=session, keyring=keyring, now=now)
-    row.code_ciphertext = keyring.encrypt(random_letters("0123456789", _CODE_DIGITS))
+    row.code_ciphertext = keyring.encrypt(generate_random_letters("0123456789", _CODE_DIGITS))
     row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0
     return queue_message(row.id, MessageKind.CODE, session=session, now=now)
 

@@ -10,7 +10,7 @@ from domain.paging.notifications.batching import UserReachability, find_reachabi
 from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import ProjectView
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 
 def check_reachable(
@@ -21,7 +21,8 @@ def check_reachable(
     Raise InvalidError with the reason if one of the users cannot be paged.
     """
     keys = {
-        fold(replace_unstorable_characters(name).strip().removeprefix("@")): name for name in names
+        fold_text(replace_unstorable_characters(name).strip().removeprefix("@")): name
+        for name in names
     }
     people = find_users_with_ability(
         User.username_key.in_(keys),
@@ -30,7 +31,7 @@ def check_reachable(
         session=work.session,
         today=work.now.date(),
     )
-    missing = keys.keys() - {fold(name) for name in people.values()}
+    missing = keys.keys() - {fold_text(name) for name in people.values()}
     if missing:
         name = keys[min(missing)].strip()[:100]
         message = f'"{name}" is not a member who can see the alerts of this project.'

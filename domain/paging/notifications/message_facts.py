@@ -148,16 +148,16 @@ def _count_by_project(
 
 
 def _select_waiting_subjects(
-    about: SubjectKind, thing: type[Any], contact: Contact, batches: Sequence[int]
+    subject_kind: SubjectKind, thing: type[Any], contact: Contact, batches: Sequence[int]
 ) -> Select[Any, str]:
-    note = _get_note_table(about)
+    note = _get_note_table(subject_kind)
     has_answered = exists().where(
-        note.key == about.column,
+        note.key == subject_kind.column,
         note.table.kind == NoteKind.STATUS.value,
         note.table.user_id == contact.user_id,
         note.table.created_at >= Page.created_at,
     )
-    paged = select(about.column).where(
+    paged = select(subject_kind.column).where(
         Page.batch_id.in_(batches),
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
@@ -179,15 +179,15 @@ class _NoteTable(NamedTuple):
     key: SQLColumnExpression[int]
 
 
-def _get_note_table(about: SubjectKind) -> _NoteTable:
-    if about is SubjectKind.ALERT:
+def _get_note_table(subject_kind: SubjectKind) -> _NoteTable:
+    if subject_kind is SubjectKind.ALERT:
         return _NoteTable(AlertNote, AlertNote.alert_id)
     return _NoteTable(IncidentNote, IncidentNote.incident_id)
 
 
 def _build_firing_subjects(
     contact: Contact,
-    about: SubjectKind,
+    subject_kind: SubjectKind,
     rows: Sequence[tuple[Alert | Incident, str]],
     policy: PagingSettings,
     *,
@@ -201,7 +201,7 @@ def _build_firing_subjects(
     unknown: Mapping[int, PageReason] = {}
     reasons = _run_or_default(
         unknown,
-        lambda: policy.reason_finders[about](
+        lambda: policy.reason_finders[subject_kind](
             [thing.id for thing, _ in rows],
             user_id=contact.user_id,
             channel_id=None if contact.user_id else contact.id,
@@ -210,9 +210,9 @@ def _build_firing_subjects(
     )
     return [
         FiringSubject(
-            about=about,
+            about=subject_kind,
             title=format_title(thing),
-            fields=fields.get(thing.id, ()) if about is SubjectKind.ALERT else (),
+            fields=fields.get(thing.id, ()) if subject_kind is SubjectKind.ALERT else (),
             severity=SEVERITIES[get_severity_rank(thing)].value,
             path=path,
             iid=thing.iid,
@@ -224,35 +224,36 @@ def _build_firing_subjects(
 
 
 def _build_single_facts(
-    thing: Alert | Incident, policy: PagingSettings, *, session: Session
+    subject: Alert | Incident, policy: PagingSettings, *, session: Session
 ) -> SingleSubjectFacts:
-    if isinstance(thing, Incident):
-        details = (("Status", thing.status), ("Alerts", str(thing.alerts)))
+    if isinstance(subject, Incident):
+        details = (("Status", subject.status), ("Alerts", str(subject.alerts)))
         return SingleSubjectFacts(details=details, description=None, facts=_NO_FACTS, former=None)
     found = (
-        ("Severity reason", thing.severity_reason),
-        ("Service", thing.service),
-        ("Environment", thing.environment),
-        ("Hosts", ", ".join(thing.hosts.split("\n")) if thing.hosts else None),
-        ("Monitoring tool", thing.monitoring_tool),
+        ("Severity reason", subject.severity_reason),
+        ("Service", subject.service),
+        ("Environment", subject.environment),
+        ("Hosts", ", ".join(subject.hosts.split("\n")) if subject.hosts else None),
+        ("Monitoring tool", subject.monitoring_tool),
     )
     return SingleSubjectFacts(
         details=[(name, value) for name, value in found if value],
-        description=thing.description,
+        description=subject.description,
         facts=_run_or_default(
-            _NO_FACTS, lambda: find_links_and_labels(thing, session=session, reading=policy.reading)
+            _NO_FACTS,
+            lambda: find_links_and_labels(subject, session=session, reading=policy.reading),
         ),
-        former=find_earlier_alerts(thing.id, session=session),
+        former=find_earlier_alerts(subject.id, session=session),
     )
 
 
-def _run_or_default(nothing: Value, read: Callable[[], Value]) -> Value:
+def _run_or_default(nothing: Value, read_value: Callable[[], Value]) -> Value:
     """Return the result of a function, or a default if it fails.
 
     A page is sent even if a report cannot be read.
     """
     try:
-        return read()
+        return read_value()
     except SQLAlchemyError:
         raise
     except Exception:  # noqa: BLE001 - the error must not prevent a page
@@ -327,10 +328,10 @@ def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...
 
 
 def _find_last_changes(
-    about: SubjectKind, states: Mapping[int, str], *, session: Session
+    subject_kind: SubjectKind, states: Mapping[int, str], *, session: Session
 ) -> Mapping[int, AlertNote | IncidentNote]:
     """Return notes about the changes that set the current status of alerts or incidents, by id."""
-    note, key = _get_note_table(about)
+    note, key = _get_note_table(subject_kind)
     newest = (
         select(func.max(note.id))
         .where(key.in_(states), note.kind == NoteKind.STATUS.value)
@@ -348,13 +349,16 @@ def _find_last_changes(
 
 
 def _build_follow_up(
-    about: SubjectKind, thing: Alert | Incident, path: str, change: AlertNote | IncidentNote | None
+    subject_kind: SubjectKind,
+    subject: Alert | Incident,
+    path: str,
+    change: AlertNote | IncidentNote | None,
 ) -> FollowUp:
     by = f" by @{change.user_name}" if change is not None and change.user_name else ""
     return FollowUp(
-        about=about,
-        words=f"{_STATUS_WORDS[thing.status]}{by}",
-        title=format_title(thing),
+        about=subject_kind,
+        words=f"{_STATUS_WORDS[subject.status]}{by}",
+        title=format_title(subject),
         path=path,
-        iid=thing.iid,
+        iid=subject.iid,
     )

@@ -50,9 +50,9 @@ class MessageReader:
         """Format a time in the reader's time zone."""
         return format_local_time(moment, self.time_zone)
 
-    def get_url(self, thing: FiringSubject | FollowUp) -> str:
+    def get_url(self, subject: FiringSubject | FollowUp) -> str:
         """Return the URL of the web page for an alert or incident."""
-        return f"{self.base_url}/{thing.path}/-/{thing.about}s/{thing.iid}"
+        return f"{self.base_url}/{subject.path}/-/{subject.about}s/{subject.iid}"
 
 
 def format_firing_subject(firing: FiringSummary, reader: MessageReader) -> str:
@@ -250,13 +250,14 @@ def _format_plural(number: int, word: str) -> str:
 
 
 def _format_former_alerts(
-    former: EarlierAlerts, alert: FiringSubject, reader: MessageReader
+    earlier_alerts: EarlierAlerts, alert: FiringSubject, reader: MessageReader
 ) -> Iterator[str]:
     """Yield the number of previous alerts with the same fingerprint, and the last note."""
     yield (
-        f"Seen {former.times} before, last at {reader.format_reader_time(former.last_started_at)}."
+        f"Seen {earlier_alerts.times} before, last at "
+        f"{reader.format_reader_time(earlier_alerts.last_started_at)}."
     )
-    note = former.note
+    note = earlier_alerts.note
     if note is not None:
         by = f"@{note.user_name}" if note.user_name else "Somebody"
         did = "resolved it" if note.text is None else f"wrote: {format_one_line(note.text)}"

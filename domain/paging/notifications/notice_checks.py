@@ -53,7 +53,7 @@ def find_notice_block(
     about: Mapping[str, Any] | None,
     find_holds: HoldFinder,
     *,
-    reading: ParserSettings,
+    parser_settings: ParserSettings,
     session: Session,
     now: datetime,
 ) -> NoticeBlock | None:
@@ -66,7 +66,9 @@ def find_notice_block(
             return NoticeBlock(reason)
     if "alerts" not in about:
         return None
-    return _find_alert_block(about["alerts"], find_holds, reading=reading, session=session, now=now)
+    return _find_alert_block(
+        about["alerts"], find_holds, parser_settings=parser_settings, session=session, now=now
+    )
 
 
 def find_allowed_projects(
@@ -98,7 +100,7 @@ def _find_alert_block(
     alerts: Sequence[int],
     find_holds: HoldFinder,
     *,
-    reading: ParserSettings,
+    parser_settings: ParserSettings,
     session: Session,
     now: datetime,
 ) -> NoticeBlock | None:
@@ -110,7 +112,7 @@ def _find_alert_block(
     if not triggered:
         return NoticeBlock(_ALERTS_ANSWERED)
     try:
-        held = find_holds(triggered, at=now, session=session, reading=reading)
+        held = find_holds(triggered, moment=now, session=session, parser_settings=parser_settings)
     except SQLAlchemyError:
         raise
     except Exception:  # noqa: BLE001 - each attempt would fail again

@@ -296,7 +296,7 @@ def _build_notice_content(
 ) -> MessageContent | None:
     """Return the content of a notice, or None if the notice may not be sent now."""
     why = find_notice_block(
-        message.about, policy.find_holds, reading=policy.reading, session=session, now=now
+        message.about, policy.find_holds, parser_settings=policy.reading, session=session, now=now
     )
     if why is not None:
         if why.waits:
@@ -361,7 +361,7 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
     number from 0 to 1, varies the pause. A message that may have arrived is sent again unchanged,
     so that its recipient recognizes the duplicate. Return None if the claim was lost.
     """
-    AdvisoryLock.FAILING_CONTACTS.take(session)
+    AdvisoryLock.FAILING_CONTACTS.acquire(session)
     contact = _lock_contact(*_is_claimed_by(claim), session=session)
     if contact is None:
         return None

@@ -49,7 +49,7 @@ SUBJECT_SEVERITY: ColumnElement[int] = func.coalesce(Alert.severity, INCIDENT_SE
 
 
 def find_severity_ranks(
-    things: Collection[PageSubject], *, session: Session
+    subjects: Collection[PageSubject], *, session: Session
 ) -> Mapping[PageSubject, int]:
     """Return the severity ranks of subjects; subjects that no longer exist are left out."""
     found: dict[PageSubject, int] = {}
@@ -57,20 +57,20 @@ def find_severity_ranks(
         (SubjectKind.ALERT, Alert.id, Alert.severity),
         (SubjectKind.INCIDENT, Incident.id, INCIDENT_SEVERITY_RANK),
     ):
-        if ids := {each.id for each in things if each.subject is subject}:
+        if ids := {each.id for each in subjects if each.subject is subject}:
             rows = session.execute(select(key, severity).where(key.in_(ids)))
             found.update((PageSubject(subject, row[0]), row[1]) for row in rows)
     return found
 
 
-def get_severity_rank(thing: Alert | Incident) -> int:
+def get_severity_rank(subject: Alert | Incident) -> int:
     """Return the severity rank of an alert or incident: 0 for critical."""
-    return thing.severity if isinstance(thing, Alert) else len(SEVERITIES) - 1 - thing.urgency
+    return subject.severity if isinstance(subject, Alert) else len(SEVERITIES) - 1 - subject.urgency
 
 
-def format_title(thing: Alert | Incident) -> str:
+def format_title(subject: Alert | Incident) -> str:
     """Return the title of an alert, or the title of an incident with a prefix."""
-    return thing.title if isinstance(thing, Alert) else f"Incident: {thing.title}"
+    return subject.title if isinstance(subject, Alert) else f"Incident: {subject.title}"
 
 
 def format_subject_counts(alerts: int, incidents: int) -> str:

@@ -72,7 +72,7 @@ class NewPage:
     is_critical: bool = False
 
     @property
-    def about(self) -> PageSubject:
+    def subject(self) -> PageSubject:
         """Return the alert or incident of the page."""
         if self.incident_id is not None:
             return PageSubject(SubjectKind.INCIDENT, self.incident_id)
@@ -94,7 +94,7 @@ def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) ->
 def cancel_pages(
     ids: Sequence[int],
     *,
-    about: SubjectKind = SubjectKind.ALERT,
+    subject_kind: SubjectKind = SubjectKind.ALERT,
     keeps_asked: bool = False,
     session: Session,
     now: datetime,
@@ -107,20 +107,20 @@ def cancel_pages(
     """
     for part in split_into_batches(sorted(set(ids))):
         kept = Page.key.not_like(f"{MANUAL_PAGE_PREFIX}%") if keeps_asked else true()
-        _cancel_subject_pages(part, about, kept, session=session, now=now)
+        _cancel_subject_pages(part, subject_kind, kept, session=session, now=now)
 
 
 def _cancel_subject_pages(
     ids: Sequence[int],
-    about: SubjectKind,
-    which: ColumnElement[bool],
+    subject_kind: SubjectKind,
+    condition: ColumnElement[bool],
     *,
     session: Session,
     now: datetime,
 ) -> None:
     paged = (
-        about.column.in_(ids),
-        which,
+        subject_kind.column.in_(ids),
+        condition,
         Page.kind == PageKind.FIRING.value,
         Page.withdrawn_at.is_(None),
     )
@@ -135,7 +135,7 @@ def _cancel_subject_pages(
         update_rows(Page)
         .where(*paged)
         .values(withdrawn_at=now)
-        .returning(Page.recipient_id, about.column, Page.batch_id)
+        .returning(Page.recipient_id, subject_kind.column, Page.batch_id)
     ).all()
     left = {batch for _, _, batch in withdrawn if batch}
     has_arrived = select(PageMessage.batch_id).where(PageMessage.batch_id.in_(left), MAY_BE_READ)
@@ -145,8 +145,8 @@ def _cancel_subject_pages(
     follow_ups = [
         _NewPageRow(
             recipient=wanting[recipient],
-            key=f"follow-up of {about} {number} to {recipient} at {now.isoformat()}",
-            about=PageSubject(about, number),
+            key=f"follow-up of {subject_kind} {number} to {recipient} at {now.isoformat()}",
+            about=PageSubject(subject_kind, number),
             urgency=_FOLLOW_UP_URGENCY,
         )
         for recipient, number in told
@@ -156,7 +156,11 @@ def _cancel_subject_pages(
 
 
 def release_critical_pages(
-    ids: Sequence[int], *, about: SubjectKind = SubjectKind.ALERT, session: Session, now: datetime
+    ids: Sequence[int],
+    *,
+    subject_kind: SubjectKind = SubjectKind.ALERT,
+    session: Session,
+    now: datetime,
 ) -> None:
     """Release pages that quiet hours hold back if their alerts or incidents are now critical.
 
@@ -164,15 +168,15 @@ def release_critical_pages(
     separate notification rules for critical alerts are also paged according to these rules.
     """
     for part in split_into_batches(sorted(set(ids))):
-        _make_waiting_pages_critical(about.column.in_(part), session=session, now=now)
-        _page_by_critical_rules(about, part, session=session, now=now)
+        _make_waiting_pages_critical(subject_kind.column.in_(part), session=session, now=now)
+        _page_by_critical_rules(subject_kind, part, session=session, now=now)
 
 
 def _make_waiting_pages_critical(
-    which: ColumnElement[bool], *, session: Session, now: datetime
+    condition: ColumnElement[bool], *, session: Session, now: datetime
 ) -> None:
     waiting = (
-        which,
+        condition,
         Page.kind == PageKind.FIRING.value,
         Page.is_critical.is_(False),
         Page.batch_id.is_(None),
@@ -197,31 +201,31 @@ def _make_waiting_pages_critical(
 
 
 def _page_by_critical_rules(
-    about: SubjectKind, ids: Sequence[int], *, session: Session, now: datetime
+    subject_kind: SubjectKind, ids: Sequence[int], *, session: Session, now: datetime
 ) -> None:
     differs = exists().where(
         ContactRule.user_id == PageRecipient.user_id, ContactRule.alerts != AlertSelection.ALL.value
     )
     told = session.execute(
-        select(PageRecipient, about.column, func.max(Page.id))
+        select(PageRecipient, subject_kind.column, func.max(Page.id))
         .join(Page, Page.recipient_id == PageRecipient.id)
         .where(
-            about.column.in_(ids),
+            subject_kind.column.in_(ids),
             Page.kind == PageKind.FIRING.value,
             Page.is_critical.is_(False),
             Page.batch_id.is_not(None),
             Page.withdrawn_at.is_(None),
             differs,
         )
-        .group_by(PageRecipient.id, about.column)
-        .order_by(PageRecipient.id, about.column)
+        .group_by(PageRecipient.id, subject_kind.column)
+        .order_by(PageRecipient.id, subject_kind.column)
     ).all()
     urgency = PageUrgency(0, is_critical=True)
     rows = [
         _NewPageRow(
             recipient,
             f"{FOLLOWING_PAGE_PREFIX}{page_id}, now critical",
-            PageSubject(about, number or 0),
+            PageSubject(subject_kind, number or 0),
             urgency,
         )
         for recipient, number, page_id in told
@@ -253,9 +257,9 @@ def _queue_pages_of_kind(
         {page.channel_id for page in pages if page.channel_id is not None},
         session=session,
     )
-    severities = find_severity_ranks({page.about for page in pages}, session=session)
+    severities = find_severity_ranks({page.subject for page in pages}, session=session)
     rows = _build_page_rows(
-        (page for page in pages if page.about in severities), recipients, severities
+        (page for page in pages if page.subject in severities), recipients, severities
     )
     return _insert_pages(rows, kind, session=session, now=now)
 
@@ -268,7 +272,7 @@ def _build_page_rows(
     found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
     return [
         _NewPageRow(
-            row, page.key, page.about, PageUrgency(severities[page.about], page.is_critical)
+            row, page.key, page.subject, PageUrgency(severities[page.subject], page.is_critical)
         )
         for page, row in found
         if row is not None

@@ -69,9 +69,9 @@ class HoldFinder(Protocol):
         projects: Mapping[int, int],
         /,
         *,
-        at: datetime,
+        moment: datetime,
         session: Session,
-        reading: ParserSettings,
+        parser_settings: ParserSettings,
     ) -> Mapping[int, PageHold]:
         """Return holds by alert id; `projects` maps alert ids to project ids."""
         ...

@@ -219,7 +219,7 @@ def requeue_message(work: UnitOfWork, message_id: int) -> bool:
     if found is None or found.batch_id is None:
         return False
     queue_batch(found.batch_id, [found.contact_id], session=work.session, now=work.now)
-    work.record(EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id})
+    work.record_audit_event(EventKind.PAGES_SENT_AGAIN, details={"message_id": message_id})
     return True
 
 

@@ -48,7 +48,7 @@ class QuietHours:
         """Return the end of the quiet hours that apply at a given time, or None."""
         zone = get_zone(self.time_zone)
         local = moment.astimezone(zone)
-        if not self._covers(local.hour * 60 + local.minute):
+        if not self._covers_minute(local.hour * 60 + local.minute):
             return None
         at = time(self.ends // 60, self.ends % 60)
         for day in (local.date(), local.date() + timedelta(days=1)):
@@ -60,7 +60,7 @@ class QuietHours:
                     return end
         return None
 
-    def _covers(self, minute: int) -> bool:
+    def _covers_minute(self, minute: int) -> bool:
         if self.starts < self.ends:
             return self.starts <= minute < self.ends
         return minute >= self.starts or minute < self.ends
@@ -107,16 +107,16 @@ def get_preferences(user_id: int, *, session: Session) -> PagingPreferences:
 
 
 def store_preferences(
-    user_id: int, wanted: PagingPreferences, *, session: Session, now: datetime
+    user_id: int, paging_preferences: PagingPreferences, *, session: Session, now: datetime
 ) -> None:
     """Store the paging preferences of a user, and reschedule pages that quiet hours hold back."""
-    quiet = wanted.quiet_hours
+    quiet = paging_preferences.quiet_hours
     row = get_or_create_recipients([user_id], [], session=session)[user_id, None]
     row.time_zone = normalize_zone_name(quiet.time_zone) if quiet else row.time_zone
     row.quiet_from = quiet.starts if quiet else None
     row.quiet_until = quiet.ends if quiet else None
     row.critical_breaks_quiet = quiet is None or quiet.lets_critical_through
-    row.wants_follow_ups = wanted.wants_follow_ups
+    row.wants_follow_ups = paging_preferences.wants_follow_ups
     session.flush()  # The following statements bypass the session's objects.
     _reschedule_held_pages(row, session=session, now=now)
 

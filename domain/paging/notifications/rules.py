@@ -42,7 +42,7 @@ class TimeWindow:
     weekdays: tuple[int, ...]
 
     @property
-    def times(self) -> Iterator[tuple[int, int]]:
+    def minute_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the start and end of each period, in minutes after Monday 00:00.
 
         A period may end in the next week.
@@ -52,11 +52,11 @@ class TimeWindow:
             begin = day * MINUTES_PER_DAY + self.start
             yield begin, begin + length
 
-    def covers(self, minute: int) -> bool:
+    def covers_minute(self, minute: int) -> bool:
         """Return whether the window contains a minute of the week."""
         return any(
             begin <= minute < end or begin <= minute + MINUTES_PER_WEEK < end
-            for begin, end in self.times
+            for begin, end in self.minute_ranges
         )
 
 
@@ -70,10 +70,10 @@ class NotificationRule:
     #: Period in which the rule applies. None if the rule always applies.
     only: TimeWindow | None = None
 
-    def is_applicable(self, concern: AlertSelection, minute: int) -> bool:
+    def is_applicable(self, alert_selection: AlertSelection, minute: int) -> bool:
         """Return whether the rule applies to critical or other alerts at a minute of the week."""
-        is_about = self.alert_selection in {AlertSelection.ALL, concern}
-        return is_about and (self.only is None or self.only.covers(minute))
+        is_about = self.alert_selection in {AlertSelection.ALL, alert_selection}
+        return is_about and (self.only is None or self.only.covers_minute(minute))
 
 
 def build_rule(row: ContactRule) -> NotificationRule:
@@ -86,10 +86,10 @@ def build_rule(row: ContactRule) -> NotificationRule:
     )
 
 
-def parse_stored_window(stored: Mapping[str, Any]) -> TimeWindow:
+def parse_stored_window(stored_values: Mapping[str, Any]) -> TimeWindow:
     """Parse a window from its stored format."""
-    weekdays = tuple(stored["weekdays"])
-    return TimeWindow(start=stored["start"], end=stored["end"], weekdays=weekdays)
+    weekdays = tuple(stored_values["weekdays"])
+    return TimeWindow(start=stored_values["start"], end=stored_values["end"], weekdays=weekdays)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class UserRules:
     minute: int
 
     def find_contact_delays(
-        self, concern: AlertSelection, contacts: Mapping[int, bool]
+        self, alert_selection: AlertSelection, contacts: Mapping[int, bool]
     ) -> Mapping[int, timedelta]:
         """Return the delays of contacts for pages about critical or other alerts.
 
@@ -109,7 +109,7 @@ class UserRules:
         """
         chosen: dict[int, int] = {}
         for each in self.rules:
-            if each.contact_id in contacts and each.is_applicable(concern, self.minute):
+            if each.contact_id in contacts and each.is_applicable(alert_selection, self.minute):
                 present = chosen.get(each.contact_id, each.delay)
                 chosen[each.contact_id] = min(each.delay, present)
         if not any(contacts[each] for each in chosen):
@@ -135,7 +135,7 @@ def find_user_rules(user_id: int, *, session: Session, now: datetime) -> UserRul
 
 
 def find_first_delays(
-    rules: Collection[NotificationRule], concern: AlertSelection
+    rules: Collection[NotificationRule], alert_selection: AlertSelection
 ) -> Sequence[tuple[int, int, int | None]]:
     """Return the delay of the first notification for each period of the week.
 
@@ -143,14 +143,16 @@ def find_first_delays(
     minutes. The delay is None if no rule applies. Items are in order, and the delays of adjacent
     items differ.
     """
-    own = [each for each in rules if each.alert_selection in {AlertSelection.ALL, concern}]
-    times = [time for each in own if each.only for time in each.only.times]
+    own = [each for each in rules if each.alert_selection in {AlertSelection.ALL, alert_selection}]
+    times = [time for each in own if each.only for time in each.only.minute_ranges]
     edges = sorted(
         {0, MINUTES_PER_WEEK, *(edge % MINUTES_PER_WEEK for time in times for edge in time)}
     )
     found: list[tuple[int, int, int | None]] = []
     for edge, end in pairwise(edges):
-        first = min((each.delay for each in own if each.is_applicable(concern, edge)), default=None)
+        first = min(
+            (each.delay for each in own if each.is_applicable(alert_selection, edge)), default=None
+        )
         is_same = bool(found) and found[-1][2] == first
         begin = found.pop()[0] if is_same else edge
         found.append((begin, end, first))

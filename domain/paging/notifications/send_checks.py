@@ -209,7 +209,9 @@ def _find_holds(
     if not alerts:
         return {}
     try:
-        return policy.find_holds(alerts, at=now, session=session, reading=policy.reading)
+        return policy.find_holds(
+            alerts, moment=now, session=session, parser_settings=policy.reading
+        )
     except SQLAlchemyError:
         raise
     except Exception:  # noqa: BLE001 - each attempt would fail again
@@ -247,7 +249,7 @@ def _find_cancel_reasons(
     else:
         used = find_group_chains([each.id for each in live], session=session)
         channel = recipient.channel
-        seen = {each for each, of in used.items() if channel is not None and of.uses(channel)}
+        seen = {each for each, of in used.items() if channel is not None and of.owns_row(channel)}
         reason = NOT_IN_PROJECT_REASON
     return deleted | {each.id: reason for each in live if each.id not in seen}
 
@@ -260,7 +262,7 @@ def find_visible_projects(
         return set()
     viewer = build_viewer(user, now)
     permissions = read_permissions(viewer, map(build_namespace, projects), session=session)
-    return {each.id for each in projects if permissions.project(each).shows_alerts}
+    return {each.id for each in projects if permissions.build_project_view(each).shows_alerts}
 
 
 def is_active_human(user: User) -> bool:
@@ -296,23 +298,23 @@ def apply_check_results(
 
 
 def _cancel_pages(
-    why: str,
+    reason: str,
     pages: Sequence[_CheckedPage],
     recipient: Recipient,
     *,
     session: Session,
     now: datetime,
 ) -> None:
-    _add_activity_entries(why, pages, recipient, session=session, now=now)
+    _add_activity_entries(reason, pages, recipient, session=session, now=now)
     for some in split_into_batches(pages):
         which = _build_id_condition(some)
         record_pages_failed(PageEvent.NOT_ALLOWED, which, session=session, now=now)
         session.execute(update_rows(Page).where(which).values(withdrawn_at=now))
-    _cancel_messages(why, pages, session=session)
+    _cancel_messages(reason, pages, session=session)
 
 
 def _hold_pages(
-    hold: PageHold,
+    page_hold: PageHold,
     pages: Sequence[_CheckedPage],
     recipient: Recipient,
     *,
@@ -321,25 +323,25 @@ def _hold_pages(
     now: datetime,
 ) -> None:
     read = _find_delivered_batches({each.batch_id for each in pages} - {None}, session=session)
-    due_at = max(hold.look_again_at, now + _MIN_HOLD)
+    due_at = max(page_hold.look_again_at, now + _MIN_HOLD)
     waiting = [each for each in pages if each.batch_id not in read]
-    new = [each for each in waiting if each.held_by != hold.words]
+    new = [each for each in waiting if each.held_by != page_hold.words]
     _add_activity_entries(
-        _HELD_NOTE.format(words=hold.words), new, recipient, session=session, now=now
+        _HELD_NOTE.format(words=page_hold.words), new, recipient, session=session, now=now
     )
-    _cancel_messages(f"paging is held back: {hold.words}", pages, session=session)
+    _cancel_messages(f"paging is held back: {page_hold.words}", pages, session=session)
     for some in split_into_batches(waiting):
-        values = {"batch_id": None, "held_by": hold.words, "due_at": due_at}
+        values = {"batch_id": None, "held_by": page_hold.words, "due_at": due_at}
         session.execute(update_rows(Page).where(_build_id_condition(some)).values(values))
     partly = [each for each in pages if each.batch_id in read]
     if partly:
-        words = _PARTLY_HELD_NOTE.format(by=by, words=hold.words)
+        words = _PARTLY_HELD_NOTE.format(by=by, words=page_hold.words)
         _add_activity_entries(words, partly, recipient, session=session, now=now)
         for some in split_into_batches(partly):
             session.execute(
-                update_rows(Page).where(_build_id_condition(some)).values(held_by=hold.words)
+                update_rows(Page).where(_build_id_condition(some)).values(held_by=page_hold.words)
             )
-        _requeue_pages(partly, recipient, hold, due_at, session=session, now=now)
+        _requeue_pages(partly, recipient, page_hold, due_at, session=session, now=now)
     schedule_recipients({recipient.id: due_at}, session=session)
 
 
@@ -377,7 +379,7 @@ def _build_following_key(page_id: int, *, is_asked: bool) -> str:
 def _requeue_pages(
     pages: Sequence[_CheckedPage],
     recipient: Recipient,
-    hold: PageHold,
+    page_hold: PageHold,
     due_at: datetime,
     *,
     session: Session,
@@ -394,7 +396,7 @@ def _requeue_pages(
             "is_critical": each.is_critical,
             "created_at": now,
             "due_at": due_at,
-            "held_by": hold.words,
+            "held_by": page_hold.words,
         }
         for each in pages
     ]
@@ -402,14 +404,14 @@ def _requeue_pages(
     session.execute(insert.on_conflict_do_nothing(index_elements=[Page.key]), values)
 
 
-def _cancel_messages(why: str, pages: Sequence[_CheckedPage], *, session: Session) -> None:
+def _cancel_messages(reason: str, pages: Sequence[_CheckedPage], *, session: Session) -> None:
     """Store the reason for canceling unsent messages; messages with other pages are still sent."""
     batches = {each.batch_id for each in pages if each.batch_id is not None}
     if batches:
         session.execute(
             update_rows(PageMessage)
             .where(PageMessage.batch_id.in_(batches), PageMessage.ended_at.is_(None))
-            .values(cancelled_because=why)
+            .values(cancelled_because=reason)
         )
 
 

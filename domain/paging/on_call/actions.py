@@ -83,7 +83,7 @@ def list_schedules(
         session=work.session,
     )
     found = fetch_list_page(
-        select(ScheduleRow).where(here), _ORDER_COLUMNS, query.part, session=work.session
+        select(ScheduleRow).where(here), _ORDER_COLUMNS, query.requested_part, session=work.session
     )
     items = build_schedules(work, holder, [row[0] for row in found.items])
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
@@ -95,7 +95,7 @@ def show_all_on_call(
 ) -> ListPage[ScheduleOnCall]:
     """Show the current and next users on call in every schedule."""
     found = list_schedules_on_call(work, holder, with_groups_above=query.include_ancestor_groups)
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @action("on_call_schedules.create")
@@ -169,7 +169,7 @@ def _apply_schedule_change(
     work: UnitOfWork, holder: ProjectOrGroup, row: ScheduleRow, change: ScheduleChange
 ) -> None:
     _store_schedule_fields(work, row, change)
-    if "rotations" in change.given:
+    if "rotations" in change.given_values:
         store_rotations(work, holder, row, change.rotations)
     apply_time_zone(work, holder, row)
 
@@ -208,8 +208,8 @@ def list_shifts(
 ) -> ListPage[OnCallShift]:
     """List the shifts in a period, including gaps, overrides and swaps."""
     row = get_schedule_row(work, holder, schedule_id)
-    found = list_schedule_shifts(work, row.id, query.period(work.now))
-    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
+    found = list_schedule_shifts(work, row.id, query.resolve_period(work.now))
+    return ListPage(items=found[query.offset : query.offset + query.page_size], total=len(found))
 
 
 @read_action("on_call_schedules.balance")
@@ -220,7 +220,7 @@ def show_balance(
 
     Overrides and swaps are included.
     """
-    row, asked = get_schedule_row(work, holder, schedule_id), query.period(work.now)
+    row, asked = get_schedule_row(work, holder, schedule_id), query.resolve_period(work.now)
     # The time before the schedule was created does not count as a gap.
     within = Period(min(max(asked.start, row.created_at), asked.end), asked.end)
     return compute_balance(list_schedule_shifts(work, row.id, within), within)
@@ -291,27 +291,29 @@ def _replace_rotation(
     work: UnitOfWork,
     holder: ProjectOrGroup,
     row: ScheduleRow,
-    before: OnCallSchedule,
+    previous_schedule: OnCallSchedule,
     rotation_id: int | None,
-    wanted: NewRotation | None,
+    new_rotation: NewRotation | None,
 ) -> None:
-    ids = [each.id for each in before.rotations]
+    ids = [each.id for each in previous_schedule.rotations]
     if rotation_id is not None and rotation_id not in ids:
         message = "This rotation was changed or removed in the meantime. Check it and try again."
         raise ConflictError(message, field="name")
     position = len(ids) if rotation_id is None else ids.index(rotation_id)
-    rotations = [NewRotation.model_validate(each.model_dump()) for each in before.rotations]
-    rotations[position : position + 1] = [wanted] if wanted else []
-    instead = {position: rotation_id} if wanted and rotation_id else {}
+    rotations = [
+        NewRotation.model_validate(each.model_dump()) for each in previous_schedule.rotations
+    ]
+    rotations[position : position + 1] = [new_rotation] if new_rotation else []
+    instead = {position: rotation_id} if new_rotation and rotation_id else {}
     store_rotations(work, holder, row, rotations, instead)
 
 
-def _store_schedule_fields(work: UnitOfWork, row: ScheduleRow, given: NewSchedule) -> None:
+def _store_schedule_fields(work: UnitOfWork, row: ScheduleRow, new_schedule: NewSchedule) -> None:
     """Store the given fields of a schedule.
 
     Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
-    values = given.model_dump(include=given.model_fields_set - {"rotations"})
+    values = new_schedule.model_dump(include=new_schedule.model_fields_set - {"rotations"})
     if "name" in values:
         values["name"] = _check_name(values["name"])
     if "time_zone" in values:
@@ -338,15 +340,20 @@ def _check_name(name: str) -> str:
 
 
 def _finish_change(
-    work: UnitOfWork, holder: ProjectOrGroup, before: OnCallSchedule, ahead: PreviousPlan | None
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    previous_schedule: OnCallSchedule,
+    previous_plan: PreviousPlan | None,
 ) -> OnCallSchedule:
     """Log a change, and notify the users who are affected by it, unless nothing changed."""
-    after = get_schedule(work, holder, before.id)
-    if after != before:
+    after = get_schedule(work, holder, previous_schedule.id)
+    if after != previous_schedule:
         _record_schedule_event(work, holder, after, "changed")
         change = ShiftChange(work, holder, after)
-        queue_notices_if_mail_is_configured(queue_rotation_removal_notices, before, change)
-        move_swaps_and_overrides(find_moved_swaps_and_overrides(ahead, work), change)
+        queue_notices_if_mail_is_configured(
+            queue_rotation_removal_notices, previous_schedule, change
+        )
+        move_swaps_and_overrides(find_moved_swaps_and_overrides(previous_plan, work), change)
     return after
 
 
@@ -359,7 +366,9 @@ def _record_schedule_event(
         "time_zone": schedule.time_zone,
         "rotations": [_format_rotation(each) for each in schedule.rotations],
     }
-    work.record(EventKind.ON_CALL_SCHEDULE_CHANGED, subject=schedule.name, details=details)
+    work.record_audit_event(
+        EventKind.ON_CALL_SCHEDULE_CHANGED, subject=schedule.name, details=details
+    )
 
 
 def _format_rotation(rotation: OnCallRotation) -> str:

@@ -101,7 +101,7 @@ def create_override(
     field is invalid, or ForbiddenError if the override would change the shifts of other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    new = new.in_zone(schedule.time_zone)
+    new = new.with_time_zone(schedule.time_zone)
     user_id = find_eligible_user_id(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
         message = "An override can replace a user or add a user to the shift, but not both."
@@ -229,7 +229,7 @@ def create_swap(
     invalid, or ForbiddenError if both shifts belong to other users.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    new = new.in_zone(schedule.time_zone)
+    new = new.with_time_zone(schedule.time_zone)
     first, second = _find_swap_users(work, holder, new)
     if not (_can_change_all_shifts(work, holder) or work.actor.id in (first, second)):
         raise ForbiddenError("You need the Maintainer role to swap other users' shifts.")
@@ -240,7 +240,7 @@ def create_swap(
         (first, mine, _FIRST_FIELDS, new.user),
         (second, theirs, _SECOND_FIELDS, new.other_user),
     ):
-        if not _is_on_call(work, schedule.id, user_id, during, by=_SWAPPABLE_SOURCES):
+        if not _is_on_call(work, schedule.id, user_id, during, duty_sources=_SWAPPABLE_SOURCES):
             message = f"{name} has no shift from a rotation or swap in this period."
             raise InvalidError(message, field=field)
     row = SwapRow(
@@ -327,7 +327,7 @@ def _list_changes(
     schedule = get_schedule_row(work, holder, schedule_id)
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
-    found = fetch_list_page(here, orders, query.part, session=work.session)
+    found = fetch_list_page(here, orders, query.requested_part, session=work.session)
     items = build_change_resources(work, (row[0] for row in found.items), resource)
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
@@ -356,13 +356,13 @@ def _check_change_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str)
 
 
 def _check_no_others_on_call(
-    work: UnitOfWork, schedule_id: int, during: Period, *, is_shared: bool
+    work: UnitOfWork, schedule_id: int, period: Period, *, is_shared: bool
 ) -> None:
     """Raise ForbiddenError if other users are on call in a period.
 
     If `is_shared` is true, other users may be on call together with the actor.
     """
-    within = Period(max(during.start, work.now), during.end)
+    within = Period(max(period.start, work.now), period.end)
     plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
     for span in compute_spans(plans[schedule_id], within.start, within.end):
         others = set(span.user_ids) - {work.actor.id}
@@ -375,36 +375,40 @@ def _check_no_others_on_call(
 
 
 def _find_covered_user(
-    work: UnitOfWork, schedule_id: int, new: NewOverride, user_id: int, during: Period
+    work: UnitOfWork, schedule_id: int, new_override: NewOverride, user_id: int, period: Period
 ) -> int:
     """Return the id of the user whose shifts an override takes over.
 
     Raise InvalidError if the user has no shift in the period.
     """
-    (covered_id,) = find_user_ids([new.instead_of], field="instead_of", session=work.session)
+    (covered_id,) = find_user_ids(
+        [new_override.instead_of], field="instead_of", session=work.session
+    )
     if covered_id == user_id:
         message = "Users cannot cover their own shifts. Choose another user."
         raise InvalidError(message, field="user")
-    within = Period(max(during.start, work.now), during.end)
-    if not _is_on_call(work, schedule_id, covered_id, within, by=frozenset(DutySource)):
-        message = f"{new.instead_of} is not on call in this period."
+    within = Period(max(period.start, work.now), period.end)
+    if not _is_on_call(work, schedule_id, covered_id, within, duty_sources=frozenset(DutySource)):
+        message = f"{new_override.instead_of} is not on call in this period."
         raise InvalidError(message, field="instead_of")
     return covered_id
 
 
-def _find_swap_users(work: UnitOfWork, holder: ProjectOrGroup, new: NewSwap) -> tuple[int, int]:
-    first = find_eligible_user_id(work, holder, new.user, field="user")
-    second = find_eligible_user_id(work, holder, new.other_user, field="other_user")
+def _find_swap_users(
+    work: UnitOfWork, holder: ProjectOrGroup, new_swap: NewSwap
+) -> tuple[int, int]:
+    first = find_eligible_user_id(work, holder, new_swap.user, field="user")
+    second = find_eligible_user_id(work, holder, new_swap.other_user, field="other_user")
     if first == second:
         message = "Users cannot swap shifts with themselves. Choose two different users."
         raise InvalidError(message, field="other_user")
     return first, second
 
 
-def _check_swap_periods(work: UnitOfWork, new: NewSwap) -> tuple[Period, Period]:
+def _check_swap_periods(work: UnitOfWork, new_swap: NewSwap) -> tuple[Period, Period]:
     now = work.now
-    mine = check_period(new.starts_at, new.ends_at, fields=_FIRST_FIELDS)
-    theirs = check_period(new.other_starts_at, new.other_ends_at, fields=_SECOND_FIELDS)
+    mine = check_period(new_swap.starts_at, new_swap.ends_at, fields=_FIRST_FIELDS)
+    theirs = check_period(new_swap.other_starts_at, new_swap.other_ends_at, fields=_SECOND_FIELDS)
     check_period_not_over(mine, field=_FIRST_FIELDS[1], now=now)
     check_period_not_over(theirs, field=_SECOND_FIELDS[1], now=now)
     if mine.start < theirs.end and theirs.start < mine.end:
@@ -414,13 +418,18 @@ def _check_swap_periods(work: UnitOfWork, new: NewSwap) -> tuple[Period, Period]
 
 
 def _is_on_call(
-    work: UnitOfWork, schedule_id: int, user_id: int, during: Period, *, by: Collection[DutySource]
+    work: UnitOfWork,
+    schedule_id: int,
+    user_id: int,
+    period: Period,
+    *,
+    duty_sources: Collection[DutySource],
 ) -> bool:
     """Return whether a user has at least one shift in a period."""
-    plans = load_schedule_plans([schedule_id], during, session=work.session, now=work.now)
+    plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
     return any(
-        duty.user_id == user_id and duty.source in by
-        for span in compute_spans(plans[schedule_id], during.start, during.end)
+        duty.user_id == user_id and duty.source in duty_sources
+        for span in compute_spans(plans[schedule_id], period.start, period.end)
         for duty in span.duties
     )
 
@@ -472,4 +481,4 @@ def record_change(
         details["other_user"] = shown.other_user.username
         details["other_starts_at"] = format_api_time(shown.other_starts_at)
         details["other_ends_at"] = format_api_time(shown.other_ends_at)
-    work.record(kind, subject=schedule.name, details=details)
+    work.record_audit_event(kind, subject=schedule.name, details=details)

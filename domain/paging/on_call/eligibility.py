@@ -24,11 +24,11 @@ _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
 def record_eligibility_changes(
-    *, session: Session, now: datetime, between: Callable[[], None]
+    *, session: Session, now: datetime, commit_batch: Callable[[], None]
 ) -> None:
     """Record which users can be on call from now on.
 
-    `between` commits the transaction.
+    `commit_batch` commits the transaction.
     """
     named = _find_schedule_users(session=session)
     places = find_schedule_owners(named, session=session)
@@ -45,7 +45,7 @@ def record_eligibility_changes(
                 if new := _update_record(rows, ends.get(user_id), now):
                     new.schedule_id, new.user_id = schedule_id, user_id
                     session.add(new)
-        between()
+        commit_batch()
 
 
 def _find_schedule_users(*, session: Session) -> Mapping[int, set[int]]:
@@ -101,7 +101,7 @@ def find_eligible_periods(
     places: Mapping[int, Namespace],
     named: Mapping[int, Collection[int]],
     *,
-    within: Period,
+    period: Period,
     session: Session,
     now: datetime,
 ) -> Mapping[int, Mapping[int, tuple[Period, ...]]]:
@@ -119,9 +119,9 @@ def find_eligible_periods(
         for user_id in named[schedule_id]:
             rows = seen.get((schedule_id, user_id), [])
             times = _list_eligible_periods(rows, ends[place].get(user_id), now)
-            touching = (each for each in times if each.start < within.end)
+            touching = (each for each in times if each.start < period.end)
             found[schedule_id][user_id] = tuple(
-                each for each in touching if each.end > within.start
+                each for each in touching if each.end > period.start
             )
     return found
 

@@ -13,14 +13,14 @@ from domain.core.errors import InvalidError
 from domain.projects.member_lists import find_ability_end_dates, list_usernames_with_ability
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import User
-from models.folding import fold
+from models.folding import fold_text
 
 #: Time that is earlier than all schedules.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def find_eligibility_ends(
-    place: Namespace, user_ids: Collection[int], *, session: Session, today: date
+    namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, datetime]:
     """Return the times until which users can be on call in a project or group, by user id.
 
@@ -30,7 +30,9 @@ def find_eligibility_ends(
     if not user_ids:
         return {}
     live = session.scalars(select(User.id).where(User.id.in_(user_ids), IS_ACTIVE_HUMAN)).all()
-    days = find_ability_end_dates(Ability.READ_ALERTS, place, live, session=session, today=today)
+    days = find_ability_end_dates(
+        Ability.READ_ALERTS, namespace, live, session=session, today=today
+    )
     absent = dict.fromkeys(set(user_ids) - days.keys(), LONG_AGO)
     return absent | {
         user_id: datetime.combine(day, time(), UTC) for user_id, day in days.items() if day
@@ -38,11 +40,11 @@ def find_eligibility_ends(
 
 
 def list_eligible_usernames(
-    place: Namespace, *, most: int, session: Session, today: date
+    namespace: Namespace, *, maximum: int, session: Session, today: date
 ) -> tuple[str, ...]:
-    """Return the names of at most `most` users who can be on call."""
+    """Return the names of at most `maximum` users who can be on call."""
     able = list_usernames_with_ability(
-        Ability.READ_ALERTS, place, limit=most, session=session, today=today
+        Ability.READ_ALERTS, namespace, limit=maximum, session=session, today=today
     )
     live = select(User.username).where(User.username.in_(able), IS_ACTIVE_HUMAN)
     return tuple(sorted(session.scalars(live), key=str.lower))
@@ -59,7 +61,7 @@ def find_user_ids(usernames: Iterable[str], *, field: str, session: Session) -> 
 def _find_user_id(username: str, *, field: str, session: Session) -> int:
     wanted = username.strip().removeprefix("@").replace("\x00", "\ufffd")
     # Deleted accounts are included, since they stay in a rotation until it is changed.
-    found = session.scalar(select(User.id).where(User.username_key == fold(wanted)))
+    found = session.scalar(select(User.id).where(User.username_key == fold_text(wanted)))
     if found is None:
         message = f"{wanted[:50]} cannot be on call. No member has this user name."
         raise InvalidError(message, field=field)

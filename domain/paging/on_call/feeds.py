@@ -123,7 +123,7 @@ def _build_feed_owner_condition(
 
 def _create_feed(work: UnitOfWork, schedule_id: int | None) -> str:
     _delete_feed(work, schedule_id)
-    made = work.policy(Keyring).issue(CredentialType.CALENDAR_FEED)
+    made = work.policy(Keyring).issue_credential(CredentialType.CALENDAR_FEED)
     work.session.add(
         OnCallFeed(
             schedule_id=schedule_id,
@@ -154,7 +154,7 @@ def _record_calendar_event(
     if holder:
         details[holder.namespace.resource_type] = holder.path
     subject = schedule.name if schedule else "all schedules"
-    work.record(
+    work.record_audit_event(
         EventKind.ON_CALL_CALENDAR_CHANGED,
         user_id=work.actor.id,
         subject=subject,
@@ -168,7 +168,7 @@ def find_feed_by_token(work: UnitOfWork, token: str) -> CalendarFeed:
     The calendar of the owner's shifts also covers schedules that the owner has left during the past
     period that the calendar contains. Raise NotFoundError for any failure, without a reason.
     """
-    digests = work.policy(Keyring).digests(token, CredentialType.CALENDAR_FEED)
+    digests = work.policy(Keyring).compute_digests(token, CredentialType.CALENDAR_FEED)
     row = work.session.execute(
         select(OnCallFeed, User.is_admin)
         .join(User, User.id == OnCallFeed.user_id)

@@ -69,9 +69,9 @@ class _OnCallTurnPart(NamedTuple):
 class _RotationTurns:
     """The turns of a rotation in order, without overlaps."""
 
-    def __init__(self, plan: RotationPlan, within: Period) -> None:
+    def __init__(self, plan: RotationPlan, period: Period) -> None:
         self.layer = plan.layer
-        self._turns = tuple(_find_turn_parts(plan, within))
+        self._turns = tuple(_find_turn_parts(plan, period))
         self._starts = [each.start for each in self._turns]
 
     @property
@@ -88,9 +88,9 @@ class _RotationTurns:
         return self._turns[index].duty
 
 
-def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_OnCallTurnPart]:
-    start = max(within.start, plan.valid_from)
-    end = min(within.end, plan.valid_until or within.end)
+def _find_turn_parts(plan: RotationPlan, period: Period) -> Iterator[_OnCallTurnPart]:
+    start = max(period.start, plan.valid_from)
+    end = min(period.end, plan.valid_until or period.end)
     if start >= end or not plan.user_ids:
         return
     allowed = find_allowed_periods(plan.restrictions, plan.time_zone, Period(start, end))
@@ -106,9 +106,9 @@ def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_OnCallTurn
 
 def _find_whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[RotationTurn]:
     if len(set(plan.user_ids)) > 1:
-        return plan.handovers.generate_turns(start, end)
+        return plan.handoffs.generate_turns(start, end)
     # Nothing changes at a handoff from a user to the same user.
-    begin = max(start, plan.handovers.begins_at)
+    begin = max(start, plan.handoffs.begins_at)
     return [RotationTurn(0, begin, end)] if begin < end else []
 
 
@@ -223,5 +223,5 @@ def _find_swap_partner(swap: Swap, user_id: int, moment: datetime) -> int | None
     return None
 
 
-def _is_moment_within(during: Period, moment: datetime) -> bool:
-    return during.start <= moment < during.end
+def _is_moment_within(period: Period, moment: datetime) -> bool:
+    return period.start <= moment < period.end

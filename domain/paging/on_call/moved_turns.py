@@ -63,15 +63,15 @@ def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | Non
 
 
 def find_moved_swaps_and_overrides(
-    ahead: PreviousPlan | None, work: UnitOfWork
+    previous_plan: PreviousPlan | None, work: UnitOfWork
 ) -> MovedSwapsAndOverrides:
     """Return the swaps and overrides that a change moves or ends.
 
-    `ahead` is the plan before the change, or None if there is nothing to move.
+    `previous_plan` is the plan before the change, or None if there is nothing to move.
     """
-    if ahead is None:
+    if previous_plan is None:
         return MovedSwapsAndOverrides({}, {})
-    before, within = ahead.plan, ahead.within
+    before, within = previous_plan.plan, previous_plan.within
     plans = load_schedule_plans([before.schedule_id], within, session=work.session, now=work.now)
     after = plans[before.schedule_id]
     if after.rotations == before.rotations:
@@ -82,17 +82,19 @@ def find_moved_swaps_and_overrides(
 
 
 def _find_moved_swaps(
-    before: SchedulePlan, after: SchedulePlan, within: Period
+    previous_plan: SchedulePlan, changed_plan: SchedulePlan, period: Period
 ) -> tuple[Mapping[int, tuple[Period, Period] | None], tuple[Swap, ...]]:
     """Return the swaps that move or end, and the swaps after the change."""
     moved: dict[int, tuple[Period, Period] | None] = {}
     kept: tuple[Swap, ...] = ()
-    for number, swap in enumerate(before.swaps):
+    for number, swap in enumerate(previous_plan.swaps):
         # A swap applies on top of the rotations and the earlier swaps.
-        old = find_user_turns(replace(before, overrides=(), swaps=before.swaps[:number]), within)
-        new = find_user_turns(replace(after, overrides=(), swaps=kept), within)
+        old = find_user_turns(
+            replace(previous_plan, overrides=(), swaps=previous_plan.swaps[:number]), period
+        )
+        new = find_user_turns(replace(changed_plan, overrides=(), swaps=kept), period)
         first, second = (
-            _find_new_period(each, old, new, within.start) for each in (swap.first, swap.second)
+            _find_new_period(each, old, new, period.start) for each in (swap.first, swap.second)
         )
         if first is None or second is None or _has_overlap(first, second):
             moved[swap.id] = None
@@ -105,19 +107,19 @@ def _find_moved_swaps(
 
 
 def _find_moved_overrides(
-    before: SchedulePlan, after: SchedulePlan, within: Period
+    previous_plan: SchedulePlan, changed_plan: SchedulePlan, period: Period
 ) -> Mapping[int, Period | None]:
-    old = find_user_turns(replace(before, overrides=()), within)
-    new = find_user_turns(replace(after, overrides=()), within)
+    old = find_user_turns(replace(previous_plan, overrides=()), period)
+    new = find_user_turns(replace(changed_plan, overrides=()), period)
     moved: dict[int, Period | None] = {}
-    for each in before.overrides:
-        if each.in_addition or not _is_whole_turn(each, old, within.start):
+    for each in previous_plan.overrides:
+        if each.in_addition or not _is_whole_turn(each, old, period.start):
             continue
         during = _find_matching_turn(
-            each.instead_of_id, _get_remaining_part(each.during, within.start), new
+            each.instead_of_id, _get_remaining_part(each.during, period.start), new
         )
         if during is not None:
-            during = _keep_past_part(each.during, during, within.start)
+            during = _keep_past_part(each.during, during, period.start)
         # An override that replaces everyone stays if its turn no longer exists, since it does not
         # depend on a user.
         if during != each.during and (during is not None or each.instead_of_id is not None):
@@ -130,58 +132,61 @@ def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -
 
 
 def _find_new_period(
-    stint: UserPeriod, old: Sequence[UserTurn], new: Sequence[UserTurn], now: datetime
+    stint: UserPeriod, old: Sequence[UserTurn], new_turns: Sequence[UserTurn], now: datetime
 ) -> Period | None:
     """Return the period of one side of a swap after a change; None if its shifts do not exist."""
     if stint.during.end <= now:
         return stint.during
     rest = _get_remaining_part(stint.during, now)
     if rest in _find_turns(stint.user_id, old):
-        found = _find_matching_turn(stint.user_id, rest, new)
+        found = _find_matching_turn(stint.user_id, rest, new_turns)
         return None if found is None else _keep_past_part(stint.during, found, now)
     # A part of a turn must have the same shifts as before.
-    is_same = _find_shifts(rest, stint.user_id, old) == _find_shifts(rest, stint.user_id, new)
+    is_same = _find_shifts(rest, stint.user_id, old) == _find_shifts(rest, stint.user_id, new_turns)
     return stint.during if is_same else None
 
 
-def _get_remaining_part(during: Period, now: datetime) -> Period:
-    return Period(max(during.start, now), during.end)
+def _get_remaining_part(period: Period, now: datetime) -> Period:
+    return Period(max(period.start, now), period.end)
 
 
-def _keep_past_part(before: Period, after: Period, now: datetime) -> Period:
+def _keep_past_part(previous_period: Period, new_period: Period, now: datetime) -> Period:
     """Return a period after a move; the start does not change if it is in the past."""
-    return Period(before.start if before.start < now else after.start, after.end)
+    start = previous_period.start if previous_period.start < now else new_period.start
+    return Period(start, new_period.end)
 
 
-def _find_turns(user_id: int | None, found: Iterable[UserTurn]) -> Sequence[Period]:
-    return [each.during for each in found if user_id in (None, each.duty.user_id)]
+def _find_turns(user_id: int | None, turns: Iterable[UserTurn]) -> Sequence[Period]:
+    return [each.period for each in turns if user_id in (None, each.duty.user_id)]
 
 
 def _find_matching_turn(
-    user_id: int | None, rest: Period, new: Sequence[UserTurn]
+    user_id: int | None, remaining_period: Period, new_turns: Sequence[UserTurn]
 ) -> Period | None:
     """Return the new turn that covers at least half of an old turn, or None."""
-    own = _find_turns(user_id, new)
-    best = max(own, key=lambda each: _compute_overlap(each, rest), default=None)
-    half = (rest.end - rest.start) / 2
-    return best if best is not None and _compute_overlap(best, rest) >= half else None
+    own = _find_turns(user_id, new_turns)
+    best = max(own, key=lambda each: _compute_overlap(each, remaining_period), default=None)
+    half = (remaining_period.end - remaining_period.start) / 2
+    return best if best is not None and _compute_overlap(best, remaining_period) >= half else None
 
 
-def _compute_overlap(one: Period, other: Period) -> timedelta:
-    return min(one.end, other.end) - max(one.start, other.start)
+def _compute_overlap(first: Period, second: Period) -> timedelta:
+    return min(first.end, second.end) - max(first.start, second.start)
 
 
-def _has_overlap(one: Period, other: Period) -> bool:
-    return _compute_overlap(one, other) > timedelta()
+def _has_overlap(first: Period, second: Period) -> bool:
+    return _compute_overlap(first, second) > timedelta()
 
 
-def _find_shifts(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Sequence[Period]:
+def _find_shifts(
+    remaining_period: Period, user_id: int, turns: Iterable[UserTurn]
+) -> Sequence[Period]:
     parts = [
-        Period(max(part.start, rest.start), min(part.end, rest.end))
-        for each in found
+        Period(max(part.start, remaining_period.start), min(part.end, remaining_period.end))
+        for each in turns
         if each.duty.user_id == user_id
         for part in each.parts
-        if _has_overlap(part, rest)
+        if _has_overlap(part, remaining_period)
     ]
     joined: list[Period] = []
     for part in sorted(parts):
@@ -222,17 +227,17 @@ def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftC
     notices.queue_notices_if_mail_is_configured(notices.queue_moved_swap_notices, moved, change)
 
 
-def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) -> None:
+def _move_override(row: OverrideRow, period: Period | None, change: ShiftChange) -> None:
     work = change.work
     before = build_change_resources(work, [row], OnCallOverride)[0]
-    if after is None:
+    if period is None:
         end_override_row(row, work)
         record_change(work, change.holder, change.schedule, before, "ended")
         notices.queue_notices_if_mail_is_configured(
             notices.queue_lost_override_notices, before, change
         )
         return
-    row.starts_at, row.ends_at = after.start, after.end
+    row.starts_at, row.ends_at = period.start, period.end
     work.session.flush()
     moved = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, change.holder, change.schedule, moved, "moved")
@@ -273,10 +278,10 @@ def _describe_swap_move(
 
 
 def _describe_override_move(
-    override: OnCallOverride, after: Period | None, change: ShiftChange
+    override: OnCallOverride, period: Period | None, change: ShiftChange
 ) -> str:
     when = change.format_period(override.starts_at, override.ends_at)
     which = f"The override of {override.user.username} {when}"
-    if after is None:
+    if period is None:
         return f"{which} ends, because the turn that it covers no longer exists."
-    return f"{which} moves. Its new period is {change.format_period(after.start, after.end)}."
+    return f"{which} moves. Its new period is {change.format_period(period.start, period.end)}."

@@ -138,12 +138,15 @@ def _find_member_schedules(work: UnitOfWork) -> Sequence[UserSchedule]:
 
 
 def _build_own_schedules(
-    work: UnitOfWork, named: Sequence[UserSchedule], within: Period, shown: Period
+    work: UnitOfWork,
+    user_schedules: Sequence[UserSchedule],
+    enclosing_period: Period,
+    shown_period: Period,
 ) -> tuple[OwnSchedule, ...]:
-    """Return schedules with the actor's turns in the period `shown`, truncated to `within`."""
-    ids = [each.id for each in named]
-    plans = load_schedule_plans(ids, within, session=work.session, now=work.now)
-    now = {each.schedule_id: each for each in build_schedules_on_call(work, named)}
+    """Return schedules with the actor's turns in `shown_period`, cut to `enclosing_period`."""
+    ids = [each.id for each in user_schedules]
+    plans = load_schedule_plans(ids, enclosing_period, session=work.session, now=work.now)
+    now = {each.schedule_id: each for each in build_schedules_on_call(work, user_schedules)}
     return tuple(
         OwnSchedule(
             **dict(now[each.id]),
@@ -156,64 +159,64 @@ def _build_own_schedules(
                     work,
                     [
                         turn
-                        for turn in find_user_turns(plans[each.id], within)
+                        for turn in find_user_turns(plans[each.id], enclosing_period)
                         if turn.duty.user_id == work.actor.id
-                        and turn.during.end > shown.start
-                        and turn.during.start < shown.end
+                        and turn.period.end > shown_period.start
+                        and turn.period.start < shown_period.end
                     ],
-                    within,
+                    enclosing_period,
                 )
             ),
         )
-        for each in named
+        for each in user_schedules
         if each.id in plans and each.id in now
     )
 
 
 def list_schedule_turns(
-    work: UnitOfWork, schedule_id: int, within: Period
+    work: UnitOfWork, schedule_id: int, period: Period
 ) -> tuple[OnCallTurn, ...]:
     """Return the turns of all users in a schedule."""
-    plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
+    plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
     return tuple(
         _build_turns(
             work,
-            find_user_turns(plans[schedule_id], within) if schedule_id in plans else (),
-            within,
+            find_user_turns(plans[schedule_id], period) if schedule_id in plans else (),
+            period,
         )
     )
 
 
 def _build_turns(
-    work: UnitOfWork, found: Sequence[UserTurn], within: Period
+    work: UnitOfWork, turns: Sequence[UserTurn], period: Period
 ) -> Iterable[OnCallTurn]:
-    ids = {each.duty.user_id for each in found}
+    ids = {each.duty.user_id for each in turns}
     named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
-    for each in found:
+    for each in turns:
         yield OnCallTurn(
             user=named[each.duty.user_id],
-            starts_at=each.during.start,
-            ends_at=each.during.end,
+            starts_at=each.period.start,
+            ends_at=each.period.end,
             source=each.duty.source.value,
-            may_continue=each.during.end >= within.end,
+            may_continue=each.period.end >= period.end,
             shifts=tuple(
                 OnCallPeriod(starts_at=part.start, ends_at=part.end) for part in each.parts
             ),
         )
 
 
-def _find_paged_alerts(work: UnitOfWork, about: SubjectKind) -> tuple[PagedAlert, ...]:
+def _find_paged_alerts(work: UnitOfWork, subject_kind: SubjectKind) -> tuple[PagedAlert, ...]:
     """Return open alerts or incidents that the actor was paged about, the latest page first."""
-    thing: Any = Incident if about is SubjectKind.INCIDENT else Alert
-    severity = INCIDENT_SEVERITY_RANK if about is SubjectKind.INCIDENT else Alert.severity
-    url = build_incident_url if about is SubjectKind.INCIDENT else build_alert_url
+    thing: Any = Incident if subject_kind is SubjectKind.INCIDENT else Alert
+    severity = INCIDENT_SEVERITY_RANK if subject_kind is SubjectKind.INCIDENT else Alert.severity
+    url = build_incident_url if subject_kind is SubjectKind.INCIDENT else build_alert_url
     paged_at = func.max(Page.due_at)
     rows = work.session.execute(
         select(Project.path, thing.iid, thing.title, thing.status)
         .add_columns(severity.label("severity"), paged_at.label("paged_at"))
         .select_from(Page)
         .join(PageRecipient, PageRecipient.id == Page.recipient_id)
-        .join(thing, thing.id == about.column)
+        .join(thing, thing.id == subject_kind.column)
         .join(Project, Project.id == thing.project_id)
         .where(
             PageRecipient.user_id == work.actor.id,

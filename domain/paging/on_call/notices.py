@@ -285,14 +285,14 @@ def queue_ended_override_notices(override: OnCallOverride, change: ShiftChange) 
     _queue_notice(back, change)
 
 
-def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) -> None:
+def queue_rotation_removal_notices(previous_schedule: OnCallSchedule, change: ShiftChange) -> None:
     """Queue a message to each user who was removed from a rotation.
 
-    `before` is the schedule before the change.
+    `previous_schedule` is the schedule before the change.
     """
     now = change.work.now
     removed: dict[int, list[str]] = {}
-    for name, user_ids in _find_removed_users(before, change.schedule):
+    for name, user_ids in _find_removed_users(previous_schedule, change.schedule):
         for user_id in user_ids:
             removed.setdefault(user_id, []).append(name)
 
@@ -306,7 +306,10 @@ def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) 
 
     named = change.find_users(removed)
     notice = _ShiftNotice(
-        key=f"on-call schedule {before.id} of {before.created_at.isoformat()} at {now.isoformat()}",
+        key=(
+            f"on-call schedule {previous_schedule.id} "
+            f"of {previous_schedule.created_at.isoformat()} at {now.isoformat()}"
+        ),
         subject="You were removed from a rotation",
         told=tuple(named[each] for each in sorted(named)),
         text=text,
@@ -315,12 +318,14 @@ def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) 
 
 
 def _find_removed_users(
-    before: OnCallSchedule, after: OnCallSchedule
+    previous_schedule: OnCallSchedule, changed_schedule: OnCallSchedule
 ) -> Iterator[tuple[str, set[int]]]:
     """Yield the name of each ended rotation, and the ids of the users who were removed from it."""
-    known, kept = ({each.id for each in view.rotations} for view in (before, after))
-    ended = [each for each in before.rotations if each.id not in kept]
-    begun = [each for each in after.rotations if each.id not in known]
+    known, kept = (
+        {each.id for each in view.rotations} for view in (previous_schedule, changed_schedule)
+    )
+    ended = [each for each in previous_schedule.rotations if each.id not in kept]
+    begun = [each for each in changed_schedule.rotations if each.id not in known]
     names = {each.name for each in ended}
     for rotation in ended:
         # A changed rotation has the same name, unless the rotation was renamed.

@@ -121,12 +121,14 @@ def format_cadence(cadence: Cadence) -> str:
     return f"{length} {unit} {at}"
 
 
-def format_restriction(each: Restriction) -> str:
+def format_restriction(restriction: Restriction) -> str:
     """Format a restriction, such as `Mon, Tue 09:00 to 17:00`."""
-    days = format_weekdays(each.weekdays)
-    if each.start == each.end == time():
+    days = format_weekdays(restriction.weekdays)
+    if restriction.start == restriction.end == time():
         return f"{days}, all day"
-    return f"{days} {format_time_of_day(each.start)} to {format_time_of_day(each.end)}"
+    return (
+        f"{days} {format_time_of_day(restriction.start)} to {format_time_of_day(restriction.end)}"
+    )
 
 
 def parse_restriction(text: str) -> dict[str, Any]:
@@ -158,7 +160,7 @@ def parse_rotation(text: str) -> dict[str, Any]:
     TIME-TIME`. Raise InvalidError if the text is invalid.
     """
     try:
-        return _RotationParser(text.split()).parse()
+        return _RotationParser(text.split()).parse_rotation()
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "is not complete"
         message = f'"{text[:80]}" {reason}. Use a rotation such as "{ROTATION_EXAMPLE}".'
@@ -175,7 +177,7 @@ class _RotationParser:
     def _take_word(self) -> str:
         return self._words.pop(0)
 
-    def parse(self) -> dict[str, Any]:
+    def parse_rotation(self) -> dict[str, Any]:
         """Return the fields of the rotation.
 
         Raise ValueError if a word is invalid, or IndexError if a word is missing.

@@ -25,11 +25,11 @@ class UserTurn:
     parts: list[Period] = field(default_factory=list)
 
     @property
-    def during(self) -> Period:
+    def period(self) -> Period:
         """Return the period from the start of the first shift to the end of the last shift."""
         return Period(self.parts[0].start, self.parts[-1].end)
 
-    def add(self, span: OnCallSpan, number: int) -> None:
+    def add_shift(self, span: OnCallSpan, number: int) -> None:
         """Add a shift, or extend the last shift."""
         self.number = number
         if self.parts and self.parts[-1].end == span.start:
@@ -38,13 +38,13 @@ class UserTurn:
             self.parts.append(Period(span.start, span.end))
 
 
-def find_user_turns(plan: SchedulePlan, within: Period) -> list[UserTurn]:
+def find_user_turns(plan: SchedulePlan, period: Period) -> list[UserTurn]:
     """Return the turns in a period, ordered by start and truncated to the period."""
     rotations = {each.id: each for each in plan.rotations}
-    numbers = {each.id: _build_number_finder(each, within) for each in plan.rotations}
+    numbers = {each.id: _build_number_finder(each, period) for each in plan.rotations}
     last: dict[tuple[DutySource, int], UserTurn] = {}
     found: list[UserTurn] = []
-    for span, duty in _list_duties(plan, within):
+    for span, duty in _list_duties(plan, period):
         is_turn = duty.source is DutySource.ROTATION
         number = numbers[duty.source_id](span) if is_turn else _NO_TURN_NUMBER
         key = (duty.source, duty.source_id)
@@ -55,18 +55,18 @@ def find_user_turns(plan: SchedulePlan, within: Period) -> list[UserTurn]:
         if before is None or before.duty.user_id != duty.user_id or number > before.number + step:
             before = last[key] = UserTurn(duty=duty, number=number)
             found.append(before)
-        before.add(span, number)
-    return sorted(found, key=lambda turn: (turn.during, turn.duty))
+        before.add_shift(span, number)
+    return sorted(found, key=lambda turn: (turn.period, turn.duty))
 
 
-def _list_duties(plan: SchedulePlan, within: Period) -> Iterator[tuple[OnCallSpan, OnCallDuty]]:
-    for span in compute_spans(plan, within.start, within.end):
+def _list_duties(plan: SchedulePlan, period: Period) -> Iterator[tuple[OnCallSpan, OnCallDuty]]:
+    for span in compute_spans(plan, period.start, period.end):
         for duty in span.duties:
             yield span, duty
 
 
-def _build_number_finder(rotation: RotationPlan, within: Period) -> Callable[[OnCallSpan], int]:
+def _build_number_finder(rotation: RotationPlan, period: Period) -> Callable[[OnCallSpan], int]:
     """Return a function that finds the number of the turn in which a span starts."""
-    known = list(rotation.handovers.generate_turns(within.start, within.end))
+    known = list(rotation.handoffs.generate_turns(period.start, period.end))
     starts = [each.start for each in known]
     return lambda span: known[bisect_right(starts, span.start) - 1].number

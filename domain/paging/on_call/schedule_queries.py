@@ -32,16 +32,16 @@ from models import (
 
 
 def load_schedule_plans(
-    schedule_ids: Collection[int], within: Period, *, session: Session, now: datetime
+    schedule_ids: Collection[int], period: Period, *, session: Session, now: datetime
 ) -> Mapping[int, SchedulePlan]:
     """Return the plans of schedules for a period; unknown ids are left out."""
     places = find_schedule_owners(schedule_ids, session=session)
     ids = places.keys()
-    is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
-    counting = _select_rotations(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
+    is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > period.start)
+    counting = _select_rotations(ids).where(is_ahead, OnCallRotation.valid_from < period.end)
     rotations = _load_rotation_plans(counting, session=session)
-    overrides = _find_overrides(ids, within, session=session)
-    swaps = _find_swaps(ids, within, session=session)
+    overrides = _find_overrides(ids, period, session=session)
+    swaps = _find_swaps(ids, period, session=session)
     plans = {
         each: SchedulePlan(
             schedule_id=each,
@@ -52,7 +52,7 @@ def load_schedule_plans(
         for each in places
     }
     named = {each: _list_plan_users(plan) for each, plan in plans.items()}
-    times = find_eligible_periods(places, named, within=within, session=session, now=now)
+    times = find_eligible_periods(places, named, period=period, session=session, now=now)
     return {each: replace(plan, eligible_periods=times[each]) for each, plan in plans.items()}
 
 
@@ -109,33 +109,33 @@ def _build_rotation_plan(row: OnCallRotation, user_ids: Iterable[int]) -> Rotati
     )
 
 
-def _parse_restriction(stored: Mapping[str, Any]) -> Restriction:
+def _parse_restriction(stored_values: Mapping[str, Any]) -> Restriction:
     return Restriction(
-        start=time.fromisoformat(stored["start"]),
-        end=time.fromisoformat(stored["end"]),
-        weekdays=tuple(stored["weekdays"]),
+        start=time.fromisoformat(stored_values["start"]),
+        end=time.fromisoformat(stored_values["end"]),
+        weekdays=tuple(stored_values["weekdays"]),
     )
 
 
-def serialize_restriction(each: Restriction) -> dict[str, Any]:
+def serialize_restriction(restriction: Restriction) -> dict[str, Any]:
     """Convert a restriction to its stored format."""
     return {
-        "start": each.start.isoformat("minutes"),
-        "end": each.end.isoformat("minutes"),
-        "weekdays": list(each.weekdays),
+        "start": restriction.start.isoformat("minutes"),
+        "end": restriction.end.isoformat("minutes"),
+        "weekdays": list(restriction.weekdays),
     }
 
 
 def _find_overrides(
-    ids: Iterable[int], within: Period, *, session: Session
+    ids: Iterable[int], period: Period, *, session: Session
 ) -> Mapping[int, list[Override]]:
     found: dict[int, list[Override]] = defaultdict(list)
     rows = session.scalars(
         select(OnCallOverride)
         .where(
             OnCallOverride.schedule_id.in_(ids),
-            OnCallOverride.ends_at > within.start,
-            OnCallOverride.starts_at < within.end,
+            OnCallOverride.ends_at > period.start,
+            OnCallOverride.starts_at < period.end,
         )
         .order_by(OnCallOverride.id)
     )
@@ -147,12 +147,12 @@ def _find_overrides(
 
 
 def _find_swaps(
-    ids: Iterable[int], within: Period, *, session: Session
+    ids: Iterable[int], period: Period, *, session: Session
 ) -> Mapping[int, list[Swap]]:
     found: dict[int, list[Swap]] = defaultdict(list)
     rows = session.scalars(
         select(OnCallSwap)
-        .where(OnCallSwap.schedule_id.in_(ids), OnCallSwap.over_at > within.start)
+        .where(OnCallSwap.schedule_id.in_(ids), OnCallSwap.over_at > period.start)
         .order_by(OnCallSwap.id)
     )
     for row in rows:

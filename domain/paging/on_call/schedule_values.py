@@ -38,29 +38,29 @@ class Period:
 
 
 def find_allowed_periods(
-    restrictions: Sequence[Restriction], time_zone: str, within: Period
+    restrictions: Sequence[Restriction], time_zone: str, period: Period
 ) -> tuple[Period, ...]:
     """Return the parts of a period that restrictions allow; without restrictions, the whole period.
 
     The periods are in order, and adjacent periods are joined.
     """
     if not restrictions:
-        return (within,)
+        return (period,)
     found = sorted(
-        Period(max(each.start, within.start), min(each.end, within.end))
-        for each in _find_windows(restrictions, time_zone, within)
+        Period(max(each.start, period.start), min(each.end, period.end))
+        for each in _find_windows(restrictions, time_zone, period)
     )
     return tuple(_join_periods(each for each in found if each.start < each.end))
 
 
 def _find_windows(
-    restrictions: Sequence[Restriction], time_zone: str, within: Period
+    restrictions: Sequence[Restriction], time_zone: str, period: Period
 ) -> Iterator[Period]:
     place = get_zone(time_zone)
     # Restrictions may continue after midnight, so start one day earlier. Start another day earlier
     # because of clock changes.
-    day = convert_to_local(within.start, place).date() - 2 * _DAY
-    last = convert_to_local(within.end, place).date()
+    day = convert_to_local(period.start, place).date() - 2 * _DAY
+    last = convert_to_local(period.end, place).date()
     while day <= last:
         for each in restrictions:
             if day.weekday() in each.weekdays:
@@ -69,9 +69,9 @@ def _find_windows(
         day += _DAY
 
 
-def _get_wall_times(each: Restriction, day: date) -> tuple[datetime, datetime]:
-    end_day = day if each.end > each.start else day + _DAY
-    return datetime.combine(day, each.start), datetime.combine(end_day, each.end)
+def _get_wall_times(restriction: Restriction, day: date) -> tuple[datetime, datetime]:
+    end_day = day if restriction.end > restriction.start else day + _DAY
+    return datetime.combine(day, restriction.start), datetime.combine(end_day, restriction.end)
 
 
 def _join_periods(ordered: Iterator[Period]) -> Iterator[Period]:
@@ -148,7 +148,7 @@ class Handoffs:
         begin = max(start, self.begins_at)
         if begin >= end:
             return
-        known = _HandoffCalculator(self).handovers(begin, end)
+        known = _HandoffCalculator(self).list_handoffs(begin, end)
         for (moment, number), (following, _) in pairwise(known):
             if moment < end and following > begin:
                 yield RotationTurn(number, max(moment, begin), min(following, end))
@@ -169,7 +169,7 @@ class _HandoffCalculator:
         """Return the number of the turn at a given time."""
         return self._find_index_at(moment) - self._first
 
-    def handovers(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
+    def list_handoffs(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
         """Return the handoffs from before `start` to after `end`, with the numbers of their turns.
 
         Clock changes can make several handoffs coincide or change their order. The turn with the
@@ -231,8 +231,8 @@ class _HandoffCalculator:
             return tuple(_DAY * day for day in sorted(self._cadence.weekdays))
         return (timedelta(0),)
 
-    def _find_index_by_wall_time(self, local: datetime) -> int:
-        cycle, rest = divmod(local - self._anchor, self._cycle)
+    def _find_index_by_wall_time(self, local_time: datetime) -> int:
+        cycle, rest = divmod(local_time - self._anchor, self._cycle)
         return cycle * len(self._offsets) + bisect_right(self._offsets, rest) - 1
 
     def _compute_start(self, index: int) -> datetime:
@@ -265,7 +265,7 @@ class RotationPlan:
     valid_until: datetime | None = None
 
     @property
-    def handovers(self) -> Handoffs:
+    def handoffs(self) -> Handoffs:
         """Return the handoffs of the rotation."""
         return Handoffs(self.cadence, self.starts_on, self.time_zone)
 

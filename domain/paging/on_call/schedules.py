@@ -36,7 +36,7 @@ from domain.projects.views import ProjectOrGroup
 from models import OnCallRotation as RotationRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallTurn
-from models.folding import fold
+from models.folding import fold_text
 
 #: Retention period of overrides, swaps and previous rotations, which past shifts depend on.
 SCHEDULE_HISTORY_RETENTION = timedelta(days=400)
@@ -114,7 +114,7 @@ def _find_schedule_row(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> S
     found: ScheduleRow | None = work.session.scalar(
         select(ScheduleRow).where(
             build_owner_match_condition(ScheduleRow, holder),
-            ScheduleRow.name_key == fold(replace_unstorable_characters(name).strip()),
+            ScheduleRow.name_key == fold_text(replace_unstorable_characters(name).strip()),
         )
     )
     return found
@@ -133,7 +133,9 @@ def build_schedules(
         OnCallSchedule(
             **get_column_values(row, OnCallSchedule),
             group=(group := groups.get(row.group_id)),
-            rotations=tuple(OnCallRotation.of(each, named) for each in plans.get(row.id, ())),
+            rotations=tuple(
+                OnCallRotation.from_plan(each, named) for each in plans.get(row.id, ())
+            ),
             web_url=f"{_build_pages_url(group, holder, base_url)}/on_call/schedules/{row.id}",
         )
         for row in rows
@@ -162,17 +164,17 @@ def store_rotations(
     work: UnitOfWork,
     holder: ProjectOrGroup,
     schedule: ScheduleRow,
-    wanted: Sequence[NewRotation],
+    new_rotations: Sequence[NewRotation],
     instead: Mapping[int, int] = _NO_REPLACEMENTS,
 ) -> None:
     """Replace the rotations of a schedule.
 
     A rotation with the same name and definition continues. If its users, times or time zone change,
-    the rotation ends now and a new version begins. `instead` maps positions in `wanted` to the ids
-    of current rotations that they replace, regardless of names. Raise InvalidError if a rotation is
-    invalid.
+    the rotation ends now and a new version begins. `instead` maps positions in `new_rotations` to
+    the ids of current rotations that they replace, regardless of names. Raise InvalidError if a
+    rotation is invalid.
     """
-    if len(wanted) > MAX_ROTATIONS:
+    if len(new_rotations) > MAX_ROTATIONS:
         raise InvalidError(
             f"A schedule can have at most {MAX_ROTATIONS} rotations.", field=_ROTATIONS_FIELD
         )
@@ -180,7 +182,7 @@ def store_rotations(
     before = change.load_rotations_by_name()
     by_id = {each.id: each for each in before.values()}
     layer, plans = 0, []
-    for position, (name, each) in enumerate(_name_rotations(wanted).items()):
+    for position, (name, each) in enumerate(_name_rotations(new_rotations).items()):
         layer = layer + 1 if each.layer is None else each.layer
         present = by_id.get(instead.get(position, _NEW_ROTATION_ID)) or before.get(name)
         plans.append(_build_plan(each, name, layer, present, change))
@@ -201,9 +203,9 @@ def apply_time_zone(work: UnitOfWork, holder: ProjectOrGroup, schedule: Schedule
     _start_rotations([replace(each, time_zone=schedule.time_zone) for each in elsewhere], change)
 
 
-def _name_rotations(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
+def _name_rotations(new_rotations: Sequence[NewRotation]) -> dict[str, NewRotation]:
     found: dict[str, NewRotation] = {}
-    for number, each in enumerate(wanted, start=1):
+    for number, each in enumerate(new_rotations, start=1):
         name = each.name.strip() or f"Rotation {number}"
         if len(name) > MAX_SCHEDULE_NAME_LENGTH or not name.isprintable():
             message = (
@@ -219,51 +221,58 @@ def _name_rotations(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
 
 
 def _build_plan(
-    wanted: NewRotation,
+    new_rotation: NewRotation,
     name: str,
     layer: int,
-    before: RotationPlan | None,
+    previous_plan: RotationPlan | None,
     change: _RotationsChange,
 ) -> RotationPlan:
     """Return the requested rotation, or the current rotation if both are equal."""
-    _check_rotation(wanted, layer)
+    _check_rotation(new_rotation, layer)
     session, now = change.work.session, change.work.now
-    user_ids = find_user_ids(wanted.users, field=_ROTATIONS_FIELD, session=session)
+    user_ids = find_user_ids(new_rotation.users, field=_ROTATIONS_FIELD, session=session)
     plan = RotationPlan(
         id=_NEW_ROTATION_ID,
         name=name,
         layer=layer,
-        cadence=wanted.cadence,
-        starts_on=wanted.starts_on or _find_last_handoff_day(wanted.cadence, change),
+        cadence=new_rotation.cadence,
+        starts_on=new_rotation.starts_on or _find_last_handoff_day(new_rotation.cadence, change),
         time_zone=change.schedule.time_zone,
         user_ids=user_ids,
-        restrictions=tuple(each.restriction for each in wanted.restrictions),
+        restrictions=tuple(each.restriction for each in new_rotation.restrictions),
         valid_from=now,
     )
-    if before is not None and wanted.starts_on in (None, before.starts_on):
-        plan = _continue_rotation(plan, before, now)
-    elif wanted.starts_on is None:
-        plan = replace(plan, first_turn=-plan.handovers.get_turn_number_at(now) % len(user_ids))
-    if before is not None and replace(before, id=_NEW_ROTATION_ID, valid_from=now) == plan:
-        return before
-    known = before.user_ids if before else ()
+    if previous_plan is not None and new_rotation.starts_on in (None, previous_plan.starts_on):
+        plan = _continue_rotation(plan, previous_plan, now)
+    elif new_rotation.starts_on is None:
+        plan = replace(plan, first_turn=-plan.handoffs.get_turn_number_at(now) % len(user_ids))
+    if (
+        previous_plan is not None
+        and replace(previous_plan, id=_NEW_ROTATION_ID, valid_from=now) == plan
+    ):
+        return previous_plan
+    known = previous_plan.user_ids if previous_plan else ()
     new = {
-        name: each for name, each in zip(wanted.users, user_ids, strict=True) if each not in known
+        name: each
+        for name, each in zip(new_rotation.users, user_ids, strict=True)
+        if each not in known
     }
     check_can_be_on_call(change.work, change.holder, new, field=_ROTATIONS_FIELD)
     return plan
 
 
-def _continue_rotation(plan: RotationPlan, before: RotationPlan, now: datetime) -> RotationPlan:
+def _continue_rotation(
+    plan: RotationPlan, previous_plan: RotationPlan, now: datetime
+) -> RotationPlan:
     """Return a changed rotation in which the current user stays on call until the next handoff."""
-    plan = replace(plan, starts_on=before.starts_on, first_turn=before.first_turn)
-    if plan.user_ids == before.user_ids and plan.cadence == before.cadence:
+    plan = replace(plan, starts_on=previous_plan.starts_on, first_turn=previous_plan.first_turn)
+    if plan.user_ids == previous_plan.user_ids and plan.cadence == previous_plan.cadence:
         return plan
-    if now < plan.handovers.begins_at:
+    if now < plan.handoffs.begins_at:
         return replace(plan, first_turn=0)
-    present = before.get_user_at(before.handovers.get_turn_number_at(now))
+    present = previous_plan.get_user_at(previous_plan.handoffs.get_turn_number_at(now))
     place = plan.user_ids.index(present) if present in plan.user_ids else 0
-    number = plan.handovers.get_turn_number_at(now)
+    number = plan.handoffs.get_turn_number_at(now)
     return replace(plan, first_turn=(place - number) % len(plan.user_ids))
 
 
@@ -272,12 +281,15 @@ def _find_last_handoff_day(cadence: Cadence, change: _RotationsChange) -> date:
     return local.date() if local.time() >= cadence.at else local.date() - _DAY
 
 
-def _check_rotation(wanted: NewRotation, layer: int) -> None:
-    cadence, most = wanted.cadence, MAX_TURN_LENGTH[wanted.cadence.unit]
+def _check_rotation(new_rotation: NewRotation, layer: int) -> None:
+    cadence, most = new_rotation.cadence, MAX_TURN_LENGTH[new_rotation.cadence.unit]
     if cadence.every > most:
         message = f"The length of a turn must be between 1 and {most} {cadence.unit}."
         raise InvalidError(message, field=_ROTATIONS_FIELD)
-    if wanted.starts_on is not None and not FIRST_START_DAY <= wanted.starts_on <= LAST_START_DAY:
+    if (
+        new_rotation.starts_on is not None
+        and not FIRST_START_DAY <= new_rotation.starts_on <= LAST_START_DAY
+    ):
         message = f"The start of a rotation must be between {FIRST_START_DAY} and {LAST_START_DAY}."
         raise InvalidError(message, field=_ROTATIONS_FIELD)
     if layer > MAX_LAYER:

@@ -28,7 +28,7 @@ from domain.paging.on_call.types import (
 from domain.projects.views import Namespace, ProjectOrGroup
 from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
 from models import OnCallSchedule as ScheduleRow
-from models.folding import fold
+from models.folding import fold_text
 
 #: Placeholder for gaps. No user has this id.
 _GAP_USER_ID = 0
@@ -52,32 +52,36 @@ class _CurrentAndNext:
 
 
 def find_users_on_call(
-    schedule_ids: Collection[int], *, at: datetime, session: Session
+    schedule_ids: Collection[int], *, moment: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
     """Return the ids of the users on call, by schedule id.
 
     The list of users is empty in a gap, and for deleted schedules.
     """
-    plans = load_schedule_plans(schedule_ids, Period(at, at + _INSTANT), session=session, now=at)
+    plans = load_schedule_plans(
+        schedule_ids, Period(moment, moment + _INSTANT), session=session, now=moment
+    )
     return {
-        each: compute_spans(plans[each], at, at + _INSTANT)[0].user_ids if each in plans else ()
+        each: compute_spans(plans[each], moment, moment + _INSTANT)[0].user_ids
+        if each in plans
+        else ()
         for each in schedule_ids
     }
 
 
 def find_current_and_next(
-    schedule_ids: Collection[int], *, at: datetime, session: Session
+    schedule_ids: Collection[int], *, moment: datetime, session: Session
 ) -> Mapping[int, _CurrentAndNext]:
     """Return the current and next users on call by schedule id; unknown schedules are left out."""
-    within = Period(at, at + _SEARCHED_PERIODS[-1])
-    plans = load_schedule_plans(schedule_ids, within, session=session, now=at)
-    return {each: _compute_current_and_next(plan, at) for each, plan in plans.items()}
+    within = Period(moment, moment + _SEARCHED_PERIODS[-1])
+    plans = load_schedule_plans(schedule_ids, within, session=session, now=moment)
+    return {each: _compute_current_and_next(plan, moment) for each, plan in plans.items()}
 
 
-def _compute_current_and_next(plan: SchedulePlan, at: datetime) -> _CurrentAndNext:
+def _compute_current_and_next(plan: SchedulePlan, moment: datetime) -> _CurrentAndNext:
     found: tuple[OnCallSpan, ...] = ()
     for horizon in _SEARCHED_PERIODS:
-        found = merge_spans_by_users(compute_spans(plan, at, at + horizon))
+        found = merge_spans_by_users(compute_spans(plan, moment, moment + horizon))
         # The end of the last span is unknown.
         if any(span.duties for span in found[1:-1]):
             break
@@ -103,7 +107,7 @@ def build_schedules_on_call(
 ) -> Sequence[ScheduleOnCall]:
     """Return the current and next users on call in schedules, in the order of the schedules."""
     found = find_current_and_next(
-        [each.id for each in schedules], at=work.now, session=work.session
+        [each.id for each in schedules], moment=work.now, session=work.session
     )
     both = (span for each in found.values() for span in (each.now, each.next) if span)
     named = _find_span_users(work, both)
@@ -133,29 +137,29 @@ def list_schedules_on_call(
 
 
 def list_schedule_shifts(
-    work: UnitOfWork, schedule_id: int, within: Period
+    work: UnitOfWork, schedule_id: int, period: Period
 ) -> Sequence[OnCallShift]:
     """Return the shifts of a schedule in a period, including gaps."""
-    return find_shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
+    return find_shifts_by_schedule(work, [schedule_id], period).get(schedule_id, ())
 
 
 def find_shifts_by_schedule(
-    work: UnitOfWork, schedule_ids: Collection[int], within: Period
+    work: UnitOfWork, schedule_ids: Collection[int], period: Period
 ) -> Mapping[int, Sequence[OnCallShift]]:
     """Return the shifts in a period, including gaps, by schedule id.
 
     Unknown schedules are left out.
     """
-    plans = load_schedule_plans(schedule_ids, within, session=work.session, now=work.now)
-    found = {each: compute_spans(plan, within.start, within.end) for each, plan in plans.items()}
+    plans = load_schedule_plans(schedule_ids, period, session=work.session, now=work.now)
+    found = {each: compute_spans(plan, period.start, period.end) for each, plan in plans.items()}
     named = _find_span_users(work, chain.from_iterable(found.values()))
     return {each: tuple(_build_shift(span, named) for span in some) for each, some in found.items()}
 
 
-def compute_balance(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
+def compute_balance(shifts: Iterable[OnCallShift], period: Period) -> OnCallBalance:
     """Compute the distribution of on-call time among users.
 
-    `shifts` must be the shifts in the period `within`.
+    `shifts` must be the shifts in the period `period`.
     """
     seconds, people = Counter[int](), dict[int, UserReference]()
     for each in shifts:
@@ -165,8 +169,8 @@ def compute_balance(shifts: Iterable[OnCallShift], within: Period) -> OnCallBala
         people |= {user.id: user for user in each.users}
     gap_seconds, whole = seconds.pop(_GAP_USER_ID, 0), seconds.total()
     return OnCallBalance(
-        starts_at=within.start,
-        ends_at=within.end,
+        starts_at=period.start,
+        ends_at=period.end,
         gap_seconds=gap_seconds,
         users=tuple(
             TimeOnCall(user=people[user_id], seconds=length, share=round(length / whole, 4))
@@ -175,23 +179,29 @@ def compute_balance(shifts: Iterable[OnCallShift], within: Period) -> OnCallBala
     )
 
 
-def _find_span_users(work: UnitOfWork, found: Iterable[OnCallSpan]) -> Mapping[int, UserReference]:
-    ids = (user_id for each in found for user_id in each.user_ids)
+def _find_span_users(
+    work: UnitOfWork, on_call_spans: Iterable[OnCallSpan]
+) -> Mapping[int, UserReference]:
+    ids = (user_id for each in on_call_spans for user_id in each.user_ids)
     return find_user_references(ids, base_url=work.settings.base_url, session=work.session)
 
 
-def _build_shift(span: OnCallSpan, named: Mapping[int, UserReference]) -> OnCallShift:
+def _build_shift(span: OnCallSpan, users_by_id: Mapping[int, UserReference]) -> OnCallShift:
     return OnCallShift(
         starts_at=span.start,
         ends_at=span.end,
         is_gap=not span.duties,
-        **_build_on_call_fields(span, named),
+        **_build_on_call_fields(span, users_by_id),
     )
 
 
-def _build_on_call_fields(span: OnCallSpan, named: Mapping[int, UserReference]) -> dict[str, Any]:
+def _build_on_call_fields(
+    span: OnCallSpan, users_by_id: Mapping[int, UserReference]
+) -> dict[str, Any]:
     on_call = [
-        OnCallUser(user=named[each.user_id], source=each.source.value, source_id=each.source_id)
+        OnCallUser(
+            user=users_by_id[each.user_id], source=each.source.value, source_id=each.source_id
+        )
         for each in span.duties
     ]
     return {"users": tuple(each.user for each in on_call), "on_call": tuple(on_call)}
@@ -215,7 +225,7 @@ class UserDuty:
 def find_user_duties(user_id: int, *, session: Session, now: datetime) -> tuple[UserDuty, ...]:
     """Return the current shifts of a user, and then the next shifts, earliest first."""
     rows = find_user_schedules(user_id, session=session, now=now)
-    plans = find_current_and_next([row.id for row in rows], at=now, session=session)
+    plans = find_current_and_next([row.id for row in rows], moment=now, session=session)
     found = [
         UserDuty(
             schedule_id=row.id,
@@ -277,4 +287,4 @@ def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Seq
         .order_by(ScheduleRow.name_key, ScheduleRow.id)
     )
     found = [UserSchedule(*row, place=places[row.id]) for row in rows]
-    return sorted(found, key=lambda each: fold(each.place.path))
+    return sorted(found, key=lambda each: fold_text(each.place.path))

@@ -90,7 +90,7 @@ def check_period(
     start: datetime,
     end: datetime,
     *,
-    longest: timedelta = MAX_SHIFT_CHANGE_LENGTH,
+    max_length: timedelta = MAX_SHIFT_CHANGE_LENGTH,
     fields: tuple[str, str],
 ) -> Period:
     """Validate and return a period.
@@ -103,14 +103,14 @@ def check_period(
         raise InvalidError(message, field=start_field if start < EARLIEST_TIME else end_field)
     if end <= start:
         raise InvalidError("The end must be after the start.", field=end_field)
-    if end - start > longest:
-        raise InvalidError(f"A period can be at most {longest.days} days long.", field=end_field)
+    if end - start > max_length:
+        raise InvalidError(f"A period can be at most {max_length.days} days long.", field=end_field)
     return Period(start, end)
 
 
-def check_period_not_over(during: Period, *, field: str, now: datetime) -> None:
+def check_period_not_over(period: Period, *, field: str, now: datetime) -> None:
     """Raise InvalidError if a period has ended, since past shifts cannot change."""
-    if during.end <= now:
+    if period.end <= now:
         raise InvalidError("This time is in the past. Choose an end in the future.", field=field)
 
 
@@ -218,13 +218,13 @@ class OnCallRotation(Resource):
         return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
 
     @classmethod
-    def of(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
-        """Return the resource for a rotation; `named` maps user ids to users."""
+    def from_plan(cls, plan: RotationPlan, users: Mapping[int, UserReference]) -> "OnCallRotation":
+        """Return the resource for a rotation; `users` maps user ids to users."""
         return cls(
             **get_column_values(plan, cls)
             | build_handoff_fields(plan.cadence)
             | {"restrictions": tuple(map(build_restriction_fields, plan.restrictions))},
-            users=tuple(named[each] for each in plan.user_ids),
+            users=tuple(users[each] for each in plan.user_ids),
         )
 
 
@@ -241,10 +241,10 @@ def build_handoff_fields(cadence: Cadence) -> dict[str, Any]:
     }
 
 
-def build_restriction_fields(each: Restriction) -> Any:
+def build_restriction_fields(restriction: Restriction) -> Any:
     """Return a restriction as fields of the resource."""
-    days = [WEEKDAYS[day] for day in each.weekdays]
-    return {"start_time": each.start, "end_time": each.end, "weekdays": days}
+    days = [WEEKDAYS[day] for day in restriction.weekdays]
+    return {"start_time": restriction.start, "end_time": restriction.end, "weekdays": days}
 
 
 class NewRotation(Body):
@@ -411,14 +411,14 @@ class ShiftQuery(OffsetQuery):
         "after `from`.",
     )
 
-    def period(self, now: datetime) -> Period:
+    def resolve_period(self, now: datetime) -> Period:
         """Return the requested period.
 
         Raise InvalidError if the period is empty, too long, or outside the supported years.
         """
         start: datetime = getattr(self, "from") or now
         end = self.until or start + _DEFAULT_SHIFT_LIST_PERIOD
-        return check_period(start, end, longest=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
+        return check_period(start, end, max_length=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
 
 
 @add_from_field
@@ -430,14 +430,14 @@ class BalanceQuery(Query):
         description="End of the period, at most 92 days after `from`. The default is now.",
     )
 
-    def period(self, now: datetime) -> Period:
+    def resolve_period(self, now: datetime) -> Period:
         """Return the requested period.
 
         Raise InvalidError if the period is empty, too long, or outside the supported years.
         """
         end = self.until or now
         start: datetime = getattr(self, "from") or end - 2 * _DEFAULT_SHIFT_LIST_PERIOD
-        return check_period(start, end, longest=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
+        return check_period(start, end, max_length=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
 
 
 class OnCallPeriod(Resource):
@@ -536,7 +536,7 @@ class NewOverride(Body):
     starts_at: RequestLocalTime
     ends_at: RequestLocalTime
 
-    def in_zone(self, time_zone: str) -> Self:
+    def with_time_zone(self, time_zone: str) -> Self:
         """Return a copy of the body whose local times are interpreted in a time zone."""
         return _interpret_local_times(self, time_zone)
 
@@ -570,7 +570,7 @@ class NewSwap(Body):
     other_starts_at: RequestLocalTime
     other_ends_at: RequestLocalTime
 
-    def in_zone(self, time_zone: str) -> Self:
+    def with_time_zone(self, time_zone: str) -> Self:
         """Return a copy of the body whose local times are interpreted in a time zone."""
         return _interpret_local_times(self, time_zone)
 

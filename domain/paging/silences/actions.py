@@ -143,8 +143,8 @@ def list_silences(
         session=work.session,
     )
     rows = _select_silences(work, here).where(*_is_in_state(query.state, work.now))
-    found = fetch_list_page(rows, _ORDER_COLUMNS, query.part, session=work.session)
-    return ListPage.of(found, Silence.model_validate)
+    found = fetch_list_page(rows, _ORDER_COLUMNS, query.requested_part, session=work.session)
+    return ListPage.from_listed_page(found, Silence.model_validate)
 
 
 @read_action("silences.index")
@@ -302,7 +302,9 @@ def _select_own_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Select[tup
     return _select_silences(work, build_owner_match_condition(SilenceRow, holder))
 
 
-def _select_silences(work: UnitOfWork, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
+def _select_silences(
+    work: UnitOfWork, owner_condition: ColumnElement[bool]
+) -> Select[tuple[object, ...]]:
     """Build a query that selects the fields of `Silence`."""
     state = case(
         (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
@@ -324,7 +326,7 @@ def _select_silences(work: UnitOfWork, here: ColumnElement[bool]) -> Select[tupl
         .outerjoin(_ENDER, _ENDER.id == SilenceRow.ended_by_id)
         .outerjoin(Group, Group.id == SilenceRow.group_id)
         .outerjoin(Project, Project.id == SilenceRow.project_id)
-        .where(here)
+        .where(owner_condition)
     )
 
 
@@ -413,7 +415,7 @@ def _store_and_record(
         "starts_at": row.starts_at.isoformat(),
         "ends_at": row.ends_at.isoformat(),
     }
-    work.record(kind, subject=row.matchers, details=details)
+    work.record_audit_event(kind, subject=row.matchers, details=details)
     return show_silence(work, holder, row.id)
 
 
@@ -422,7 +424,7 @@ def show_mute(work: UnitOfWork, project: ProjectView, iid: int) -> AlertMute:
     """Show the reason why an alert is muted."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
     mute = find_alert_mute(
-        alert_id, at=work.now, session=work.session, reading=work.policy(ParserSettings)
+        alert_id, moment=work.now, session=work.session, parser_settings=work.policy(ParserSettings)
     )
     if mute is None:
         return AlertMute(muted=False)
@@ -450,10 +452,12 @@ def change_flap_settings(
 ) -> FlapSettings:
     """Change the settings of flap detection."""
     present = get_flap_settings(project.id, session=work.session)
-    wanted = present.model_copy(update=dict(change.given))
+    wanted = present.model_copy(update=dict(change.given_values))
     if wanted != present:
         store_flap_settings(project.id, wanted, session=work.session)
         values = wanted.model_dump()
         details = {"project": project.path, "is_on": values.pop("enabled"), **values}
-        work.record(EventKind.FLAP_SETTINGS_CHANGED, subject=project.path, details=details)
+        work.record_audit_event(
+            EventKind.FLAP_SETTINGS_CHANGED, subject=project.path, details=details
+        )
     return wanted

@@ -58,9 +58,9 @@ def get_flap_settings(project_id: int, *, session: Session) -> FlapSettings:
     return find_flap_settings([project_id], session=session)[project_id]
 
 
-def store_flap_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
+def store_flap_settings(project_id: int, flap_settings: FlapSettings, *, session: Session) -> None:
     """Store the flap detection settings of a project."""
-    values = wanted.model_dump()
+    values = flap_settings.model_dump()
     values["is_on"] = values.pop("enabled")
     insert = insert_into(FlapSetting, session=session).values(project_id=project_id, **values)
     session.execute(insert.on_conflict_do_update(index_elements=["project_id"], set_=values))
@@ -95,7 +95,7 @@ class AlertRecurrence:
 
 
 def find_alert_recurrences(
-    alerts: Mapping[int, int], *, at: datetime, session: Session
+    alerts: Mapping[int, int], *, moment: datetime, session: Session
 ) -> Mapping[int, AlertRecurrence]:
     """Return the recurrences among new alerts, by alert id.
 
@@ -110,7 +110,7 @@ def find_alert_recurrences(
         if not before:
             continue
         notes = find_last_status_notes([row.id for row in before.values()], session=session)
-        flapping = _find_flapping_holds(list(before), each, at=at, session=session)
+        flapping = _find_flapping_holds(list(before), each, moment=moment, session=session)
         hold = each.hold_minutes * _MINUTE
         found |= {
             alert_id: AlertRecurrence(
@@ -125,7 +125,7 @@ def find_alert_recurrences(
 
 
 def find_alert_holds(
-    alerts: Mapping[int, int], *, at: datetime, session: Session
+    alerts: Mapping[int, int], *, moment: datetime, session: Session
 ) -> Mapping[int, AlertHold]:
     """Return the holds on alerts at a given time, by alert id.
 
@@ -136,13 +136,15 @@ def find_alert_holds(
     """
     found: dict[int, AlertHold] = {}
     for each, ids in _group_by_settings(alerts, session=session).items():
-        found |= _find_flapping_holds(ids, each, at=at, session=session) if each.enabled else {}
-        found |= _find_holds_of_continued(ids, each, at=at, session=session)
+        found |= (
+            _find_flapping_holds(ids, each, moment=moment, session=session) if each.enabled else {}
+        )
+        found |= _find_holds_of_continued(ids, each, moment=moment, session=session)
     return found
 
 
 def find_holds_of_continuing_alerts(
-    alerts: Mapping[int, int], *, at: datetime, session: Session
+    alerts: Mapping[int, int], *, moment: datetime, session: Session
 ) -> Mapping[int, AlertHold]:
     """Return the holds on alerts that continue an acknowledged alert, by alert id.
 
@@ -150,7 +152,7 @@ def find_holds_of_continuing_alerts(
     """
     found: dict[int, AlertHold] = {}
     for each, ids in _group_by_settings(alerts, session=session).items():
-        found |= _find_holds_of_continued(ids, each, at=at, session=session)
+        found |= _find_holds_of_continued(ids, each, moment=moment, session=session)
     return found
 
 
@@ -165,7 +167,7 @@ def _group_by_settings(
 
 
 def _find_flapping_holds(
-    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
+    ids: Sequence[int], settings: FlapSettings, *, moment: datetime, session: Session
 ) -> dict[int, AlertHold]:
     """Return holds on the alerts that opened too often, by alert id.
 
@@ -196,7 +198,7 @@ def _find_flapping_holds(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                _build_opened_since_condition(at - hold, at),
+                _build_opened_since_condition(moment - hold, moment),
                 *(() if settings.holds_critical else (Alert.severity > _CRITICAL_RANK,)),
             )
         )
@@ -215,13 +217,13 @@ def _find_flapping_holds(
 
 
 def _find_holds_of_continued(
-    ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
+    ids: Sequence[int], settings: FlapSettings, *, moment: datetime, session: Session
 ) -> dict[int, AlertHold]:
     """Return holds on the alerts that continue an acknowledged alert, by alert id."""
     if not settings.reopen_minutes:
         return {}
     window = settings.reopen_minutes * _MINUTE
-    opened = _find_opening_times(at - window, ids, at=at, session=session)
+    opened = _find_opening_times(moment - window, ids, at_time=moment, session=session)
     found: dict[int, AlertHold] = {}
     # Maps the earliest known alert of each chain to the alert that is checked.
     stories = {alert_id: alert_id for alert_id in opened}
@@ -254,7 +256,7 @@ def _find_holds_of_continued(
 
 
 def _find_severity_increases(
-    found: Mapping[int, AlertHold], *, session: Session
+    holds_by_alert: Mapping[int, AlertHold], *, session: Session
 ) -> Collection[int]:
     """Return the ids of critical alerts that continue a less severe alert.
 
@@ -263,10 +265,10 @@ def _find_severity_increases(
     is_critical = Alert.severity == _CRITICAL_RANK
     critical = [
         alert_id
-        for some in split_into_batches(list(found))
+        for some in split_into_batches(list(holds_by_alert))
         for alert_id in session.scalars(select(Alert.id).where(Alert.id.in_(some), is_critical))
     ]
-    former = {each: found[each].continues_id or 0 for each in critical}
+    former = {each: holds_by_alert[each].continues_id or 0 for each in critical}
     given = find_last_acknowledgements(former.values(), session=session) if former else {}
     return {
         alert_id
@@ -275,13 +277,13 @@ def _find_severity_increases(
     }
 
 
-def _build_opened_since_condition(moment: datetime, at: datetime) -> ColumnElement[bool]:
+def _build_opened_since_condition(moment: datetime, at_time: datetime) -> ColumnElement[bool]:
     """Return the condition for alerts that opened after a given time and not in the future."""
-    return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
+    return and_(Alert.created_at > moment, Alert.created_at <= at_time + CLOCK_TOLERANCE)
 
 
 def _find_opening_times(
-    moment: datetime, ids: Sequence[int], *, at: datetime, session: Session
+    moment: datetime, ids: Sequence[int], *, at_time: datetime, session: Session
 ) -> Mapping[int, datetime]:
     """Return the opening times of open alerts that opened after a given time, by alert id."""
     rows = (
@@ -292,7 +294,7 @@ def _find_opening_times(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                _build_opened_since_condition(moment, at),
+                _build_opened_since_condition(moment, at_time),
             )
         )
     )

@@ -87,7 +87,7 @@ class ActiveMutes:
 
 
 def find_active_mutes(
-    projects: Iterable[ProjectView], *, at: datetime, session: Session
+    projects: Iterable[ProjectView], *, moment: datetime, session: Session
 ) -> Mapping[int, ActiveMutes]:
     """Return the active mutes of projects whose alerts the viewer may see, by project id.
 
@@ -97,8 +97,8 @@ def find_active_mutes(
     if not ids:
         return {}
     used = find_group_chains(ids, session=session)
-    silences = find_active_silences(used, at=at, session=session)
-    windows = find_current_windows(used, at=at, session=session)
+    silences = find_active_silences(used, moment=moment, session=session)
+    windows = find_current_windows(used, moment=moment, session=session)
     return {
         project_id: ActiveMutes(
             silences=len(silences.get(project_id, ())),
@@ -106,7 +106,7 @@ def find_active_mutes(
             until=max(
                 *(silence.ends_at for silence in silences.get(project_id, ())),
                 *(window.occurrence.ends_at for window in windows.get(project_id, ())),
-                at,
+                moment,
             ),
         )
         for project_id in silences.keys() | windows.keys()
@@ -114,7 +114,7 @@ def find_active_mutes(
 
 
 def find_active_silences(
-    used: Mapping[int, GroupChain], *, at: datetime, session: Session
+    group_chains: Mapping[int, GroupChain], *, moment: datetime, session: Session
 ) -> Mapping[int, Sequence[ActiveSilence]]:
     """Return the active silences of projects and of their ancestor groups, by project id.
 
@@ -125,9 +125,9 @@ def find_active_silences(
         .outerjoin(User, User.id == Silence.created_by_id)
         .outerjoin(Group, Group.id == Silence.group_id)
         .where(
-            build_used_by_condition(Silence, used.values()),
-            Silence.ends_at > at,
-            Silence.starts_at <= at,
+            build_used_by_condition(Silence, group_chains.values()),
+            Silence.ends_at > moment,
+            Silence.starts_at <= moment,
         )
         .order_by(Silence.ends_at.desc(), Silence.id)
     )
@@ -145,7 +145,7 @@ def find_active_silences(
         )
         for row, author, group in rows
     ]
-    return group_rows_by_project(live, used)
+    return group_rows_by_project(live, group_chains)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ class _ActiveSilencesAndWindows:
     def includes_project(self, project_id: int) -> bool:
         return project_id in self.silences or project_id in self.windows
 
-    def find_alert_mutes(self, alert: AlertLabels, at: datetime) -> Iterator[Mute]:
+    def find_alert_mutes(self, alert: AlertLabels, moment: datetime) -> Iterator[Mute]:
         for silence in self.silences.get(alert.project_id, ()):
             if matches_all_labels(silence.matchers, alert.labels):
                 yield Mute(
@@ -199,7 +199,7 @@ class _ActiveSilencesAndWindows:
                     has_comment=silence.has_comment,
                     by=silence.created_by,
                     until=silence.ends_at,
-                    look_again_at=_compute_next_check(silence.ends_at, at),
+                    look_again_at=_compute_next_check(silence.ends_at, moment),
                     group=silence.group,
                 )
                 break  # Silences are ordered by end time, latest first.
@@ -211,13 +211,13 @@ class _ActiveSilencesAndWindows:
                     name=window.name,
                     by=window.created_by,
                     until=window.occurrence.ends_at,
-                    look_again_at=_compute_next_check(window.occurrence.ends_at, at),
+                    look_again_at=_compute_next_check(window.occurrence.ends_at, moment),
                     group=window.group,
                 )
 
 
 def find_mutes(
-    alerts: Sequence[AlertLabels], *, at: datetime, session: Session
+    alerts: Sequence[AlertLabels], *, moment: datetime, session: Session
 ) -> Mapping[int, Mute]:
     """Return the mutes of alerts at a given time, by alert id.
 
@@ -227,97 +227,119 @@ def find_mutes(
     each thousand alerts.
     """
     rules = _load_silences_and_windows(
-        {alert.project_id for alert in alerts}, at=at, session=session
+        {alert.project_id for alert in alerts}, moment=moment, session=session
     )
-    mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, at)]
+    mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, moment)]
     projects = {alert.alert_id: alert.project_id for alert in alerts}
-    mutes += _find_mutes_from_holds(projects, at=at, session=session)
-    return _select_strongest_mute(mutes + _find_incident_mutes(projects, at=at, session=session))
+    mutes += _find_mutes_from_holds(projects, moment=moment, session=session)
+    return _select_strongest_mute(
+        mutes + _find_incident_mutes(projects, moment=moment, session=session)
+    )
 
 
 def find_silenced_alerts(
-    alerts: Sequence[AlertLabels], *, at: datetime, session: Session
+    alerts: Sequence[AlertLabels], *, moment: datetime, session: Session
 ) -> Collection[int]:
     """Return the ids of alerts that a silence or maintenance window matches at a given time.
 
     Flapping alerts and alerts that continue another alert do not count as silenced.
     """
     rules = _load_silences_and_windows(
-        {alert.project_id for alert in alerts}, at=at, session=session
+        {alert.project_id for alert in alerts}, moment=moment, session=session
     )
-    return {alert.alert_id for alert in alerts if _list_mutes(alert, rules, at)}
+    return {alert.alert_id for alert in alerts if _list_mutes(alert, rules, moment)}
 
 
 def find_row_mutes(
-    rows: Sequence[AlertListRow], *, at: datetime, session: Session, reading: ParserSettings
+    rows: Sequence[AlertListRow],
+    *,
+    moment: datetime,
+    session: Session,
+    parser_settings: ParserSettings,
 ) -> Mapping[int, Mute]:
     """Return the mutes of open alerts in a list; read payloads only if necessary."""
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
-    mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
-    return _select_strongest_mute(mutes + _find_mutes_from_holds(projects, at=at, session=session))
+    mutes = _find_open_alert_mutes(
+        projects, moment=moment, session=session, parser_settings=parser_settings
+    )
+    return _select_strongest_mute(
+        mutes + _find_mutes_from_holds(projects, moment=moment, session=session)
+    )
 
 
 def find_mutes_of_every_page(
-    projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
+    projects: Mapping[int, int],
+    *,
+    moment: datetime,
+    session: Session,
+    parser_settings: ParserSettings,
 ) -> Mapping[int, Mute]:
     """Return the mutes that suppress all pages of open alerts, by alert id.
 
     `projects` maps alert ids to project ids. Payloads are read only if a mute needs them. The
     number of queries does not grow with the number of alerts.
     """
-    mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
-    found = find_holds_of_continuing_alerts(projects, at=at, session=session)
-    mutes += [(alert_id, _build_mute_from_hold(hold, at)) for alert_id, hold in found.items()]
+    mutes = _find_open_alert_mutes(
+        projects, moment=moment, session=session, parser_settings=parser_settings
+    )
+    found = find_holds_of_continuing_alerts(projects, moment=moment, session=session)
+    mutes += [(alert_id, _build_mute_from_hold(hold, moment)) for alert_id, hold in found.items()]
     return _select_strongest_mute(mutes)
 
 
 def _find_open_alert_mutes(
-    projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
+    projects: Mapping[int, int],
+    *,
+    moment: datetime,
+    session: Session,
+    parser_settings: ParserSettings,
 ) -> list[tuple[int, Mute]]:
     """Return the mutes of open alerts by silences, windows and incidents."""
-    rules = _load_silences_and_windows(set(projects.values()), at=at, session=session)
+    rules = _load_silences_and_windows(set(projects.values()), moment=moment, session=session)
     concerned = [
         alert_id for alert_id, project in projects.items() if rules.includes_project(project)
     ]
     alerts = (
-        find_alert_labels(concerned, session=session, reading=reading).values() if concerned else ()
+        find_alert_labels(concerned, session=session, reading=parser_settings).values()
+        if concerned
+        else ()
     )
-    mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, at)]
-    return mutes + _find_incident_mutes(projects, at=at, session=session)
+    mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, moment)]
+    return mutes + _find_incident_mutes(projects, moment=moment, session=session)
 
 
 def find_alert_mute(
-    alert_id: int, *, at: datetime, session: Session, reading: ParserSettings
+    alert_id: int, *, moment: datetime, session: Session, parser_settings: ParserSettings
 ) -> Mute | None:
     """Return the mute of an alert at a given time, or None."""
-    alerts = tuple(find_alert_labels([alert_id], session=session, reading=reading).values())
-    return find_mutes(alerts, at=at, session=session).get(alert_id)
+    alerts = tuple(find_alert_labels([alert_id], session=session, reading=parser_settings).values())
+    return find_mutes(alerts, moment=moment, session=session).get(alert_id)
 
 
 def _load_silences_and_windows(
-    project_ids: set[int], *, at: datetime, session: Session
+    project_ids: set[int], *, moment: datetime, session: Session
 ) -> _ActiveSilencesAndWindows:
     silences: dict[int, Sequence[ActiveSilence]] = {}
     windows: dict[int, Sequence[CurrentWindow]] = {}
     ids = sorted(project_ids)
     for some in split_into_batches(ids):
         used = find_group_chains(some, session=session)
-        silences |= find_active_silences(used, at=at, session=session)
-        windows |= find_current_windows(used, at=at, session=session)
+        silences |= find_active_silences(used, moment=moment, session=session)
+        windows |= find_current_windows(used, moment=moment, session=session)
     return _ActiveSilencesAndWindows(silences, windows)
 
 
 def _list_mutes(
-    alert: AlertLabels, rules: _ActiveSilencesAndWindows, at: datetime
+    alert: AlertLabels, rules: _ActiveSilencesAndWindows, moment: datetime
 ) -> list[tuple[int, Mute]]:
-    return [(alert.alert_id, mute) for mute in rules.find_alert_mutes(alert, at)]
+    return [(alert.alert_id, mute) for mute in rules.find_alert_mutes(alert, moment)]
 
 
 def _find_mutes_from_holds(
-    projects: Mapping[int, int], *, at: datetime, session: Session
+    projects: Mapping[int, int], *, moment: datetime, session: Session
 ) -> list[tuple[int, Mute]]:
-    found = find_alert_holds(projects, at=at, session=session)
-    return [(alert_id, _build_mute_from_hold(hold, at)) for alert_id, hold in found.items()]
+    found = find_alert_holds(projects, moment=moment, session=session)
+    return [(alert_id, _build_mute_from_hold(hold, moment)) for alert_id, hold in found.items()]
 
 
 def _select_strongest_mute(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
@@ -337,7 +359,7 @@ def _get_mute_rank(mute: Mute) -> tuple[int, datetime]:
 
 
 def _find_incident_mutes(
-    projects: Mapping[int, int], *, at: datetime, session: Session
+    projects: Mapping[int, int], *, moment: datetime, session: Session
 ) -> list[tuple[int, Mute]]:
     """Return mutes by acknowledged incidents, for alerts that belong to them or may join them.
 
@@ -362,18 +384,18 @@ def _find_incident_mutes(
             IncidentAlert.alert_id.in_(some), IncidentAlert.incident_id.in_(incidents)
         )
         joined = dict(session.execute(links).all())
-        found += [(each, _build_incident_mute(at, incidents[joined[each]])) for each in joined]
+        found += [(each, _build_incident_mute(moment, incidents[joined[each]])) for each in joined]
         waiting = select(AlertChange.alert_id).where(
             AlertChange.follower == Follower.INCIDENTS.value,
             AlertChange.alert_id.in_(set(some) - joined.keys()),
             # A change that could not be processed must not hold pages.
             AlertChange.tries == 0,
         )
-        found += [(each, _build_incident_mute(at, None)) for each in session.scalars(waiting)]
+        found += [(each, _build_incident_mute(moment, None)) for each in session.scalars(waiting)]
     return found
 
 
-def _build_incident_mute(at: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
+def _build_incident_mute(moment: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
     """Return the mute by an incident, or by the pending search for an incident."""
     joined = incident and f"it belongs to incident #{incident.iid}, which somebody has acknowledged"
     return Mute(
@@ -382,31 +404,32 @@ def _build_incident_mute(at: datetime, incident: Row[*tuple[Any, ...]] | None) -
         name=joined or "the incident rules for the alert are still being checked",
         by="",
         until=None,
-        look_again_at=at + (_CHECK_INTERVAL if incident else _INCIDENT_SEARCH_CHECK_INTERVAL),
+        look_again_at=moment + (_CHECK_INTERVAL if incident else _INCIDENT_SEARCH_CHECK_INTERVAL),
         incident_iid=incident.iid if incident else None,
     )
 
 
-def _build_mute_from_hold(hold: AlertHold, at: datetime) -> Mute:
-    if hold.continues_id is None:
+def _build_mute_from_hold(alert_hold: AlertHold, moment: datetime) -> Mute:
+    if alert_hold.continues_id is None:
         name = (
-            f"opened {hold.openings} or more times within {hold.within_minutes} minutes, so the "
-            f"same people are paged again at most every {hold.hold_minutes} minutes"
+            f"opened {alert_hold.openings} or more times within {alert_hold.within_minutes} "
+            "minutes, so the same people are paged again at most every "
+            f"{alert_hold.hold_minutes} minutes"
         )
         kind = MuteKind.FLAPPING
     else:
-        name = f"continues alert #{hold.continues_iid}"
+        name = f"continues alert #{alert_hold.continues_iid}"
         kind = MuteKind.REOPENED
     return Mute(
         kind=kind,
-        id=hold.continues_id or 0,
+        id=alert_hold.continues_id or 0,
         name=name,
-        by=hold.acknowledged_by,
-        until=hold.until,
-        look_again_at=_compute_next_check(hold.until, at),
-        continues_iid=hold.continues_iid,
+        by=alert_hold.acknowledged_by,
+        until=alert_hold.until,
+        look_again_at=_compute_next_check(alert_hold.until, moment),
+        continues_iid=alert_hold.continues_iid,
     )
 
 
-def _compute_next_check(until: datetime, at: datetime) -> datetime:
-    return min(until, at + _CHECK_INTERVAL)
+def _compute_next_check(until: datetime, moment: datetime) -> datetime:
+    return min(until, moment + _CHECK_INTERVAL)

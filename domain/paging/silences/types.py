@@ -57,7 +57,7 @@ class Silence(Resource):
     web_url: str
 
     @property
-    def text(self) -> str:
+    def matchers_text(self) -> str:
         """Return the matchers in their canonical form."""
         return format_matchers(self.matchers)
 

@@ -74,11 +74,11 @@ class RateCounter:
         """Initialize the counter without requests."""
         self._seen: dict[tuple[str, str], deque[datetime]] = {}
 
-    def count(
+    def count_request(
         self, request: Request, caller: str, moment: datetime | None
     ) -> Iterator[DetectedChange]:
         """Count a request; yield the rate limit that the request exceeds."""
-        path = find_api_path(request.parts.path)
+        path = find_api_path(request.url_parts.path)
         if moment is None or path is None or request.method not in {"GET", "HEAD"}:
             return
         for concern in find_path_matches(path):
@@ -98,11 +98,11 @@ class RateCounter:
         return is_above
 
 
-def _is_rate_limit(concern: CallMatch) -> bool:
-    call = concern.call
+def _is_rate_limit(call_match: CallMatch) -> bool:
+    call = call_match.call
     limits_all_requests = call.when is None and not call.fields
     return (
-        concern.change.kind is ReleaseChangeKind.LIMIT_APPLIED
+        call_match.change.kind is ReleaseChangeKind.LIMIT_APPLIED
         and limits_all_requests
         and call.path in RATE_LIMITS
     )
@@ -136,7 +136,7 @@ def check_access_log(text: str) -> Iterator[DetectedChange]:
         is_read = True
         request, caller, moment = found
         yield from find_request_changes(request)
-        yield from rates.count(request, caller, moment)
+        yield from rates.count_request(request, caller, moment)
         yield from find_names_in_text(line.rpartition('"')[2], number, only="tls-versions")
     if not is_read and text.strip():
         raise UnreadableContentError("The content is not an access log", line=1)
@@ -186,9 +186,9 @@ def _parse_json_line(line: str, number: int) -> _LoggedRequest | None:
     )
 
 
-def _normalize_members(given: Mapping[str, Any]) -> dict[str, Any]:
+def _normalize_members(given_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members by normalized name, including the members of nested request objects."""
-    found = {_normalize_name(name): value for name, value in given.items()}
+    found = {_normalize_name(name): value for name, value in given_values.items()}
     for name in _REQUEST_KEYS:
         if isinstance(found.get(name), dict):
             found = {
@@ -202,16 +202,19 @@ def _normalize_name(name: str) -> str:
     return re.sub("[^a-z0-9@]", "", name.lower())
 
 
-def _find_first_value(found: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((found[name] for name in names if found.get(name)), "")
+def _find_first_value(log_fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((log_fields[name] for name in names if log_fields.get(name)), "")
 
 
-def _find_method_and_url(found: Mapping[str, Any]) -> tuple[str, str]:
-    method, url = _find_first_value(found, _METHOD_KEYS), _find_first_value(found, _PATH_KEYS)
+def _find_method_and_url(log_fields: Mapping[str, Any]) -> tuple[str, str]:
+    method, url = (
+        _find_first_value(log_fields, _METHOD_KEYS),
+        _find_first_value(log_fields, _PATH_KEYS),
+    )
     if isinstance(method, str) and isinstance(url, str) and method and url:
         return method, url
     for name in _REQUEST_KEYS:
-        value = found.get(name)
+        value = log_fields.get(name)
         if isinstance(value, str) and (line := _REQUEST_LINE_PATTERN.match(value)):
             return line[1], line[2]
     return "", ""

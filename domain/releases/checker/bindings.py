@@ -153,15 +153,15 @@ class SourceProgram:
         for opening in stack:
             self.pairs[opening] = len(self.tokens)
 
-    def text(self, at: int) -> str:
+    def get_text(self, position: int) -> str:
         """Return the text of the sign or name at a position, or an empty string."""
-        if 0 <= at < len(self.tokens) and self.tokens[at].kind in {SIGN, NAME}:
-            return self.tokens[at].text
+        if 0 <= position < len(self.tokens) and self.tokens[position].kind in {SIGN, NAME}:
+            return self.tokens[position].text
         return ""
 
-    def kind(self, at: int) -> str:
+    def get_token_kind(self, position: int) -> str:
         """Return the kind of the token at a position, or an empty string outside the program."""
-        return self.tokens[at].kind if 0 <= at < len(self.tokens) else ""
+        return self.tokens[position].kind if 0 <= position < len(self.tokens) else ""
 
     def get_call_at(self, opening: int) -> ProgramCall:
         """Return the call at an opening parenthesis; its chain is empty if nothing is called."""
@@ -176,24 +176,24 @@ class SourceProgram:
         words: list[str] = []
         at = end - 1
         for _ in range(_MAX_CHAIN_STEPS):
-            while self.text(at) in {")", "]", "!", "?", ">"} and at > 0:
+            while self.get_text(at) in {")", "]", "!", "?", ">"} and at > 0:
                 at = self.pairs.get(at, at) - 1
-            if self.kind(at) != NAME:
+            if self.get_token_kind(at) != NAME:
                 break
             words.append(to_snake_case(self.tokens[at].text.lstrip("@$")))
             at -= 1
-            if self.text(at) not in _MEMBER_SIGNS:
+            if self.get_text(at) not in _MEMBER_SIGNS:
                 break
             at -= 1
         return tuple(reversed(words)), at + 1
 
-    def iterate_enclosing_calls(self, at: int) -> Iterator[ProgramCall]:
+    def iterate_enclosing_calls(self, position: int) -> Iterator[ProgramCall]:
         """Yield the calls whose arguments contain the token at a position, innermost first."""
-        opening = self.around[at]
+        opening = self.around[position]
         for _ in range(6):
             if opening < 0:
                 return
-            if self.text(opening) == "(":
+            if self.get_text(opening) == "(":
                 call = self.get_call_at(opening)
                 if call.chain:
                     yield call
@@ -214,107 +214,117 @@ class ArgumentReader:
         #: too often.
         self._budget = _MIN_TOKEN_BUDGET + 2 * len(program.tokens)
 
-    def add(
-        self, known: KnownParameters, opening: int, closing: int, *, is_nested: bool = False
+    def add_arguments(
+        self, parameters: KnownParameters, opening: int, closing: int, *, is_nested: bool = False
     ) -> None:
         """Add the names and literal values in arguments or in an object."""
         end = min(closing, opening + min(_MAX_ARGUMENT_TOKENS, self._budget))
         self._budget -= end - opening
-        known.is_open = known.is_open or end < closing
+        parameters.is_open = parameters.is_open or end < closing
         for at in range(opening + 1, end):
             token = self._program.tokens[at]
             if token.kind in {NAME, TEXT}:
-                self._add_argument_at(known, at, token, is_nested=is_nested)
+                self._add_argument_at(parameters, at, token, is_nested=is_nested)
             elif token.text in {"**", "..."}:
-                known.is_open = True
+                parameters.is_open = True
 
     def _add_argument_at(
-        self, known: KnownParameters, at: int, token: Token, *, is_nested: bool
+        self, parameters: KnownParameters, position: int, token: Token, *, is_nested: bool
     ) -> None:
-        name, behind = to_snake_case(token.text), self._program.text(at + 1)
-        if behind in _ASSIGNMENT_SIGNS and self._program.text(at - 1) not in _MEMBER_SIGNS:
-            known.add(name, self._read_literal_value(at + 2))
+        name, behind = to_snake_case(token.text), self._program.get_text(position + 1)
+        if (
+            behind in _ASSIGNMENT_SIGNS
+            and self._program.get_text(position - 1) not in _MEMBER_SIGNS
+        ):
+            parameters.add_parameter(name, self._read_literal_value(position + 2))
             if name in _PARAMETER_CONTAINERS:
-                self._add_variable_contents(known, at + 2, is_nested=is_nested)
+                self._add_variable_contents(parameters, position + 2, is_nested=is_nested)
         elif behind in {",", "}", ")", ""} and token.kind == NAME:
-            self._add_passed_variable(known, at, name, is_nested=is_nested)
+            self._add_passed_variable(parameters, position, name, is_nested=is_nested)
 
     def _add_passed_variable(
-        self, known: KnownParameters, at: int, name: str, *, is_nested: bool
+        self, parameters: KnownParameters, position: int, name: str, *, is_nested: bool
     ) -> None:
         """Add a variable that is passed as an argument, or `{page}`, which means `{page: page}`."""
-        around = self._program.around[at]
-        before = self._program.text(at - 1)
-        if self._program.text(around) == "{" and before in {"{", ","}:
-            known.add(name, None)
+        around = self._program.around[position]
+        before = self._program.get_text(position - 1)
+        if self._program.get_text(around) == "{" and before in {"{", ","}:
+            parameters.add_parameter(name, None)
         elif before in {"(", ",", "**", "..."}:
-            self._add_variable_contents(known, at, is_nested=is_nested)
+            self._add_variable_contents(parameters, position, is_nested=is_nested)
 
-    def _add_variable_contents(self, known: KnownParameters, at: int, *, is_nested: bool) -> None:
+    def _add_variable_contents(
+        self, parameters: KnownParameters, position: int, *, is_nested: bool
+    ) -> None:
         """Add the contents of the variable at a position."""
-        if self._program.kind(at) != NAME or self._program.text(at + 1) in _MEMBER_SIGNS | {"("}:
+        if self._program.get_token_kind(position) != NAME or self._program.get_text(
+            position + 1
+        ) in _MEMBER_SIGNS | {"("}:
             return
-        name = to_snake_case(self._program.tokens[at].text)
+        name = to_snake_case(self._program.tokens[position].text)
         opening = self.objects.get(name)
         if opening is None:
-            known.is_open = known.is_open or name not in _NON_PARAMETER_NAMES | self.plain
+            parameters.is_open = parameters.is_open or name not in _NON_PARAMETER_NAMES | self.plain
         elif not is_nested:
             closing = self._program.pairs.get(opening, opening)
-            self.add(known, opening, closing, is_nested=True)
+            self.add_arguments(parameters, opening, closing, is_nested=True)
 
-    def _read_literal_value(self, at: int) -> str | None:
+    def _read_literal_value(self, position: int) -> str | None:
         """Return the string or number at a position if it is the complete value, or None."""
-        if self._program.kind(at) not in {TEXT, NUMBER}:
+        if self._program.get_token_kind(position) not in {TEXT, NUMBER}:
             return None
-        if self._program.text(at + 1) not in {",", ")", "}", "]", ";", ""}:
+        if self._program.get_text(position + 1) not in {",", ")", "}", "]", ";", ""}:
             return None
-        token = self._program.tokens[at]
+        token = self._program.tokens[position]
         if token.is_template and "{" in token.text:
             return None
         return token.text
 
-    def note(self, at: int) -> None:
-        """Record the object assigned to a variable; `at` is the position of the assignment sign."""
-        name = to_snake_case(self._program.tokens[at - 1].text)
-        value = at + 1
-        if self._program.text(value) == "dict" and self._program.text(value + 1) == "(":
+    def record_assigned_object(self, position: int) -> None:
+        """Record the object assigned to a variable, at the position of the assignment sign."""
+        name = to_snake_case(self._program.tokens[position - 1].text)
+        value = position + 1
+        if self._program.get_text(value) == "dict" and self._program.get_text(value + 1) == "(":
             value += 1
-        if self._program.text(value) in {"{", "("}:
+        if self._program.get_text(value) in {"{", "("}:
             self.objects[name] = value
         else:
             self.objects.pop(name, None)
-        if self._program.kind(value) in {TEXT, NUMBER}:
+        if self._program.get_token_kind(value) in {TEXT, NUMBER}:
             self.plain.add(name)
         else:
             self.plain.discard(name)
 
 
-def skip_keywords(program: SourceProgram, at: int) -> int:
+def skip_keywords(program: SourceProgram, position: int) -> int:
     """Return the position after words such as `await`."""
-    while program.text(at) in _SKIPPED_KEYWORDS:
-        at += 1
-    return at
+    while program.get_text(position) in _SKIPPED_KEYWORDS:
+        position += 1
+    return position
 
 
-def read_literal(program: SourceProgram, at: int) -> tuple[str, int]:
+def read_literal(program: SourceProgram, position: int) -> tuple[str, int]:
     """Return a string with the strings that `+` appends, and the position of the last token.
 
     UNKNOWN_PART stands for appended values that are not literals.
     """
-    parts = [program.tokens[at].text]
+    parts = [program.tokens[position].text]
     for _ in range(20):
-        if program.text(at + 1) not in {"+", "."} or program.kind(at + 1) != SIGN:
+        if (
+            program.get_text(position + 1) not in {"+", "."}
+            or program.get_token_kind(position + 1) != SIGN
+        ):
             break
-        following = at + 2
-        if program.kind(following) == TEXT:
+        following = position + 2
+        if program.get_token_kind(following) == TEXT:
             parts.append(program.tokens[following].text)
-            at = following
-        elif (end := _find_appended_value_end(program, at + 1)) is not None:
+            position = following
+        elif (end := _find_appended_value_end(program, position + 1)) is not None:
             parts.append(UNKNOWN_PART)
-            at = end
+            position = end
         else:
             break
-    return "".join(parts), at
+    return "".join(parts), position
 
 
 def _find_appended_value_end(program: SourceProgram, sign: int) -> int | None:
@@ -322,12 +332,12 @@ def _find_appended_value_end(program: SourceProgram, sign: int) -> int | None:
 
     Return None if the sign accesses a member.
     """
-    if program.kind(sign + 1) != NAME:
+    if program.get_token_kind(sign + 1) != NAME:
         return None
     end = _find_value_end(program, sign + 1)
     # In PHP, the dot appends strings: `'projects/' . $id . '/runners'`.
-    is_added = program.text(sign) == "+" or (
-        program.text(end + 1) == "." and program.kind(end + 2) == TEXT
+    is_added = program.get_text(sign) == "+" or (
+        program.get_text(end + 1) == "." and program.get_token_kind(end + 2) == TEXT
     )
     return end if is_added else None
 
@@ -340,7 +350,7 @@ def join_segments(program: SourceProgram, call: ProgramCall) -> JoinedPath | Non
     parts: list[str] = []
     first = last = -1
     for at in _find_argument_positions(program, call):
-        if program.kind(at) == TEXT:
+        if program.get_token_kind(at) == TEXT:
             if not is_path_segment(program.tokens[at].text):
                 return None
             first, last = (at if first < 0 else first), at
@@ -362,21 +372,24 @@ def _find_argument_positions(program: SourceProgram, call: ProgramCall) -> Itera
     for _ in range(_MAX_SEGMENT_TOKENS):
         if at >= call.closing:
             return
-        if program.text(at - 1) == "," or at == call.opening + 1:
+        if program.get_text(at - 1) == "," or at == call.opening + 1:
             yield at
         at = max(program.pairs.get(at, at), at) + 1
 
 
-def _find_value_end(program: SourceProgram, at: int) -> int:
+def _find_value_end(program: SourceProgram, position: int) -> int:
     """Return the last position of a variable with its members, calls and indexes."""
     for _ in range(_MAX_CHAIN_STEPS):
-        if program.text(at + 1) in _MEMBER_SIGNS and program.kind(at + 2) == NAME:
-            at += 2
-        elif program.text(at + 1) in {"(", "["}:
-            at = program.pairs.get(at + 1, at + 1)
+        if (
+            program.get_text(position + 1) in _MEMBER_SIGNS
+            and program.get_token_kind(position + 2) == NAME
+        ):
+            position += 2
+        elif program.get_text(position + 1) in {"(", "["}:
+            position = program.pairs.get(position + 1, position + 1)
         else:
             break
-    return at
+    return position
 
 
 class VariableBindings:
@@ -394,48 +407,53 @@ class VariableBindings:
         """True if a variable contains a response."""
         return bool(self._fields)
 
-    def expanded(self, chain: tuple[str, ...]) -> tuple[str, ...]:
+    def expand_chain(self, chain: tuple[str, ...]) -> tuple[str, ...]:
         """Return a chain, prefixed with the chain that was assigned to its first variable."""
         return (*self._chains.get(chain[0], ()), *chain)[-_MAX_CHAIN_WORDS:]
 
-    def assign(self, at: int) -> None:
-        """Record the value assigned to a variable; `at` is the position of the assignment sign."""
-        name = to_snake_case(self._program.tokens[at - 1].text)
-        value = skip_keywords(self._program, at + 1)
+    def record_assigned_value(self, position: int) -> None:
+        """Record the value assigned to a variable, at the position of the assignment sign."""
+        name = to_snake_case(self._program.tokens[position - 1].text)
+        value = skip_keywords(self._program, position + 1)
         words = self._read_names(value)
         self._record_assigned_text(name, value)
         first = words[0] if words else ""
         self._store_binding(name, self._fields.get(first, {}), words)
 
-    def declare(self, at: int) -> None:
+    def discard_redeclared_value(self, position: int) -> None:
         """Discard the value of a variable at the position of a `let` that declares it again."""
-        self._texts.pop(to_snake_case(self._program.text(at + 1)), None)
+        self._texts.pop(to_snake_case(self._program.get_text(position + 1)), None)
 
-    def _record_assigned_text(self, name: str, at: int) -> None:
+    def _record_assigned_text(self, name: str, position: int) -> None:
         """Record an assigned string, also after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
-        at = self._find_formatted_string(at)
-        is_added = self._program.text(at + 1) == "+"
-        at = next(
-            (each for each in (at, at + 1 + is_added) if self._program.kind(each) == TEXT), -1
+        position = self._find_formatted_string(position)
+        is_added = self._program.get_text(position + 1) == "+"
+        position = next(
+            (
+                each
+                for each in (position, position + 1 + is_added)
+                if self._program.get_token_kind(each) == TEXT
+            ),
+            -1,
         )
-        if at < 0:
+        if position < 0:
             return
-        text, _ = read_literal(self._program, at)
-        line = self._program.tokens[at].line
+        text, _ = read_literal(self._program, position)
+        line = self._program.tokens[position].line
         self._texts.setdefault(name, deque(maxlen=4)).append((text, line))
 
-    def _find_formatted_string(self, at: int) -> int:
+    def _find_formatted_string(self, position: int) -> int:
         """Return the position of the string that a function formats, or the position itself."""
-        function = at
-        while self._program.text(function + 1) in _MEMBER_SIGNS:
+        function = position
+        while self._program.get_text(function + 1) in _MEMBER_SIGNS:
             function += 2
         name = (
-            to_snake_case(self._program.text(function))
-            if self._program.kind(function) == NAME
+            to_snake_case(self._program.get_text(function))
+            if self._program.get_token_kind(function) == NAME
             else ""
         )
-        is_call = name in _FORMAT_FUNCTIONS and self._program.text(function + 1) == "("
-        return function + 2 if is_call else at
+        is_call = name in _FORMAT_FUNCTIONS and self._program.get_text(function + 1) == "("
+        return function + 2 if is_call else position
 
     def _store_binding(self, name: str, fields: ChangesByField, words: Sequence[str]) -> None:
         if fields:
@@ -443,65 +461,67 @@ class VariableBindings:
         else:
             self._fields.pop(name, None)
         if words and words[0] != name:
-            self._chains[name] = self.expanded(tuple(words))
+            self._chains[name] = self.expand_chain(tuple(words))
         elif not words:
             self._chains.pop(name, None)
 
-    def _read_names(self, at: int) -> list[str]:
+    def _read_names(self, position: int) -> list[str]:
         """Return the names in an expression such as `project.releases.list(…)`."""
         words: list[str] = []
-        while self._program.kind(at) == NAME and len(words) < _MAX_CHAIN_WORDS:
-            words.append(to_snake_case(self._program.tokens[at].text))
-            at += 1
-            while self._program.text(at) in {"(", "["}:
-                at = self._program.pairs.get(at, at) + 1
-            if self._program.text(at) not in _MEMBER_SIGNS:
+        while self._program.get_token_kind(position) == NAME and len(words) < _MAX_CHAIN_WORDS:
+            words.append(to_snake_case(self._program.tokens[position].text))
+            position += 1
+            while self._program.get_text(position) in {"(", "["}:
+                position = self._program.pairs.get(position, position) + 1
+            if self._program.get_text(position) not in _MEMBER_SIGNS:
                 break
-            at += 1
+            position += 1
         return words
 
-    def loop(self, at: int) -> Iterator[DetectedChange]:
+    def record_loop_variable(self, position: int) -> Iterator[DetectedChange]:
         """Record the variable of a loop at the position of its `in` or `of`."""
-        name = self._program.text(at - 1)
-        words = self._read_names(skip_keywords(self._program, at + 1))
+        name = self._program.get_text(position - 1)
+        words = self._read_names(skip_keywords(self._program, position + 1))
         if not name or not words:
             return
         self._store_binding(to_snake_case(name), self._fields.get(words[0], {}), words)
-        yield from self._find_comprehension_fields(at, name)
+        yield from self._find_comprehension_fields(position, name)
 
-    def _find_comprehension_fields(self, at: int, name: str) -> Iterator[DetectedChange]:
+    def _find_comprehension_fields(self, position: int, name: str) -> Iterator[DetectedChange]:
         """Yield the fields that a comprehension reads before its loop."""
-        opening = self._program.around[at]
+        opening = self._program.around[position]
         if (
             opening < 0
             or to_snake_case(name) not in self._fields
-            or self._program.text(at - 2) != "for"
+            or self._program.get_text(position - 2) != "for"
         ):
             return
-        for each in range(max(opening, at - _MAX_COMPREHENSION_TOKENS), at - 2):
+        for each in range(max(opening, position - _MAX_COMPREHENSION_TOKENS), position - 2):
             yield from self.find_accessed_fields(each)
 
-    def callback(self, call: ProgramCall) -> None:
+    def record_callback_parameter(self, call: ProgramCall) -> None:
         """Record the parameter of a callback that is called with the items of a variable."""
         if call.chain[-1] not in _ITERATION_FUNCTIONS or call.chain[0] not in self._fields:
             return
         at = call.opening + 1
-        while self._program.text(at) in {"(", "async", "function", "|", "{"}:
+        while self._program.get_text(at) in {"(", "async", "function", "|", "{"}:
             at += 1
-        if self._program.kind(at) == NAME:
+        if self._program.get_token_kind(at) == NAME:
             name = to_snake_case(self._program.tokens[at].text)
             self._store_binding(name, self._fields[call.chain[0]], call.chain)
 
-    def bind(self, call: ProgramCall, fields: ChangesByField) -> Iterator[DetectedChange]:
+    def record_call_result(
+        self, call: ProgramCall, fields: ChangesByField
+    ) -> Iterator[DetectedChange]:
         """Record the variable for the result of a call; yield the fields that are read directly."""
         before = call.start - 1
-        while self._program.text(before) in {"await", "new", "(", "list"}:
+        while self._program.get_text(before) in {"await", "new", "(", "list"}:
             before -= 1
-        holder = self._program.text(before - 1)
-        if self._program.text(before) in {"=", ":=", "in", "of"} and holder:
+        holder = self._program.get_text(before - 1)
+        if self._program.get_text(before) in {"=", ":=", "in", "of"} and holder:
             self._store_binding(to_snake_case(holder), fields, ())
-            self._chains[to_snake_case(holder)] = self.expanded(call.chain)
-            if self._program.text(before) in {"in", "of"}:
+            self._chains[to_snake_case(holder)] = self.expand_chain(call.chain)
+            if self._program.get_text(before) in {"in", "of"}:
                 yield from self._find_comprehension_fields(before, holder)
         if fields:
             yield from self._find_member_accesses(call.closing + 1, fields)
@@ -510,39 +530,48 @@ class VariableBindings:
         """Yield the strings in variables that are passed to a call."""
         line = self._program.tokens[call.opening].line
         for at in range(call.opening + 1, min(call.closing, call.opening + 8)):
-            if self._program.kind(at) != NAME or self._program.text(at + 1) not in {",", ")", ""}:
+            if self._program.get_token_kind(at) != NAME or self._program.get_text(at + 1) not in {
+                ",",
+                ")",
+                "",
+            }:
                 continue
             for text, begun in self._texts.get(to_snake_case(self._program.tokens[at].text), ()):
                 if line - begun <= _ADDRESS_LIFETIME_LINES:
                     yield text
 
-    def find_accessed_fields(self, at: int) -> Iterator[DetectedChange]:
+    def find_accessed_fields(self, position: int) -> Iterator[DetectedChange]:
         """Yield the fields that are read or set on the variable at a position."""
-        name = self._program.text(at) if self._fields else ""
+        name = self._program.get_text(position) if self._fields else ""
         fields = self._fields.get(to_snake_case(name)) if name else None
-        if fields and self._program.text(at - 1) not in _MEMBER_SIGNS:
-            yield from self._find_member_accesses(at + 1, fields)
+        if fields and self._program.get_text(position - 1) not in _MEMBER_SIGNS:
+            yield from self._find_member_accesses(position + 1, fields)
 
-    def _find_member_accesses(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
+    def _find_member_accesses(
+        self, position: int, fields: ChangesByField
+    ) -> Iterator[DetectedChange]:
         """Yield the affected fields among the members that are accessed after a value."""
         for _ in range(_MAX_ACCESS_STEPS):
-            sign = self._program.text(at)
+            sign = self._program.get_text(position)
             if sign in _MEMBER_SIGNS:
-                yield from self._find_member_change(at + 1, fields)
-                at += 2
+                yield from self._find_member_change(position + 1, fields)
+                position += 2
             elif sign in {"[", "("}:
-                yield from self._find_member_change(at + 1, fields)
-                at = self._program.pairs.get(at, at) + 1
+                yield from self._find_member_change(position + 1, fields)
+                position = self._program.pairs.get(position, position) + 1
             else:
                 return
 
-    def _find_member_change(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
-        if self._program.kind(at) not in {NAME, TEXT}:
+    def _find_member_change(
+        self, position: int, fields: ChangesByField
+    ) -> Iterator[DetectedChange]:
+        if self._program.get_token_kind(position) not in {NAME, TEXT}:
             return
-        token = self._program.tokens[at]
+        token = self._program.tokens[position]
         change = fields.get(to_snake_case(token.text.lstrip(":")))
         is_managed = (
-            self._program.text(at + 2) in _MANAGER_METHODS and self._program.text(at + 3) == "("
+            self._program.get_text(position + 2) in _MANAGER_METHODS
+            and self._program.get_text(position + 3) == "("
         )
         if change is not None and not is_managed:
             yield DetectedChange(change, token.line, f"The field {to_snake_case(token.text)}")

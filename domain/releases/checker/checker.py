@@ -74,7 +74,7 @@ class _YamlPosition:
         """The keys on the path to the position."""
         return tuple(each for each in self._stack if each is not None)
 
-    def open(self, *, is_mapping: bool, line: int) -> None:
+    def enter_container(self, *, is_mapping: bool, line: int) -> None:
         """Enter a mapping or list.
 
         Raise UnreadableContentError if the nesting is too deep.
@@ -85,7 +85,7 @@ class _YamlPosition:
         self._is_mapping.append(is_mapping)
         self._expects_key.append(is_mapping)
 
-    def close(self) -> None:
+    def leave_container(self) -> None:
         """Leave the current mapping or list."""
         for each in (self._stack, self._is_mapping, self._expects_key):
             each.pop()
@@ -121,32 +121,34 @@ def check_ci_file(text: str) -> Iterator[DetectedChange]:
 
 
 def _check_yaml_event(
-    event: yaml.Event, place: _YamlPosition, text: str
+    event: yaml.Event, yaml_position: _YamlPosition, text: str
 ) -> Iterator[DetectedChange]:
     line = event.start_mark.line + 1 if event.start_mark else 1
     if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-        place.open(is_mapping=isinstance(event, yaml.MappingStartEvent), line=line)
+        yaml_position.enter_container(
+            is_mapping=isinstance(event, yaml.MappingStartEvent), line=line
+        )
     elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-        place.close()
+        yaml_position.leave_container()
     elif isinstance(event, yaml.AliasEvent):
-        place.expect_next_key()
+        yaml_position.expect_next_key()
     elif isinstance(event, yaml.ScalarEvent):
-        yield from _check_yaml_scalar(event, place, text, line)
+        yield from _check_yaml_scalar(event, yaml_position, text, line)
 
 
 def _check_yaml_scalar(
-    event: Any, place: _YamlPosition, text: str, line: int
+    event: Any, yaml_position: _YamlPosition, text: str, line: int
 ) -> Iterator[DetectedChange]:
-    if place.use_scalar_as_key(event.value):
+    if yaml_position.use_scalar_as_key(event.value):
         yield from check_shell(event.value, line)
         return
-    yield from _check_keyword(event.value, place.path, line)
+    yield from _check_keyword(event.value, yaml_position.path, line)
     # The event's value may have other line breaks than the text, so the text is checked.
     raw = text[event.start_mark.index : event.end_mark.index]
     yield from check_shell(
         event.value if event.style in _QUOTE_STYLES else _strip_block_marker(raw), line
     )
-    place.expect_next_key()
+    yaml_position.expect_next_key()
 
 
 def _strip_block_marker(raw: str) -> str:

@@ -101,14 +101,16 @@ class CheckReport:
     #: Findings, ordered by line.
     findings: Sequence[Finding]
     #: True if some findings were omitted.
-    is_cut: bool
+    is_truncated: bool
 
 
-def build_check_report(kind: str, found: Iterator[DetectedChange], release: Release) -> CheckReport:
+def build_check_report(
+    kind: str, detected_changes: Iterator[DetectedChange], release: Release
+) -> CheckReport:
     """Return the findings for a release and earlier releases, with each change once per line."""
     kept: dict[tuple[str, int], Finding] = {}
     is_cut = False
-    for each in found:
+    for each in detected_changes:
         key = (each.change.id, each.line)
         if not each.change.applies_in(release):
             continue
@@ -121,7 +123,7 @@ def build_check_report(kind: str, found: Iterator[DetectedChange], release: Rele
             break
         kept[key] = Finding(*each)
     ordered = sorted(kept.values(), key=lambda each: (each.line, each.change.removal))
-    return CheckReport(kind=kind, findings=tuple(ordered), is_cut=is_cut)
+    return CheckReport(kind=kind, findings=tuple(ordered), is_truncated=is_cut)
 
 
 Item = TypeVar("Item")

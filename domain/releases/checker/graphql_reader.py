@@ -100,10 +100,10 @@ def check_document(
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
             reader = _DocumentReader(line - 1, variables or {}, _find_variable_types(definition))
-            yield from reader.read(definition, "")
+            yield from reader.iterate_changes(definition, "")
         elif isinstance(definition, FragmentDefinitionNode):
             type_name = definition.type_condition.name.value
-            yield from _DocumentReader(line - 1, {}, {}).read(definition, type_name)
+            yield from _DocumentReader(line - 1, {}, {}).iterate_changes(definition, type_name)
 
 
 def _find_variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
@@ -126,7 +126,7 @@ class _DocumentReader:
     variable_types: Mapping[str, str]
     stack: list[tuple[SelectionNode, str]] = field(default_factory=list)
 
-    def read(self, definition: Any, type_name: str) -> Iterator[DetectedChange]:
+    def iterate_changes(self, definition: Any, type_name: str) -> Iterator[DetectedChange]:
         """Yield the changes that affect a field at any level, without recursion."""
         self._push_selections(definition, type_name)
         while self.stack:
@@ -141,17 +141,19 @@ class _DocumentReader:
         if node.selection_set:
             self.stack.extend((each, type_name) for each in node.selection_set.selections)
 
-    def _check_field(self, node: FieldNode, inside: str) -> Iterator[DetectedChange]:
+    def _check_field(self, node: FieldNode, type_name: str) -> Iterator[DetectedChange]:
         name = node.name.value
         given = {each.name.value for each in node.arguments or ()}
         for entry in _FIELD_ENTRIES:
-            if _matches_field(entry.names, name, inside) and given.isdisjoint(entry.names.unless):
+            if _matches_field(entry.names, name, type_name) and given.isdisjoint(
+                entry.names.unless
+            ):
                 yield self._build_detected_change(
                     entry, node, f"The field {_find_schedule_name(entry.names, name)}"
                 )
         for argument in node.arguments or ():
             yield from self._check_argument(argument, name)
-        self._push_selections(node, _find_field_type(name, inside))
+        self._push_selections(node, _find_field_type(name, type_name))
 
     def _check_argument(self, argument: ArgumentNode, field_name: str) -> Iterator[DetectedChange]:
         name = argument.name.value
@@ -203,11 +205,11 @@ def _find_schedule_name(names: NamePattern, name: str) -> str:
     return next(each for each in names.names if each == name)
 
 
-def _matches_field(names: NamePattern, name: str, inside: str) -> bool:
-    return name in names.names and (not names.types or inside in names.types)
+def _matches_field(names: NamePattern, name: str, type_name: str) -> bool:
+    return name in names.names and (not names.types or type_name in names.types)
 
 
-def _find_field_type(name: str, inside: str) -> str:
+def _find_field_type(name: str, type_name: str) -> str:
     if name in _CONNECTION_FIELDS:
-        return inside
-    return _FIELD_TYPES.get((inside, name)) or _FIELD_TYPES.get(("", name), "")
+        return type_name
+    return _FIELD_TYPES.get((type_name, name)) or _FIELD_TYPES.get(("", name), "")

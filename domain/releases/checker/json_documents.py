@@ -59,7 +59,7 @@ class JsonValue(NamedTuple):
     value: Any
     line: int
 
-    def get(self, name: str) -> "JsonValue | None":
+    def get_member(self, name: str) -> "JsonValue | None":
         """Return a member of an object, or None."""
         return self.value.get(name) if isinstance(self.value, dict) else None
 
@@ -75,7 +75,7 @@ class JsonValue(NamedTuple):
 
     def get_text_member(self, name: str) -> str:
         """Return a member of an object if it is a string, or an empty string."""
-        found = self.get(name)
+        found = self.get_member(name)
         return found.text if found else ""
 
 
@@ -92,7 +92,7 @@ class _JsonReader:
         self._at = 0
         self._line = 1
 
-    def value(self) -> JsonValue:
+    def parse_document(self) -> JsonValue:
         """Return the value that the whole text represents."""
         found = self._read_nested_value()
         if self._text[self._at :].strip(" \t\r\n"):
@@ -132,33 +132,33 @@ class _JsonReader:
                 found = JsonValue(self._read_scalar(sign, stack), self._line)
             if not stack:
                 return found
-            stack[-1].add(found)
+            stack[-1].add_value(found)
             self._read_separator(stack)
 
-    def _open_container(self, sign: str, stack: list["_OpenContainer"]) -> "_OpenContainer":
+    def _open_container(self, bracket: str, stack: list["_OpenContainer"]) -> "_OpenContainer":
         if len(stack) >= MAX_DEPTH:
             raise UnreadableContentError("The JSON is nested too deeply", line=self._line)
         if stack and stack[-1].expects_name:
             raise self._build_error()
         is_kept = not stack or (stack[-1].is_kept and stack[-1].is_value_kept)
-        return _OpenContainer(sign, self._line, is_kept=is_kept)
+        return _OpenContainer(bracket, self._line, is_kept=is_kept)
 
-    def _read_member_name(self, sign: str, opened: "_OpenContainer") -> None:
-        if not sign.startswith('"') or self._read_token() != ":":
+    def _read_member_name(self, bracket: str, open_container: "_OpenContainer") -> None:
+        if not bracket.startswith('"') or self._read_token() != ":":
             raise self._build_error()
-        opened.begin(self._decode_token(sign))
-        opened.is_value_kept = self._wanted(opened.name)
+        open_container.set_next_name(self._decode_token(bracket))
+        open_container.is_value_kept = self._wanted(open_container.name)
 
-    def _read_scalar(self, sign: str, stack: list["_OpenContainer"]) -> Any:
-        if sign in "}]:,":
+    def _read_scalar(self, bracket: str, stack: list["_OpenContainer"]) -> Any:
+        if bracket in "}]:,":
             raise self._build_error()
         if stack and not (stack[-1].is_kept and stack[-1].is_value_kept):
             return None
-        return self._decode_token(sign)
+        return self._decode_token(bracket)
 
-    def _decode_token(self, sign: str) -> Any:
+    def _decode_token(self, bracket: str) -> Any:
         try:
-            return json.loads(sign)
+            return json.loads(bracket)
         # The token may be a number such as 1.2.3, or a number with too many digits.
         except ValueError as error:
             raise self._build_error() from error
@@ -168,7 +168,7 @@ class _JsonReader:
         before, line = self._at, self._line
         sign = self._read_token()
         if sign == ",":
-            stack[-1].go_on()
+            stack[-1].expect_next_value()
         elif sign in "}]":
             self._at, self._line = before, line
             stack[-1].is_full = True
@@ -179,8 +179,8 @@ class _JsonReader:
 class _OpenContainer:
     """An object or list that is being read."""
 
-    def __init__(self, sign: str, line: int, *, is_kept: bool) -> None:
-        self.is_object = sign == "{"
+    def __init__(self, bracket: str, line: int, *, is_kept: bool) -> None:
+        self.is_object = bracket == "{"
         self.line = line
         self.is_kept = is_kept
         self.is_value_kept = True
@@ -191,29 +191,29 @@ class _OpenContainer:
         self._is_behind_comma = False
         self._is_begun = False
 
-    def can_end_with(self, sign: str) -> bool:
+    def can_end_with(self, bracket: str) -> bool:
         """Return whether a closing bracket can end the container at this position."""
-        is_own = (sign == "}") == self.is_object
+        is_own = (bracket == "}") == self.is_object
         return is_own and not self._is_behind_comma and (self.is_full or not self._is_begun)
 
-    def begin(self, name: str) -> None:
+    def set_next_name(self, name: str) -> None:
         """Store the name of the next value."""
         self.name = name
         self.expects_name = False
         self._is_begun = True
 
-    def add(self, found: JsonValue) -> None:
+    def add_value(self, json_value: JsonValue) -> None:
         """Add a value to the container."""
         self._is_behind_comma = False
         self._is_begun = True
         if not (self.is_kept and self.is_value_kept):
             return
         if self.is_object:
-            self.container[self.name] = found
+            self.container[self.name] = json_value
         else:
-            self.container.append(found)
+            self.container.append(json_value)
 
-    def go_on(self) -> None:
+    def expect_next_value(self) -> None:
         """Expect another value after a comma."""
         self._is_behind_comma = True
         self.expects_name = self.is_object
@@ -224,7 +224,7 @@ def read_json(text: str, wanted: NameFilter = lambda _: True) -> JsonValue:
 
     Raise UnreadableContentError if the text is not valid JSON.
     """
-    return _JsonReader(text, wanted).value()
+    return _JsonReader(text, wanted).parse_document()
 
 
 def check_json(text: str) -> Iterator[DetectedChange]:
@@ -269,21 +269,25 @@ def _check_flat_body(document: JsonValue) -> Iterator[DetectedChange]:
         yield from find_names_in_text(f'"{name}":', value.line)
 
 
-def _check_request_object(given: JsonValue) -> Iterator[DetectedChange]:
+def _check_request_object(json_value: JsonValue) -> Iterator[DetectedChange]:
     """Yield the changes that affect an object with a method and a URL."""
-    url = next((found for name in _URL_MEMBERS if (found := _find_url(given.get(name)))), None)
-    method = given.get_text_member("method").upper()
+    url = next(
+        (found for name in _URL_MEMBERS if (found := _find_url(json_value.get_member(name)))), None
+    )
+    method = json_value.get_text_member("method").upper()
     if url is None or method not in HTTP_METHODS:
         return
     check_time_limit()
-    body = next((found for name in _BODY_MEMBERS if (found := given.get(name))), None)
+    body = next((found for name in _BODY_MEMBERS if (found := json_value.get_member(name))), None)
     request = Request(
         method=method,
         url=url.text,
         line=url.line,
         body=_format_body(body),
         has_body=body is not None,
-        headers=_list_header_names(given.get("headers") or given.get("header")),
+        headers=_list_header_names(
+            json_value.get_member("headers") or json_value.get_member("header")
+        ),
     )
     yield from find_request_changes(request)
     if request.body and "/graphql" in request.url:
@@ -291,35 +295,41 @@ def _check_request_object(given: JsonValue) -> Iterator[DetectedChange]:
             yield each._replace(line=request.line)
 
 
-def _find_url(given: JsonValue | None) -> JsonValue | None:
+def _find_url(json_value: JsonValue | None) -> JsonValue | None:
     """Return a URL, or the member `raw` of an object, in which Postman stores URLs."""
-    found = given.get("raw") if given and isinstance(given.value, dict) else given
+    found = (
+        json_value.get_member("raw")
+        if json_value and isinstance(json_value.value, dict)
+        else json_value
+    )
     return found if found and found.text else None
 
 
-def _format_body(given: JsonValue | None) -> str:
-    if given is None or given.text:
-        return given.text if given else ""
-    raw = given.get_text_member("raw")
-    return raw or json.dumps(_remove_line_numbers(given))
+def _format_body(json_value: JsonValue | None) -> str:
+    if json_value is None or json_value.text:
+        return json_value.text if json_value else ""
+    raw = json_value.get_text_member("raw")
+    return raw or json.dumps(_remove_line_numbers(json_value))
 
 
-def _remove_line_numbers(given: JsonValue) -> Any:
+def _remove_line_numbers(json_value: JsonValue) -> Any:
     """Return a value without line numbers; the depth limit of the reader limits the recursion."""
-    if isinstance(given.value, dict):
-        return {name: _remove_line_numbers(each) for name, each in given.value.items()}
+    if isinstance(json_value.value, dict):
+        return {name: _remove_line_numbers(each) for name, each in json_value.value.items()}
     return (
-        [_remove_line_numbers(each) for each in given.items]
-        if isinstance(given.value, list)
-        else given.value
+        [_remove_line_numbers(each) for each in json_value.items]
+        if isinstance(json_value.value, list)
+        else json_value.value
     )
 
 
-def _list_header_names(given: JsonValue | None) -> frozenset[str]:
-    if given is None:
+def _list_header_names(json_value: JsonValue | None) -> frozenset[str]:
+    if json_value is None:
         return frozenset()
-    names: Mapping[str, Any] = given.value if isinstance(given.value, dict) else {}
-    listed = (each.get_text_member("name") or each.get_text_member("key") for each in given.items)
+    names: Mapping[str, Any] = json_value.value if isinstance(json_value.value, dict) else {}
+    listed = (
+        each.get_text_member("name") or each.get_text_member("key") for each in json_value.items
+    )
     return frozenset(name.lower() for name in (*names, *listed) if name)
 
 
@@ -328,8 +338,8 @@ def check_har(text: str) -> Iterator[DetectedChange]:
 
     Raise UnreadableContentError if the text is not a HAR file.
     """
-    log = read_json(text, wanted=lambda name: name not in _SKIPPED_MEMBERS).get("log")
-    entries = log.get("entries") if log else None
+    log = read_json(text, wanted=lambda name: name not in _SKIPPED_MEMBERS).get_member("log")
+    entries = log.get_member("entries") if log else None
     if entries is None or not isinstance(entries.value, list):
         raise UnreadableContentError("The content is not a HAR file: it has no log.entries")
     own_hosts = {
@@ -344,11 +354,11 @@ def check_har(text: str) -> Iterator[DetectedChange]:
             continue
         yield from find_request_changes(request)
         yield from _check_graphql_body(request)
-        yield from rates.count(request, "", _parse_har_time(entry))
+        yield from rates.count_request(request, "", _parse_har_time(entry))
 
 
 def _get_har_url(entry: JsonValue) -> str:
-    request = entry.get("request")
+    request = entry.get_member("request")
     return request.get_text_member("url") if request else ""
 
 
@@ -364,30 +374,32 @@ def _get_host(url: str) -> str:
 
 
 def _parse_har_request(entry: JsonValue, own_hosts: set[str]) -> Request | None:
-    found = entry.get("request")
-    url = found.get("url") if found else None
+    found = entry.get_member("request")
+    url = found.get_member("url") if found else None
     if found is None or url is None or not url.text:
         return None
-    sent = found.get("postData")
+    sent = found.get_member("postData")
     return Request(
         method=found.get_text_member("method").upper() or "GET",
         url=url.text,
         line=url.line,
         body=sent.get_text_member("text") if sent else "",
         form=_parse_form(sent),
-        headers=frozenset(each["name"].lower() for each in _parse_pairs(found.get("headers"))),
+        headers=frozenset(
+            each["name"].lower() for each in _parse_pairs(found.get_member("headers"))
+        ),
         is_own_host=_get_host(url.text) in own_hosts,
     )
 
 
-def _parse_form(sent: JsonValue | None) -> dict[str, str]:
-    if sent is None:
+def _parse_form(json_value: JsonValue | None) -> dict[str, str]:
+    if json_value is None:
         return {}
-    return {each["name"]: each["value"] for each in _parse_pairs(sent.get("params"))}
+    return {each["name"]: each["value"] for each in _parse_pairs(json_value.get_member("params"))}
 
 
-def _parse_pairs(listed: JsonValue | None) -> Iterator[dict[str, str]]:
-    for each in listed.items if listed else ():
+def _parse_pairs(json_value: JsonValue | None) -> Iterator[dict[str, str]]:
+    for each in json_value.items if json_value else ():
         yield {"name": each.get_text_member("name"), "value": each.get_text_member("value")}
 
 

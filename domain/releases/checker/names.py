@@ -113,10 +113,10 @@ def _get_schedule_spelling(name: str, change: Change) -> str:
     return known.get(to_snake_case(name), change.id)
 
 
-def _is_standalone_word(text: str, found: re.Match[str]) -> bool:
+def _is_standalone_word(text: str, match: re.Match[str]) -> bool:
     """Return whether a name is not part of a sentence."""
-    before = text[found.start() - 1 : found.start()]
-    behind = text[found.end() : found.end() + 8].lstrip(" \\")[:1]
+    before = text[match.start() - 1 : match.start()]
+    behind = text[match.end() : match.end() + 8].lstrip(" \\")[:1]
     return (
         (not before and not behind)
         or before in _PRECEDING_CHARACTERS

@@ -20,44 +20,50 @@ class CheckedFile(NamedTuple):
     report: CheckReport
 
 
-def format_as_text(checked: Sequence[CheckedFile]) -> str:
+def format_as_text(checked_files: Sequence[CheckedFile]) -> str:
     """Return one line per finding in the format of compilers, marked as an error or a warning."""
     return "".join(
         f"{each.name}:{found.line}: {_get_level(found)}: {found.change.message}\n"
-        for each in checked
+        for each in checked_files
         for found in each.report.findings
     )
 
 
-def format_as_json(checked: Sequence[CheckedFile], page_of: PageUrlFunction) -> dict[str, Any]:
+def format_as_json(
+    checked_files: Sequence[CheckedFile], page_of: PageUrlFunction
+) -> dict[str, Any]:
     """Return the findings in all files in the format of the API, with the names of the files."""
     return {
         "findings": [
             {"file": each.name, **_format_finding(found, page_of)}
-            for each in checked
+            for each in checked_files
             for found in each.report.findings
         ]
     }
 
 
-def _format_finding(found: Finding, page_of: PageUrlFunction) -> dict[str, Any]:
-    change = found.change
+def _format_finding(finding: Finding, page_of: PageUrlFunction) -> dict[str, Any]:
+    change = finding.change
     return {
         "change": change.id,
         "title": change.title,
         "release": change.release,
         "interface": change.interface.value,
-        "line": found.line,
-        "certainty": found.certainty.value,
-        "reason": found.reason,
+        "line": finding.line,
+        "certainty": finding.certainty.value,
+        "reason": finding.reason,
         "replacement": change.replacement,
         "url": page_of(change),
     }
 
 
-def format_as_sarif(checked: Sequence[CheckedFile], page_of: PageUrlFunction) -> dict[str, Any]:
+def format_as_sarif(
+    checked_files: Sequence[CheckedFile], page_of: PageUrlFunction
+) -> dict[str, Any]:
     """Return a SARIF 2.1.0 log with a rule for each change and a result for each finding."""
-    changes = {found.change.id: found.change for each in checked for found in each.report.findings}
+    changes = {
+        found.change.id: found.change for each in checked_files for found in each.report.findings
+    }
     places = {name: at for at, name in enumerate(changes)}
     driver = {
         "name": "gatebell-releases",
@@ -65,7 +71,7 @@ def format_as_sarif(checked: Sequence[CheckedFile], page_of: PageUrlFunction) ->
     }
     results = [
         _format_result(each.name, found, places[found.change.id])
-        for each in checked
+        for each in checked_files
         for found in each.report.findings
     ]
     run = {"tool": {"driver": driver}, "results": results, "columnKind": "unicodeCodePoints"}
@@ -83,23 +89,23 @@ def _format_rule(change: Change, page_of: PageUrlFunction) -> dict[str, Any]:
     }
 
 
-def _format_result(name: str, found: Finding, rule: int) -> dict[str, Any]:
-    change = found.change
+def _format_result(name: str, finding: Finding, rule: int) -> dict[str, Any]:
+    change = finding.change
     place = {
         "artifactLocation": {"uri": _format_uri(name)},
-        "region": {"startLine": found.line},
+        "region": {"startLine": finding.line},
     }
     return {
         "ruleId": change.id,
         "ruleIndex": rule,
-        "level": _get_level(found),
-        "message": {"text": found.change.message},
+        "level": _get_level(finding),
+        "message": {"text": finding.change.message},
         "locations": [{"physicalLocation": place}],
     }
 
 
-def _get_level(found: Finding) -> str:
-    return "error" if found.certainty is Certainty.SURE else "warning"
+def _get_level(finding: Finding) -> str:
+    return "error" if finding.certainty is Certainty.SURE else "warning"
 
 
 def _format_uri(name: str) -> str:

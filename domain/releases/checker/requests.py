@@ -61,7 +61,7 @@ class _PathNode:
 def _build_path_tree() -> _PathNode:
     root = _PathNode()
     for change in SCHEDULE:
-        for call in change.calls:
+        for call in change.call_patterns:
             # Paths that end with a wildcard are web pages (`is_legacy_page`).
             if not call.path.endswith("*"):
                 _find_or_add_leaf(root, split_path(call.path)).concerns.append(
@@ -178,21 +178,21 @@ class KnownParameters:
             self.is_open = True
             return
         for name, value in pairs:
-            self.add(name, value)
+            self.add_parameter(name, value)
 
-    def add(self, name: str, value: str | None) -> None:
+    def add_parameter(self, name: str, value: str | None) -> None:
         """Add a parameter; `name[]` stands for an item of the list `name`."""
         if len(self.values) < _MAX_PARAMETERS:
             is_known = value is not None and not value.startswith(_VARIABLE_PREFIXES)
             self.values[name.removesuffix("[]")] = value if is_known else None
 
-    def add_object(self, given: Mapping[str, Any]) -> None:
+    def add_object(self, given_values: Mapping[str, Any]) -> None:
         """Add the members of a JSON object."""
-        for name, value in given.items():
+        for name, value in given_values.items():
             if value is not None:
-                self.add(name, value if isinstance(value, str) else str(value))
-        for name in list_nested_names(given):
-            self.add(name, None)
+                self.add_parameter(name, value if isinstance(value, str) else str(value))
+        for name in list_nested_names(given_values):
+            self.add_parameter(name, None)
 
 
 @singledispatch
@@ -201,24 +201,24 @@ def is_condition_met(condition: Condition, known: KnownParameters) -> bool:
     return not known.is_open and condition(_get_known_texts(known))
 
 
-def _get_known_texts(known: KnownParameters) -> dict[str, str]:
-    return {name: value for name, value in known.values.items() if value is not None}
+def _get_known_texts(parameters: KnownParameters) -> dict[str, str]:
+    return {name: value for name, value in parameters.values.items() if value is not None}
 
 
 @is_condition_met.register
-def _(condition: ParameterGiven, known: KnownParameters) -> bool:
-    return not known.values.keys().isdisjoint(condition.names)
+def _is_given(condition: ParameterGiven, known: KnownParameters) -> bool:
+    return not known.values.keys().isdisjoint(condition.parameter_names)
 
 
 @is_condition_met.register
-def _(condition: ParameterMissing, known: KnownParameters) -> bool:
+def _is_missing(condition: ParameterMissing, known: KnownParameters) -> bool:
     if known.is_open or known.values.get(condition.name, "") is None:
         return False
     return condition(_get_known_texts(known))
 
 
 @is_condition_met.register
-def _(condition: NumberAboveOne, known: KnownParameters) -> bool:
+def _is_number_above_one(condition: NumberAboveOne, known: KnownParameters) -> bool:
     """Return whether a number is above 1, or is known only at run time."""
     if condition.name not in known.values:
         return False
@@ -227,12 +227,12 @@ def _(condition: NumberAboveOne, known: KnownParameters) -> bool:
 
 @is_condition_met.register(TextLonger)
 @is_condition_met.register(TextShorter)
-def _(condition: Condition, known: KnownParameters) -> bool:
+def _is_length_met(condition: Condition, known: KnownParameters) -> bool:
     return condition(_get_known_texts(known))
 
 
 @is_condition_met.register
-def _(condition: FilterSortMismatch, known: KnownParameters) -> bool:
+def _is_sort_mismatch(condition: FilterSortMismatch, known: KnownParameters) -> bool:
     order = known.values.get(condition.sort, "")
     is_filtered = not known.values.keys().isdisjoint(condition.filters)
     if order is None or (known.is_open and is_filtered != (order == condition.by)):
@@ -302,7 +302,7 @@ class Request:
     is_own_host: bool = True
 
     @property
-    def parts(self) -> SplitResult:
+    def url_parts(self) -> SplitResult:
         """The parts of the URL, which are empty if the URL is malformed."""
         try:
             return urlsplit(resolve_base_url(self.url))
@@ -312,7 +312,7 @@ class Request:
 
 def find_request_changes(request: Request) -> Iterator[DetectedChange]:
     """Yield the changes that affect a request."""
-    parts = request.parts
+    parts = request.url_parts
     path = parts.path
     if classify_host(parts) is HostRelation.OTHER:
         return
@@ -342,7 +342,7 @@ def find_known_parameters(request: Request, query: str) -> KnownParameters:
     known = KnownParameters()
     known.add_query(query)
     for name, value in request.form.items():
-        known.add(name, value)
+        known.add_parameter(name, value)
     if request.body:
         add_body_parameters(known, request.body)
     is_complete = request.has_body or request.method in _READ_METHODS
@@ -350,16 +350,16 @@ def find_known_parameters(request: Request, query: str) -> KnownParameters:
     return known
 
 
-def add_body_parameters(known: KnownParameters, body: str) -> None:
+def add_body_parameters(parameters: KnownParameters, body: str) -> None:
     """Add the parameters of a body, which is JSON or a form."""
     if body.lstrip()[:1] in {"{", "["}:
         found = parse_json_or_none(body)
         if isinstance(found, dict):
-            known.add_object(found)
+            parameters.add_object(found)
         else:
-            known.is_open = True
+            parameters.is_open = True
         return
-    known.add_query(body)
+    parameters.add_query(body)
 
 
 def parse_json_or_none(text: str) -> Any:
@@ -379,35 +379,37 @@ class MatchReason(NamedTuple):
 
 
 def find_match_reason(
-    concern: CallMatch, method: str, known: KnownParameters
+    call_match: CallMatch, method: str, parameters: KnownParameters
 ) -> MatchReason | None:
     """Return the reason why a request is affected, or None."""
-    call = concern.call
+    call = call_match.call
     if call.methods and method not in call.methods:
         return None
     # An unknown method may be any text, and findings must not repeat submitted text.
     where = f"{method} {call.path}" if method in HTTP_METHODS else call.path
     if call.when is not None:
-        return _find_condition_reason(concern, where, known)
+        return _find_condition_reason(call_match, where, parameters)
     if call.attributes or call.fields:
         # The checker cannot know whether the caller reads the field of the response.
-        sent = [] if method in _READ_METHODS else sorted(known.values.keys() & {*call.attributes})
+        sent = (
+            [] if method in _READ_METHODS else sorted(parameters.values.keys() & {*call.attributes})
+        )
         return MatchReason(f"{where} with {', '.join(sent)}") if sent else None
     # Rate limits are detected from request times (`domain/releases/checker/access_logs.py`).
-    return None if concern.change.kind is ReleaseChangeKind.LIMIT_APPLIED else MatchReason(where)
+    return None if call_match.change.kind is ReleaseChangeKind.LIMIT_APPLIED else MatchReason(where)
 
 
 def _find_condition_reason(
-    concern: CallMatch, where: str, known: KnownParameters
+    call_match: CallMatch, where: str, parameters: KnownParameters
 ) -> MatchReason | None:
-    condition = concern.call.when
+    condition = call_match.call.when
     if condition is None:
         return None
-    if is_condition_met(condition, known):
+    if is_condition_met(condition, parameters):
         return MatchReason(f"{where}: {condition}")
     # The operation is removed, but it is unknown whether its parameters were sent.
-    is_gone = concern.change.kind is ReleaseChangeKind.OPERATION_GONE
-    return MatchReason(where, is_certain=False) if is_gone and known.is_open else None
+    is_gone = call_match.change.kind is ReleaseChangeKind.OPERATION_GONE
+    return MatchReason(where, is_certain=False) if is_gone and parameters.is_open else None
 
 
 def _check_graphql_headers(request: Request) -> Iterator[DetectedChange]:
@@ -436,7 +438,7 @@ def _index_fixed_paths() -> Mapping[str, tuple[Change, ...]]:
     """Return the changes by path, for paths outside the API without variables."""
     found: dict[str, tuple[Change, ...]] = {}
     for change in SCHEDULE:
-        for call in change.calls:
+        for call in change.call_patterns:
             if not call.path.startswith("/api/") and not {":", "*"} & {*call.path}:
                 found[call.path] = (*found.get(call.path, ()), change)
     return found

@@ -101,22 +101,22 @@ class _RequestArguments:
         self.headers: set[str] = set()
         self.is_query = False
 
-    def set_option_value(self, means: _OptionMeaning, word: Word) -> None:
+    def set_option_value(self, option_meaning: _OptionMeaning, word: Word) -> None:
         """Store the value of an option."""
-        if means is _OptionMeaning.METHOD:
+        if option_meaning is _OptionMeaning.METHOD:
             self.method = word.text
-        elif means is _OptionMeaning.DATA:
+        elif option_meaning is _OptionMeaning.DATA:
             self.data.append(word.text)
-        elif means is _OptionMeaning.HEADER:
+        elif option_meaning is _OptionMeaning.HEADER:
             self.headers.add(word.text.partition(":")[0].strip().lower())
-        elif means is _OptionMeaning.URL:
+        elif option_meaning is _OptionMeaning.URL:
             self.urls.append(word)
 
-    def set_flag(self, means: _OptionMeaning) -> None:
+    def set_flag(self, option_meaning: _OptionMeaning) -> None:
         """Store an option without a value."""
-        if means is _OptionMeaning.QUERY:
+        if option_meaning is _OptionMeaning.QUERY:
             self.is_query = True
-        elif means is _OptionMeaning.HEAD:
+        elif option_meaning is _OptionMeaning.HEAD:
             self.method = "HEAD"
 
     def build_requests(self) -> Iterator[Request]:
@@ -221,18 +221,19 @@ def _read_httpie(words: Sequence[Word]) -> Iterator[Request]:
     yield from given.build_requests()
 
 
-def _read_httpie_word(word: Word, given: _RequestArguments) -> None:
+def _read_httpie_word(word: Word, request_arguments: _RequestArguments) -> None:
     pair = _PAIR_PATTERN.fullmatch(word.text)
-    if not given.urls:
-        given.urls.append(word)
+    if not request_arguments.urls:
+        request_arguments.urls.append(word)
     elif pair and pair[2] == "==":
-        given.urls[0] = Word(
-            _append_query(given.urls[0].text, f"{pair[1]}={pair[3]}"), given.urls[0].line
+        request_arguments.urls[0] = Word(
+            _append_query(request_arguments.urls[0].text, f"{pair[1]}={pair[3]}"),
+            request_arguments.urls[0].line,
         )
     elif pair and pair[2] == ":":
-        given.headers.add(pair[1].lower())
+        request_arguments.headers.add(pair[1].lower())
     elif pair:
-        given.data.append(f"{pair[1]}={pair[3]}")
+        request_arguments.data.append(f"{pair[1]}={pair[3]}")
 
 
 #: Functions that read the words after the name of a program, by program.
@@ -322,7 +323,7 @@ def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
     for found in iterate_within_limit(_PART_PATTERN.finditer(text)):
         kind = found.lastgroup or "plain"
         if kind in {"single", "double", "plain"}:
-            command.add(
+            command.add_part(
                 _remove_shell_quotes(kind, found[0] if found[kind] is None else found[kind]), line
             )
         else:
@@ -347,7 +348,7 @@ class _CommandBuilder:
         self._parts: list[str] = []
         self._line = 1
 
-    def add(self, part: str, line: int) -> None:
+    def add_part(self, part: str, line: int) -> None:
         """Add a part of a word."""
         self._line = self._line if self._parts else line
         self._parts.append(part)
@@ -367,10 +368,10 @@ def _remove_shell_quotes(kind: str, text: str) -> str:
     return _ESCAPE_PATTERN.sub(r"\1", text)
 
 
-def _check_commands(listed: Iterator[ShellCommand]) -> Iterator[DetectedChange]:
+def _check_commands(shell_commands: Iterator[ShellCommand]) -> Iterator[DetectedChange]:
     """Yield the changes that affect requests and the response fields that filters read."""
     sent: list[Request] = []
-    for command in listed:
+    for command in shell_commands:
         words = list(command.words)
         while words and (
             words[0].text in _COMMAND_PREFIXES or _ASSIGNMENT_PATTERN.match(words[0].text)
@@ -390,8 +391,8 @@ def _check_commands(listed: Iterator[ShellCommand]) -> Iterator[DetectedChange]:
             yield from _check_nested_commands(command.words)
 
 
-def _check_sent_requests(sent: Sequence[Request]) -> Iterator[DetectedChange]:
-    for request in sent:
+def _check_sent_requests(requests: Sequence[Request]) -> Iterator[DetectedChange]:
+    for request in requests:
         yield from find_request_changes(request)
         if "/graphql" in request.url and request.body:
             for found in check_graphql_request(request.body):
@@ -408,13 +409,15 @@ def _check_nested_commands(words: Sequence[Word]) -> Iterator[DetectedChange]:
                 yield from _check_commands(_iterate_filter_commands(split_commands(inner, line)))
 
 
-def _iterate_filter_commands(listed: Iterator[ShellCommand]) -> Iterator[ShellCommand]:
+def _iterate_filter_commands(shell_commands: Iterator[ShellCommand]) -> Iterator[ShellCommand]:
     """Yield the commands that send requests or read responses.
 
     Other commands cannot be recognized reliably inside a word.
     """
     return (
-        each for each in listed if each.words[0].text in COMMAND_READERS.keys() | FILTER_PROGRAMS
+        each
+        for each in shell_commands
+        if each.words[0].text in COMMAND_READERS.keys() | FILTER_PROGRAMS
     )
 
 
@@ -426,13 +429,13 @@ _MAX_FILTER_LENGTH = 64 * 1024
 
 
 def find_fields_read_by_filter(
-    words: Sequence[Word], sent: Sequence[Request]
+    words: Sequence[Word], requests: Sequence[Request]
 ) -> Iterator[DetectedChange]:
     """Yield the changes that affect the response fields read by a filter."""
     changing = {
         field.rpartition(".")[2]: concern.change
-        for request in sent
-        for concern in find_path_matches(find_api_path(request.parts.path) or "")
+        for request in requests
+        for concern in find_path_matches(find_api_path(request.url_parts.path) or "")
         if not concern.call.methods or request.method in concern.call.methods
         for field in concern.call.fields
     }

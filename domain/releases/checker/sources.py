@@ -139,13 +139,13 @@ def check_brackets_closed(tokens: Sequence[Token]) -> None:
         raise _build_error("a bracket is not closed", opened[-1])
 
 
-def _match_bracket(sign: Token, opened: list[Token]) -> None:
-    if sign.text in _BRACKET_PAIRS:
-        opened.append(sign)
-    elif sign.text in _CLOSING_BRACKETS and (
-        not opened or _BRACKET_PAIRS[opened.pop().text] != sign.text
+def _match_bracket(token: Token, tokens: list[Token]) -> None:
+    if token.text in _BRACKET_PAIRS:
+        tokens.append(token)
+    elif token.text in _CLOSING_BRACKETS and (
+        not tokens or _BRACKET_PAIRS[tokens.pop().text] != token.text
     ):
-        raise _build_error("a closing bracket has no opening bracket", sign)
+        raise _build_error("a closing bracket has no opening bracket", token)
 
 
 def _may_contain_quotes(token: Token) -> bool:
@@ -235,7 +235,9 @@ def check_terraform(text: str) -> Iterator[DetectedChange]:
 
 
 def _check_tokens(lexed: Sequence[Token], text: str) -> Iterator[DetectedChange]:
-    yield from _SourceReader(SourceProgram(lexed), is_client=is_service_client(text)).read()
+    yield from _SourceReader(
+        SourceProgram(lexed), is_client=is_service_client(text)
+    ).iterate_changes()
 
 
 class _SourceReader:
@@ -247,7 +249,7 @@ class _SourceReader:
         self._arguments = ArgumentReader(program)
         self._bindings = VariableBindings(program)
 
-    def read(self) -> Iterator[DetectedChange]:
+    def iterate_changes(self) -> Iterator[DetectedChange]:
         """Yield the changes that affect the program."""
         consumed = -1
         for at, token in enumerate(iterate_within_limit(self._program.tokens)):
@@ -260,17 +262,17 @@ class _SourceReader:
             elif token.kind == SIGN:
                 yield from self._check_sign(at, token)
 
-    def _check_name(self, at: int, token: Token) -> Iterator[DetectedChange]:
+    def _check_name(self, position: int, token: Token) -> Iterator[DetectedChange]:
         yield from self._check_distinctive_name(token)
         if "TLS" in token.text:
-            before = self._program.text(at - 2) + self._program.text(at - 3)
+            before = self._program.get_text(position - 2) + self._program.get_text(position - 3)
             yield from find_names_in_text(f"{before} {token.text}", token.line, only="tls-versions")
         if token.text in _LOOP_KEYWORDS:
-            yield from self._bindings.loop(at)
+            yield from self._bindings.record_loop_variable(position)
         elif token.text in _DECLARATION_KEYWORDS:
-            self._bindings.declare(at)
+            self._bindings.discard_redeclared_value(position)
         if self._bindings.has_fields:
-            yield from self._bindings.find_accessed_fields(at)
+            yield from self._bindings.find_accessed_fields(position)
 
     def _check_distinctive_name(self, token: Token) -> Iterator[DetectedChange]:
         if len(token.text) >= _MIN_NAME_LENGTH:
@@ -278,47 +280,51 @@ class _SourceReader:
                 reason = f"The name {to_snake_case(token.text)}"
                 yield DetectedChange(change, token.line, reason, is_certain=False)
 
-    def _check_sign(self, at: int, token: Token) -> Iterator[DetectedChange]:
+    def _check_sign(self, position: int, token: Token) -> Iterator[DetectedChange]:
         if token.text in _ASSIGNMENT_SIGNS:
-            is_keyword = self._program.text(self._program.around[at]) == "("
-            if self._program.kind(at - 1) == NAME and not is_keyword:
-                self._arguments.note(at)
-                self._bindings.assign(at)
+            is_keyword = self._program.get_text(self._program.around[position]) == "("
+            if self._program.get_token_kind(position - 1) == NAME and not is_keyword:
+                self._arguments.record_assigned_object(position)
+                self._bindings.record_assigned_value(position)
         elif token.text == "(":
-            call = self._program.get_call_at(at)
+            call = self._program.get_call_at(position)
             if call.chain:
                 yield from self._check_call(call, token.line)
 
     def _check_call(self, call: ProgramCall, line: int) -> Iterator[DetectedChange]:
-        self._bindings.callback(call)
-        chain = self._bindings.expanded(call.chain)
+        self._bindings.record_callback_parameter(call)
+        chain = self._bindings.expand_chain(call.chain)
         sent = find_client_request(chain) if self._is_client else None
         if sent is not None:
             method, path = sent
             known = KnownParameters()
-            self._arguments.add(known, call.opening, call.closing)
+            self._arguments.add_arguments(known, call.opening, call.closing)
             yield from self._check_matches(find_path_matches(path), method, known, line)
             yield from self._bind_result_fields(find_path_matches(path), method, call)
         for text in self._bindings.find_argument_texts(call):
             yield from self._check_request_url(text, [call], line, is_used=True)
 
-    def _check_string(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
-        if self._is_docstring(at, token):
+    def _check_string(
+        self, position: int, token: Token, program_text: str
+    ) -> Iterator[DetectedChange]:
+        if self._is_docstring(position, token):
             return
-        yield from self._check_string_content(at, token, whole)
-        text, calls = token.text, list(self._program.iterate_enclosing_calls(at))
-        path = self._find_request_url(at, whole, calls)
+        yield from self._check_string_content(position, token, program_text)
+        text, calls = token.text, list(self._program.iterate_enclosing_calls(position))
+        path = self._find_request_url(position, program_text, calls)
         if path is not None:
             yield from self._check_request_url(path, calls, token.line, is_used=False)
         if to_snake_case(text) == "deploy_token" and self._mentions_graphql(calls):
             reason = "A GraphQL request with the header Deploy-Token"
             yield DetectedChange(CHANGES_BY_ID["graphql-token-types"], token.line, reason)
 
-    def _check_string_content(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
+    def _check_string_content(
+        self, position: int, token: Token, program_text: str
+    ) -> Iterator[DetectedChange]:
         """Yield the changes that affect a string regardless of its position."""
         text, line = token.text, token.line
         yield from find_names_in_text(text, line, is_client=self._is_client)
-        if is_legacy_page_url(whole) and not self._is_response_value(at):
+        if is_legacy_page_url(program_text) and not self._is_response_value(position):
             reason = "A URL of a project page without /-/"
             yield DetectedChange(CHANGES_BY_ID["legacy-page-urls"], line, reason, is_certain=False)
         if is_registration_option(text):
@@ -326,37 +332,41 @@ class _SourceReader:
         if _GRAPHQL_DOCUMENT_PATTERN.match(text):
             yield from _check_graphql_text(text, line)
 
-    def _find_request_url(self, at: int, whole: str, calls: Sequence[ProgramCall]) -> str | None:
+    def _find_request_url(
+        self, position: int, program_text: str, calls: Sequence[ProgramCall]
+    ) -> str | None:
         """Return the URL of a request that a string contains, or None if it is only a part."""
-        if not calls or API_PATH in whole:
-            return whole
+        if not calls or API_PATH in program_text:
+            return program_text
         inner = calls[0]
         if not _is_send_call(inner):
-            return None if self._is_appended_to_address(at, calls) else whole
-        joined = join_segments(self._program, inner) if is_path_segment(whole) else None
-        if joined is None or not joined.first < at <= joined.last:
-            return joined.path if joined else whole
+            return None if self._is_appended_to_address(position, calls) else program_text
+        joined = join_segments(self._program, inner) if is_path_segment(program_text) else None
+        if joined is None or not joined.first < position <= joined.last:
+            return joined.path if joined else program_text
         return None
 
-    def _is_appended_to_address(self, at: int, calls: Sequence[ProgramCall]) -> bool:
+    def _is_appended_to_address(self, position: int, calls: Sequence[ProgramCall]) -> bool:
         """Return whether a string is only appended to the URL of an enclosing request."""
         inner, *outer = calls
-        is_first = at == inner.opening + 1
+        is_first = position == inner.opening + 1
         joins = not _JOIN_WORDS.isdisjoint(inner.chain[-1].split("_"))
         return not is_first and not joins and any(map(_is_send_call, outer))
 
-    def _is_response_value(self, at: int) -> bool:
+    def _is_response_value(self, position: int) -> bool:
         """Return whether a string is the value of a key that only API responses have."""
-        is_keyed = at > 1 and self._program.text(at - 1) in _KEY_SIGNS
-        return is_keyed and to_snake_case(self._program.tokens[at - 2].text) == "web_url"
+        is_keyed = position > 1 and self._program.get_text(position - 1) in _KEY_SIGNS
+        return is_keyed and to_snake_case(self._program.tokens[position - 2].text) == "web_url"
 
-    def _is_docstring(self, at: int, token: Token) -> bool:
+    def _is_docstring(self, position: int, token: Token) -> bool:
         """Return whether a multi-line string is a statement of its own."""
-        if "\n" not in token.text or self._program.around[at] >= 0:
+        if "\n" not in token.text or self._program.around[position] >= 0:
             return False
-        return self._program.text(at - 1) in {"", ":", ")"} and not _GRAPHQL_DOCUMENT_PATTERN.match(
-            token.text
-        )
+        return self._program.get_text(position - 1) in {
+            "",
+            ":",
+            ")",
+        } and not _GRAPHQL_DOCUMENT_PATTERN.match(token.text)
 
     def _mentions_graphql(self, calls: Sequence[ProgramCall]) -> bool:
         within = (
@@ -396,7 +406,7 @@ class _SourceReader:
             if not _is_send_call(call):
                 continue
             verb = _find_http_method(call.chain)
-            self._arguments.add(known, call.opening, call.closing)
+            self._arguments.add_arguments(known, call.opening, call.closing)
             segments = join_segments(self._program, call)
             # Arguments before the segments may contain the parameters of the call.
             has_earlier_arguments = segments is not None and segments.first > call.opening + 1
@@ -404,26 +414,30 @@ class _SourceReader:
             return verb or self._find_method_in_call(call, known), call, known
         return None, None, KnownParameters()
 
-    def _find_method_in_call(self, call: ProgramCall, known: KnownParameters) -> str | None:
+    def _find_method_in_call(self, call: ProgramCall, parameters: KnownParameters) -> str | None:
         for at in range(call.opening + 1, min(call.closing, call.opening + 12)):
             token = self._program.tokens[at]
             is_constant = token.kind == NAME and token.text.startswith("Method")
             word = token.text.removeprefix("Method").upper()
             if (token.kind == TEXT or is_constant) and word in HTTP_METHODS:
                 return word  # Go's http.MethodPost is also recognized.
-        given = known.values.get("method", known.values.get("type", "GET"))
-        if given is None or ("method" not in known.values and known.is_open):
+        given = parameters.values.get("method", parameters.values.get("type", "GET"))
+        if given is None or ("method" not in parameters.values and parameters.is_open):
             return None
         return given.upper()
 
     def _check_matches(
-        self, concerns: Sequence[CallMatch], method: str | None, known: KnownParameters, line: int
+        self,
+        concerns: Sequence[CallMatch],
+        method: str | None,
+        parameters: KnownParameters,
+        line: int,
     ) -> Iterator[DetectedChange]:
         for concern in concerns:
             if method is None and not _is_distinctive_path(concern):
                 continue
             asked = method or next(iter(concern.call.methods), "GET")
-            if reason := find_match_reason(concern, asked, known):
+            if reason := find_match_reason(concern, asked, parameters):
                 yield DetectedChange(concern.change, line, reason.text, reason.is_certain)
 
     def _bind_result_fields(
@@ -435,7 +449,7 @@ class _SourceReader:
             if method is None or not concern.call.methods or method in concern.call.methods
             for each in concern.call.fields
         }
-        yield from self._bindings.bind(call, fields)
+        yield from self._bindings.record_call_result(call, fields)
 
 
 def _is_send_call(call: ProgramCall) -> bool:
@@ -450,10 +464,10 @@ def _find_http_method(chain: Sequence[str]) -> str | None:
     return None
 
 
-def _is_distinctive_path(concern: CallMatch) -> bool:
+def _is_distinctive_path(call_match: CallMatch) -> bool:
     """Return whether a path is recognized without the HTTP method of its call."""
-    last = split_path(concern.call.path)[-1]
-    return last.count("_") >= _MIN_DISTINCTIVE_WORDS - 1 or not concern.call.methods
+    last = split_path(call_match.call.path)[-1]
+    return last.count("_") >= _MIN_DISTINCTIVE_WORDS - 1 or not call_match.call.methods
 
 
 def _check_graphql_text(text: str, line: int) -> Iterator[DetectedChange]:

@@ -75,12 +75,12 @@ class CallTotals:
     #: IP address of the last call.
     last_address: str | None
 
-    def add(self, other: "CallTotals") -> None:
+    def add_calls(self, call_totals: "CallTotals") -> None:
         """Add calls of the same shape and consumer, which may be earlier or later."""
-        self.calls += other.calls
-        self.first_at = min(self.first_at, other.first_at)
-        if other.last_at >= self.last_at:
-            self.last_at, self.last_address = other.last_at, other.last_address
+        self.calls += call_totals.calls
+        self.first_at = min(self.first_at, call_totals.first_at)
+        if call_totals.last_at >= self.last_at:
+            self.last_at, self.last_address = call_totals.last_at, call_totals.last_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class CallCounter:
         self._size = 0
         self._dropped = 0
 
-    def count(
+    def count_call(
         self, consumer: Consumer, shape: UsageShape, *, address: str | None, now: datetime
     ) -> None:
         """Count a call."""
@@ -117,7 +117,7 @@ class CallCounter:
         found.last_at = now
         found.last_address = address
 
-    def take(self) -> tuple[list[CountedCalls], int]:
+    def take_counts(self) -> tuple[list[CountedCalls], int]:
         """Return the counts and the number of calls that were not counted, and reset both."""
         taken, dropped = self._counts, self._dropped
         self._counts, self._size, self._dropped = {}, 0, 0
@@ -138,7 +138,7 @@ class CallCounter:
         if shape not in own and len(own) >= MAX_SHAPES_PER_CONSUMER:
             shape = shape.without_names
         if shape in own:
-            own[shape].add(count)
+            own[shape].add_calls(count)
         elif self._size >= MAX_COUNTS:
             self._dropped += count.calls
         else:
@@ -325,7 +325,7 @@ def _merge_rows(rows: Sequence[_CountRow]) -> Sequence[_CountRow]:
     found: dict[bytes, _CountRow] = {}
     for row in rows:
         if row.digest in found:
-            found[row.digest].count.add(row.count)
+            found[row.digest].count.add_calls(row.count)
         else:
             found[row.digest] = replace(row, count=replace(row.count))
     return list(found.values())

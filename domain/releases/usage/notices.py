@@ -34,31 +34,43 @@ class RemovalNoticeSettings(MessageSettings):
     dates: Mapping[Release, date]
 
 
-def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now: datetime) -> int:
+def queue_removal_notices(
+    notice_settings: RemovalNoticeSettings, *, session: Session, now: datetime
+) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
     Each user is notified of each change only once. All changes that are due are in the same email.
     """
     due = {
         release: day
-        for release, day in sign.dates.items()
-        if release > sign.running and now.date() <= day <= (now + sign.ahead).date()
+        for release, day in notice_settings.dates.items()
+        if release > notice_settings.running
+        and now.date() <= day <= (now + notice_settings.ahead).date()
     }
     if not due:
         return 0
     messages = [
-        _build_message(recipient, uses, due, sign, now)
-        for recipient, uses in _find_unnotified_users(due, sign, session=session, now=now)
+        _build_message(recipient, uses, due, notice_settings, now)
+        for recipient, uses in _find_unnotified_users(
+            due, notice_settings, session=session, now=now
+        )
     ]
-    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
+    return queue_emails(messages, session=session, keyring=notice_settings.keyring, now=now)
 
 
 def _find_unnotified_users(
-    due: Mapping[Release, date], sign: RemovalNoticeSettings, *, session: Session, now: datetime
+    due: Mapping[Release, date],
+    notice_settings: RemovalNoticeSettings,
+    *,
+    session: Session,
+    now: datetime,
 ) -> Iterator[tuple[Maintainer, Sequence[AffectedUsage]]]:
     """Yield the users who were not yet notified, each with the affected calls."""
     period = UsagePeriod(
-        since=(now - RECENT_CALL_PERIOD).date(), running=sign.running, until=max(due), is_ahead=True
+        since=(now - RECENT_CALL_PERIOD).date(),
+        running=notice_settings.running,
+        until=max(due),
+        is_ahead=True,
     )
     found: dict[Maintainer, list[AffectedUsage]] = defaultdict(list)
     recipients = _RecipientLookup(session=session, today=now.date())
@@ -100,10 +112,10 @@ class _RecipientLookup:
         administrators. Anonymous consumers have no recipients.
         """
         if consumer not in self._known:
-            self._known[consumer] = self._look_up(consumer)
+            self._known[consumer] = self._find_recipients(consumer)
         return self._known[consumer]
 
-    def _look_up(self, consumer: ConsumerView) -> Sequence[Maintainer]:
+    def _find_recipients(self, consumer: ConsumerView) -> Sequence[Maintainer]:
         if consumer.kind is ConsumerKind.RESOURCE_TOKEN:
             _, people = find_maintainers(
                 consumer.group_id,
@@ -125,29 +137,29 @@ class _RecipientLookup:
 
 
 def _build_message(
-    to: Maintainer,
+    maintainer: Maintainer,
     uses: Sequence[AffectedUsage],
     due: Mapping[Release, date],
-    sign: RemovalNoticeSettings,
+    notice_settings: RemovalNoticeSettings,
     now: datetime,
 ) -> NewEmail:
     changes = list({use.change.id: use.change for use in uses}.values())
     first = min(changes, key=lambda change: due[change.removal])
     day = due[first.removal]
-    parts = "\n\n".join(_format_change(change, uses, due, sign) for change in changes)
+    parts = "\n\n".join(_format_change(change, uses, due, notice_settings) for change in changes)
     ids = " ".join(sorted(change.id for change in changes))
     return NewEmail(
-        key=f"changes to {to.id} at {now.isoformat()}: {ids}"[:255],
-        recipient=to.email,
+        key=f"changes to {maintainer.id} at {now.isoformat()}: {ids}"[:255],
+        recipient=maintainer.email,
         subject=f"Release {first.release} on {day} will break some of your API calls",
         text=(
-            f"Hello {to.name},\n\n"
+            f"Hello {maintainer.name},\n\n"
             "Tokens or applications that you own or maintain make API calls that will fail\n"
             "or work differently:\n\n"
             f"{parts}\n\n"
             "View all calls that are affected or may be affected:\n"
-            f"{sign.base_url}/-/user_settings/api_changes\n\n"
-            f"-- \n{sign.instance_name}, {sign.base_url}\n"
+            f"{notice_settings.base_url}/-/user_settings/api_changes\n\n"
+            f"-- \n{notice_settings.instance_name}, {notice_settings.base_url}\n"
             "You receive this message once for each change, because you own the token or\n"
             "application, or maintain its project or group.\n"
         ),
@@ -158,7 +170,7 @@ def _format_change(
     change: Change,
     uses: Sequence[AffectedUsage],
     due: Mapping[Release, date],
-    sign: RemovalNoticeSettings,
+    notice_settings: RemovalNoticeSettings,
 ) -> str:
     callers = "\n".join(
         f"    {use.consumer.name}: {use.calls} call{'' if use.calls == 1 else 's'}, "
@@ -171,5 +183,5 @@ def _format_change(
         f"  Takes effect in release {change.release} on {due[change.removal]}.\n"
         f"  Instead: {change.replacement}\n"
         f"{callers}\n"
-        f"  {sign.base_url}/help/releases/{change.id}"
+        f"  {notice_settings.base_url}/help/releases/{change.id}"
     )

@@ -81,7 +81,7 @@ class UsagePeriod:
     #: True to exclude the changes in the running release and in earlier releases.
     is_ahead: bool = False
 
-    def has(self, change: Change, certainty: Certainty) -> bool:
+    def includes_change(self, change: Change, certainty: Certainty) -> bool:
         """Return whether a change with the given certainty is included."""
         if self.until is not None and not change.applies_in(self.until):
             return False
@@ -210,7 +210,7 @@ def _find_changes_in_period(
     shape: UsageShape, period: UsagePeriod
 ) -> Iterator[tuple[Change, Certainty]]:
     for change_id, certainty in find_affecting_changes(shape).items():
-        if period.has(CHANGES_BY_ID[change_id], certainty):
+        if period.includes_change(CHANGES_BY_ID[change_id], certainty):
             yield CHANGES_BY_ID[change_id], certainty
 
 

@@ -11,7 +11,7 @@ from tests.browser.keys import press
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice, make_project, make_user
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 # One database is enough, since tests without a browser check the effects on both.
@@ -186,7 +186,7 @@ def test_updates_do_not_move_the_focused_row(
     page.wait_for_timeout(200)
     assert page.evaluate("window.before === document.querySelector('[data-alert-row]')")
     assert page.evaluate("window.isTheSamePage")
-    assert len(alerts_of(gatebell, endpoint.project)) == 5
+    assert len(list_stored_alerts(gatebell, endpoint.project)) == 5
 
 
 #: Minimum number of alerts on the first screen, by its size.
@@ -230,7 +230,9 @@ def test_several_alerts_are_changed_without_scripts(
     plain_page.get_by_label("Select alert 3").check()
     plain_page.get_by_role("button", name="Ignore").click()
     expect(plain_page.locator(".flashes")).to_contain_text("1 alert is now ignored.")
-    assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][2] == "ignored"
+    assert [alert.status for alert in list_stored_alerts(gatebell, endpoint.project)][
+        2
+    ] == "ignored"
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ from tests.browser.doors import have_signed_in
 from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice, make_project
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of, integrations_of
+from tests.support.database.stored import list_stored_alerts, list_stored_integrations
 from tests.support.service.live import LiveGatebell
 
 #: Longest time from *Add integration* to a resolved test alert, in seconds, on a busy machine.
@@ -41,7 +41,7 @@ def test_a_tool_is_connected_in_a_few_clicks(
     page.get_by_role("button", name="Send recovery").click()
     expect(page.locator("main")).to_contain_text("Resolved an open alert")
     assert time.monotonic() - started < _MAX_SECONDS
-    assert [(each.title, each.status) for each in alerts_of(live_sqlite, project)] == [
+    assert [(each.title, each.status) for each in list_stored_alerts(live_sqlite, project)] == [
         (title, "resolved")
     ]
 
@@ -86,4 +86,4 @@ def test_a_tool_is_connected_without_a_script(live_sqlite: LiveGatebell, plain_p
     page.get_by_role("button", name="Send test alert").click()
     page.get_by_role("button", name="Send recovery").click()
     expect(page.locator("main")).to_contain_text("Resolved an open alert")
-    assert [each.name for each in integrations_of(live_sqlite, project)] == ["Status page"]
+    assert [each.name for each in list_stored_integrations(live_sqlite, project)] == ["Status page"]

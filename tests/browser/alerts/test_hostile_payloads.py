@@ -9,7 +9,7 @@ from tests.browser.alerts.test_alert_list import HOSTILE, check_harmless
 from tests.browser.doors import have_signed_in
 from tests.support.accounts.people import alice
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
-from tests.support.database.stored import deliveries_of
+from tests.support.database.stored import list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -58,7 +58,7 @@ def test_the_delivery_log_and_integration_pages_escape_payloads(
     for tab in ("configure", "credentials", "deliveries", "delete"):
         page.goto(integration(endpoint, tab))
         check(page)
-    for delivery in deliveries_of(gatebell, endpoint.project):
+    for delivery in list_stored_deliveries(gatebell, endpoint.project):
         of = endpoint if delivery.integration_id == endpoint.id else metrics
         page.goto(integration(of, f"deliveries/{delivery.id}"))
         check(page)
@@ -89,7 +89,7 @@ def test_the_sample_its_tree_and_its_previews_escape_the_payload(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint, told: list[str]
 ) -> None:
     endpoint.post(json.dumps(PAYLOAD).encode())
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     page.goto(integration(endpoint, f"configure?sample={delivery.id}"))
     check(page)
     page.get_by_text("All fields and rules").click()

@@ -10,7 +10,7 @@ from tests.browser.looks import problems_of
 from tests.support.accounts.people import alice
 from tests.support.alerts.senders import connect
 from tests.support.alerts.tool_messages import load_messages
-from tests.support.database.stored import integrations_of
+from tests.support.database.stored import list_stored_integrations
 from tests.support.service.live import LiveGatebell
 
 
@@ -67,7 +67,7 @@ def test_the_preview_is_updated_after_every_selection(
     expect(preview).to_contain_text("Disk full")
     page.get_by_label("Severity: source field").select_option(label="event.level = “High”")
     expect(preview).to_contain_text("reported as “High”")
-    assert integrations_of(live_sqlite, endpoint.project)[0].mapping is None
+    assert list_stored_integrations(live_sqlite, endpoint.project)[0].mapping is None
 
     page.get_by_label("Sample payload (JSON)").fill("{}")
     expect(page.get_by_text("The sample has changed")).to_be_visible()
@@ -75,7 +75,7 @@ def test_the_preview_is_updated_after_every_selection(
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
     page.get_by_role("button", name="Save mapping").click()
     expect(page.get_by_text("Mapping saved.")).to_be_visible()
-    stored = integrations_of(live_sqlite, endpoint.project)[0].mapping
+    stored = list_stored_integrations(live_sqlite, endpoint.project)[0].mapping
     assert stored == {
         "title": [["event", "name"]],
         "end_time": [["recovered_at"]],
@@ -115,5 +115,5 @@ def test_a_pasted_payload_is_recognized_immediately(live_sqlite: LiveGatebell, p
     assert problems_of(page) == []
     page.get_by_role("button", name="Add integration").click()
     expect(page.get_by_text("This integration uses a mapping")).to_be_visible()
-    made = integrations_of(live_sqlite, endpoint.project)[-1]
+    made = list_stored_integrations(live_sqlite, endpoint.project)[-1]
     assert (made.name, made.mapping is not None) == ("Zabbix", True)

@@ -11,7 +11,11 @@ from tests.browser.looks import problems_of
 from tests.browser.looks.keyboard import keyboard_problems
 from tests.support.accounts.people import alice
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
+from tests.support.database.stored import (
+    list_stored_alerts,
+    list_stored_deliveries,
+    list_stored_integrations,
+)
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -45,7 +49,7 @@ def parse_sample(
 ) -> None:
     """Open the editor with a sample and without a mapping."""
     endpoint.post_json(sample)
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     open_editor(page, gatebell, endpoint, f"?sample={delivery.id}")
     page.evaluate(
         """() => {
@@ -69,7 +73,7 @@ def item(page: Page, words: str) -> Locator:
 
 
 def saved_mapping(gatebell: LiveGatebell, endpoint: Endpoint) -> Any:
-    return integrations_of(gatebell, endpoint.project)[0].mapping
+    return list_stored_integrations(gatebell, endpoint.project)[0].mapping
 
 
 @pytest.mark.spec("H8")
@@ -250,4 +254,4 @@ def test_messages_of_the_log_are_used_without_a_script(
     expect(page.get_by_text("Mapping saved.")).to_be_visible()
     endpoint.post_json(firing)
     endpoint.post_json({**firing, "state": "passing"})
-    assert alerts_of(gatebell, endpoint.project)[-1].status == "resolved"
+    assert list_stored_alerts(gatebell, endpoint.project)[-1].status == "resolved"

@@ -148,13 +148,13 @@ def test_an_action_can_require_different_roles_in_groups_and_projects() -> None:
 
 def test_an_action_has_the_types_of_its_arguments_and_its_result() -> None:
     made: Action[Any, Any] = silences.create_silence
-    assert (made.input_type, made.input_name, made.returns) == (NewSilence, "new", Silence)
-    assert (made.target_name, dict(made.variables), made.command) == ("holder", {}, "create")
+    assert (made.input_type, made.input_name, made.result_type) == (NewSilence, "new", Silence)
+    assert (made.target_name, dict(made.url_variables), made.command) == ("holder", {}, "create")
     assert (made.changes, made.is_available_to_api, made.is_list) == (True, True, False)
     listed: Action[Any, Any] = silences.list_silences
-    assert (listed.input_type, listed.returns, listed.is_list) == (SilenceQuery, Silence, True)
+    assert (listed.input_type, listed.result_type, listed.is_list) == (SilenceQuery, Silence, True)
     changed: Action[Any, Any] = silences.change_silence
-    assert (dict(changed.variables), changed.command) == ({"silence_id": int}, "change")
+    assert (dict(changed.url_variables), changed.command) == ({"silence_id": int}, "change")
     assert silences.expire_silence.command == "expire"
     assert made.summary == "Create a silence."
     assert not silences.get_silence_page.is_available_to_api

@@ -27,7 +27,7 @@ from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.lifecycle.actions import change_user, create_user
 from domain.accounts.passwords import check_password
 from domain.accounts.types import AccountBody, AccountChangeBody, NewAccount
-from domain.accounts.users import SignInAttempt, authenticate
+from domain.accounts.users import SignInAttempt, authenticate_user
 from domain.core.database.paging import KeysetRange
 from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.core.keyring import Keyring
@@ -169,7 +169,7 @@ def test_an_outdated_hash_is_replaced_at_the_next_sign_in(
         found = SignInAttempt(
             login="Dora", password=password, account_limit=limit, address_limit=limit, cost=dearer
         )
-        return authenticate(found, session=session, keyring=KEYRING, now=NOON) is not None
+        return authenticate_user(found, session=session, keyring=KEYRING, now=NOON) is not None
 
     assert not try_password("wrong")
     assert user.password_hash == before
@@ -196,7 +196,7 @@ def test_a_new_password_resets_the_limit_of_failed_attempts(session: Session) ->
             address_limit=limits[1],
             cost=QUICK,
         )
-        return authenticate(found, session=session, keyring=KEYRING, now=NOON) is not None
+        return authenticate_user(found, session=session, keyring=KEYRING, now=NOON) is not None
 
     assert not try_password("wrong")
     password = replace_password(work(session), user.id)

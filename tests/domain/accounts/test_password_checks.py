@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from domain.access.roles import Role
 from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
-from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_user
+from domain.accounts.users import NewUser, SignInAttempt, authenticate_user, create_user
 from domain.core.keyring import Keyring
 from domain.projects.bots import create_bot
 from domain.projects.creation import create_group
@@ -73,7 +73,7 @@ def try_to_sign_in(session: Session) -> Callable[[str, str], bool]:
             address_limit=LIMIT,
             cost=QUICK,
         )
-        return authenticate(attempt, session=session, keyring=KEYRING, now=NOON) is not None
+        return authenticate_user(attempt, session=session, keyring=KEYRING, now=NOON) is not None
 
     return send
 
@@ -154,7 +154,7 @@ def test_a_wrong_password_has_the_same_cost_for_all_accounts(
         attempt = SignInAttempt(
             login=login, password=password, account_limit=LIMIT, address_limit=LIMIT, cost=cost
         )
-        assert authenticate(attempt, session=session, keyring=KEYRING, now=NOON) is None
+        assert authenticate_user(attempt, session=session, keyring=KEYRING, now=NOON) is None
         computed.append(tuple(looked_at))
     assert all(each == computed[0] for each in computed)
     assert len(computed[0]) == (2 if password == normalize("NFD", "wröng") else 1)

@@ -6,7 +6,7 @@ from time import process_time
 import pytest
 
 from domain.accounts.passwords import check_password_strength
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 
 
 def check(
@@ -41,7 +41,7 @@ def test_a_passphrase_is_accepted(password: str) -> None:
 
 def test_a_generated_password_is_accepted() -> None:
     for _ in range(10):
-        check(random_password())
+        check(generate_random_password())
 
 
 @pytest.mark.parametrize(

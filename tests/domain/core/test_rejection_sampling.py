@@ -32,18 +32,18 @@ def test_the_last_row_of_a_kind_counts_the_others() -> None:
     assert sampler.assign_counting_row(WRONG_KEY, 70) == []
     assert sampler.assign_counting_row(WRONG_KEY, 71) == []
     refuse(sampler, 5)
-    assert sampler.due(now=NOON) == [(71, 5)]
-    assert sampler.due(now=NOON + timedelta(seconds=5)) == []
+    assert sampler.take_due_counts(now=NOON) == [(71, 5)]
+    assert sampler.take_due_counts(now=NOON + timedelta(seconds=5)) == []
 
 
 def test_the_count_is_updated_at_most_once_per_second() -> None:
     sampler = RejectionSampler[tuple[int, int]]()
     refuse(sampler, 3)
     sampler.assign_counting_row(WRONG_KEY, 70)
-    assert sampler.due(now=NOON) == [(70, 1)]
+    assert sampler.take_due_counts(now=NOON) == [(70, 1)]
     refuse(sampler, 4)
-    assert sampler.due(now=NOON + timedelta(seconds=0.9)) == []
-    assert sampler.due(now=NOON + timedelta(seconds=1)) == [(70, 4)]
+    assert sampler.take_due_counts(now=NOON + timedelta(seconds=0.9)) == []
+    assert sampler.take_due_counts(now=NOON + timedelta(seconds=1)) == [(70, 4)]
 
 
 def test_a_new_row_does_not_take_over_the_count_of_the_previous_one() -> None:
@@ -58,7 +58,7 @@ def test_a_new_row_does_not_take_over_the_count_of_the_previous_one() -> None:
 def test_nothing_is_counted_without_a_row() -> None:
     sampler = RejectionSampler[tuple[int, int]]()
     assert not sampler.should_store(WRONG_KEY, now=NOON, per_minute=0)
-    assert sampler.due(now=NOON) == []
+    assert sampler.take_due_counts(now=NOON) == []
 
 
 def test_past_kinds_are_dropped_if_there_are_too_many() -> None:
@@ -70,4 +70,4 @@ def test_past_kinds_are_dropped_if_there_are_too_many() -> None:
     assert refuse(sampler, 1, now=later, kind=(10_000, 401)) == 1
     assert len(sampler._tallies) == 2  # noqa: SLF001 - what is kept in memory
     assert sampler.assign_counting_row((0, 401), 70) == []
-    assert sampler.due(now=later) == [(70, 2)]
+    assert sampler.take_due_counts(now=later) == [(70, 2)]

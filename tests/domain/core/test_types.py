@@ -25,8 +25,8 @@ class _Change(_New):
 
 
 def test_a_change_contains_only_the_given_fields() -> None:
-    assert validate_body(_Change, {}).given == {}
-    assert validate_body(_Change, {"size": 3, "length": "5m"}).given == {
+    assert validate_body(_Change, {}).given_values == {}
+    assert validate_body(_Change, {"size": 3, "length": "5m"}).given_values == {
         "size": 3,
         "length": timedelta(minutes=5),
     }

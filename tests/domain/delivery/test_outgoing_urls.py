@@ -17,7 +17,7 @@ from domain.delivery.outgoing.urls import parse_outgoing_url
 )
 def test_a_url_is_split_into_its_parts(text: str, authority: str, target: str, shown: str) -> None:
     url = parse_outgoing_url(text)
-    assert (url.authority, url.target, url.shown) == (authority, target, shown)
+    assert (url.authority, url.target, url.redacted) == (authority, target, shown)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,6 @@ def test_an_invalid_url_is_rejected_with_a_reason(text: str, words: str) -> None
     ],
 )
 def test_likely_secrets_in_paths_are_hidden(path: str, shown: str) -> None:
-    assert parse_outgoing_url(f"https://bot.example{path}").shown == f"https://bot.example{shown}"
+    assert (
+        parse_outgoing_url(f"https://bot.example{path}").redacted == f"https://bot.example{shown}"
+    )

@@ -192,7 +192,7 @@ def test_keys_retired_long_ago_are_pruned(
     retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
     for days, kept in ((29, [True, True]), (32, [False, True])):
         moment = NOON + timedelta(days=days)
-        prune_expired_rows(retention, session=session, now=moment, between=session.commit)
+        prune_expired_rows(retention, session=session, now=moment, commit_batch=session.commit)
         found = [find_public_key(kid, session=session) is not None for kid in (old, new)]
         assert found == kept
 

@@ -46,7 +46,7 @@ def application(session: Session) -> None:
 
 def refuse(session: Session, *, now: datetime = NOON, **source: str) -> None:
     context = SimpleNamespace(
-        run=session.execute,
+        run_write=session.execute,
         now=now,
         source=RequestSource(address=None, user_agent=source.get("user_agent")),
     )
@@ -76,7 +76,7 @@ def test_rejections_are_removed_after_a_month(session: Session) -> None:
     refuse(session, now=NOON + timedelta(days=2))
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
     now = NOON + REJECTED_REQUEST_RETENTION + timedelta(days=1)
-    removed = prune_expired_rows(retention, session=session, now=now, between=session.flush)
+    removed = prune_expired_rows(retention, session=session, now=now, commit_batch=session.flush)
     assert removed["token_refusals"] == 1
     assert len(find_rejected_requests(1, session=session)) == 1
 

@@ -63,9 +63,9 @@ def give(path: str, name: str, role: Role, session: Session) -> None:
     try:
         number = find_member(namespace, name, session=session)
     except NotFoundError:
-        add_member(namespace, name, role, by=OPERATOR_VIEWER, session=session, now=NOW)
+        add_member(namespace, name, role, viewer=OPERATOR_VIEWER, session=session, now=NOW)
     else:
-        change_role(namespace, number, role, by=OPERATOR_VIEWER, session=session)
+        change_role(namespace, number, role, viewer=OPERATOR_VIEWER, session=session)
 
 
 def test_a_path_lies_in_all_groups_above_it() -> None:
@@ -148,9 +148,9 @@ def test_open_alerts_are_only_counted_for_users_who_may_see_them(session: Sessio
         for viewer in (bob, carol, NOBODY)
     }
     assert counts == {bob: 2, carol: 0, NOBODY: 0}
-    mine = list_my_projects(bob, most=10, session=session)
+    mine = list_my_projects(bob, maximum=10, session=session)
     assert [seen.open_alerts for seen in mine.projects] == [2]
-    assert list_my_projects(NOBODY, most=10, session=session).projects == ()
+    assert list_my_projects(NOBODY, maximum=10, session=session).projects == ()
 
 
 @pytest.mark.long
@@ -199,25 +199,25 @@ def test_users_cannot_change_roles_above_their_own(session: Session) -> None:
     give("acme", "bob", Role.MAINTAINER, session)
     owner = find_member(namespace, "alice", session=session)
     with pytest.raises(InvalidError, match="You cannot give the Owner role"):
-        add_member(namespace, "carol", Role.OWNER, by=bob, session=session, now=NOW)
+        add_member(namespace, "carol", Role.OWNER, viewer=bob, session=session, now=NOW)
     with pytest.raises(ConflictError, match="is already a member"):
-        add_member(namespace, "alice", Role.GUEST, by=bob, session=session, now=NOW)
+        add_member(namespace, "alice", Role.GUEST, viewer=bob, session=session, now=NOW)
     with pytest.raises(ForbiddenError):
-        change_role(namespace, owner, Role.GUEST, by=bob, session=session)
+        change_role(namespace, owner, Role.GUEST, viewer=bob, session=session)
     with pytest.raises(ForbiddenError):
-        remove_member(namespace, owner, by=bob, session=session)
+        remove_member(namespace, owner, viewer=bob, session=session)
     with pytest.raises(InvalidError, match="must have an owner"):
-        change_role(namespace, owner, Role.MAINTAINER, by=alice, session=session)
+        change_role(namespace, owner, Role.MAINTAINER, viewer=alice, session=session)
     with pytest.raises(InvalidError, match="must have an owner"):
-        remove_member(namespace, owner, by=alice, session=session)
+        remove_member(namespace, owner, viewer=alice, session=session)
     # Users without a role, or with a low role, cannot change members.
     give("acme", "carol", Role.DEVELOPER, session)
     with pytest.raises(ForbiddenError):
-        change_role(namespace, owner, Role.OWNER, by=carol, session=session)
+        change_role(namespace, owner, Role.OWNER, viewer=carol, session=session)
     give("acme", "bob", Role.OWNER, session)
-    remove_member(namespace, owner, by=alice, session=session)
+    remove_member(namespace, owner, viewer=alice, session=session)
     with pytest.raises(ForbiddenError):
-        add_member(namespace, "alice", Role.OWNER, by=alice, session=session, now=NOW)
+        add_member(namespace, "alice", Role.OWNER, viewer=alice, session=session, now=NOW)
     left = all_members(namespace, session=session, today=NOW.date())
     assert [member.username for member in left] == ["bob", "carol"]
 
@@ -232,7 +232,7 @@ def test_the_last_owner_of_a_subgroup_can_leave_if_an_ancestor_has_one(session: 
     give("acme/shops", "bob", Role.OWNER, session)
     namespace = get_namespace("acme/shops", session=session)
     remove_member(
-        namespace, find_member(namespace, "bob", session=session), by=bob, session=session
+        namespace, find_member(namespace, "bob", session=session), viewer=bob, session=session
     )
     (left,) = all_members(namespace, session=session, today=NOW.date())
     assert (left.username, left.inherited_from, left.own_role) == ("alice", "acme", None)
@@ -264,7 +264,7 @@ def test_an_expired_membership_gives_no_access(session: Session) -> None:
     session.execute(update(Member).values(expires_at=ends))
     last_day, after = (replace(bob, today=ends - timedelta(days=left)) for left in (1, 0))
     assert get_project("acme/shop", last_day, session=session).role == Role.DEVELOPER
-    assert len(list_my_projects(last_day, most=10, session=session).projects) == 1
+    assert len(list_my_projects(last_day, maximum=10, session=session).projects) == 1
     namespace = get_namespace("acme", session=session)
     (member,) = all_members(namespace, session=session, today=last_day.today)
     assert member.expires_at == ends
@@ -288,7 +288,7 @@ def test_an_owner_with_an_expiring_role_does_not_count_as_last_owner(session: Se
     session.execute(update(Member).where(Member.id == bob).values(expires_at=date(2030, 1, 1)))
     alice = find_member(namespace, "alice", session=session)
     with pytest.raises(InvalidError, match="must have an owner"):
-        remove_member(namespace, alice, by=OPERATOR_VIEWER, session=session)
+        remove_member(namespace, alice, viewer=OPERATOR_VIEWER, session=session)
 
 
 def test_a_project_whose_group_is_deleted_concurrently_is_not_found(session: Session) -> None:

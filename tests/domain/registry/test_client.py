@@ -128,7 +128,7 @@ def test_an_unreachable_registry_is_a_failure() -> None:
 
 
 def tags(client: RegistryClient) -> list[str]:
-    return list(client.tags("a/b"))
+    return list(client.iterate_tags("a/b"))
 
 
 @pytest.mark.parametrize(

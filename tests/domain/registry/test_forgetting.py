@@ -49,7 +49,7 @@ def tags(session: Session) -> set[str]:
 
 def run(session: Session, at: datetime | None = None) -> None:
     retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
-    prune_expired_rows(retention, session=session, now=at or now(), between=session.commit)
+    prune_expired_rows(retention, session=session, now=at or now(), commit_batch=session.commit)
 
 
 @pytest.mark.long

@@ -45,20 +45,22 @@ TAGS = (
 )
 def test_rules_match_whole_names_and_keep_latest(rule: RemovalRule, expected: set[str]) -> None:
     for each in (rule, parse_stored_rule(rule.convert_to_json_value())):
-        each.check()
-        assert {found.name for found in each.removed(TAGS, now=NOW)} == expected
+        each.check_patterns()
+        assert {found.name for found in each.select_removed_tags(TAGS, now=NOW)} == expected
 
 
 def test_a_pathological_regular_expression_is_fast() -> None:
     names = [tag("a" * 128), tag("a" * 127 + "b")]
     rule = RemovalRule(delete="(a*)*(a|aa)+$|(a+)+b")
-    assert {each.name for each in rule.removed(names, now=NOW)} == {each.name for each in names}
+    assert {each.name for each in rule.select_removed_tags(names, now=NOW)} == {
+        each.name for each in names
+    }
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{1000}{1000}", "(?=a)", "\\1", "\ud800", "x" * 256])
 def test_expressions_that_re2_rejects_are_rejected(pattern: str) -> None:
     with pytest.raises(InvalidError) as refused:
-        RemovalRule(delete=pattern).check()
+        RemovalRule(delete=pattern).check_patterns()
     assert refused.value.field == "name_regex_delete"
 
 

@@ -15,7 +15,7 @@ from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.faults.processes import wait_until
 from tests.support.accounts.people import make_user, signed_in
 from tests.support.alerts.senders import connect, item, webhook
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.oauth.oauth_wire import is_live, new_pair, revoke, server_application
 from tests.support.service.live import LiveGatebell, NewService, running
 
@@ -152,9 +152,9 @@ def test_a_locked_sqlite_is_unavailable_and_nothing_is_partially_stored(
     assert answer.elapsed.total_seconds() < SOON
     assert readiness.json() == {"status": "unavailable", "database": "locked"}
     assert readiness.elapsed.total_seconds() < SOON
-    assert alerts_of(live, endpoint.project) == []
+    assert list_stored_alerts(live, endpoint.project) == []
     assert endpoint.post(batch).status_code == 200
-    assert len(alerts_of(live, endpoint.project)) == 5
+    assert len(list_stored_alerts(live, endpoint.project)) == 5
     assert "Traceback" not in live.log_text()
 
 

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
 from tests.support.accounts.people import unique
@@ -42,7 +42,7 @@ def test_all_events_arrive_in_order_after_a_killed_worker(
 
         later = timedelta(minutes=1)  # The claim of the killed worker has ended.
         with AuditStreaming(
-            parse_settings(service.environment), clock=lambda: system_clock() + later
+            parse_settings(service.environment), clock=lambda: read_system_clock() + later
         ) as next_worker:
             assert next_worker.run_due() == 1
             assert next_worker.run_due() == 0

@@ -11,7 +11,7 @@ from time import sleep
 import pytest
 from flask import Flask
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
 from tests.support.database.webhooks import Webhooks
@@ -86,7 +86,7 @@ def test_each_event_arrives_signed_and_in_order(
         shop = Webhooks(make_app(settings), settings)
         for path in PATHS:
             url = receiver.url.replace("/events", path)
-            holding.secrets[path] = shop.add(url).secret
+            holding.secrets[path] = shop.create_webhook(url).secret
         change_alerts(shop, alerts)
         for _ in range(kills):
             holding.hold_after(len(PATHS) * alerts * len(STORY) // (kills + 1))
@@ -112,7 +112,7 @@ def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
     with running_receiver(Receiver(answer=holding.answer)) as receiver:
         settings = parse_settings(service.environment)
         shop = Webhooks(make_app(settings), settings)
-        holding.secrets["/events"] = shop.add(receiver.url).secret
+        holding.secrets["/events"] = shop.create_webhook(receiver.url).secret
         change_alerts(shop, 1)
         holding.hold_after(1)
         with running_worker(service) as worker:
@@ -130,7 +130,7 @@ def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
 def change_alerts(shop: Webhooks, alerts: int) -> None:
     """Open alerts, and acknowledge and resolve each of them."""
     for number in range(1, alerts + 1):
-        shop.send(f"alert {number}")
+        shop.send_alert(f"alert {number}")
         for status in ("acknowledged", "resolved"):
             shop.set_status(number, status)
 
@@ -140,7 +140,7 @@ def deliver_the_rest(shop: Webhooks) -> None:
     later = timedelta(minutes=1)
     with AlertChanges(shop.settings) as changes:
         changes.run_due()
-    with WebhookDeliveries(shop.settings, clock=lambda: system_clock() + later) as next_worker:
+    with WebhookDeliveries(shop.settings, clock=lambda: read_system_clock() + later) as next_worker:
         next_worker.run_due()
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import PageMessage
 from tests.conftest import KINDS
 from tests.faults.processes import running_worker, wait_until
@@ -46,7 +46,7 @@ def test_pages_survive_a_killed_worker(new_service: NewService, kind: str) -> No
         # The claims of the killed worker end.
         later = timedelta(minutes=1)
         with PagingJob(
-            parse_settings(service.environment), clock=lambda: system_clock() + later
+            parse_settings(service.environment), clock=lambda: read_system_clock() + later
         ) as next_worker:
             next_worker.run_due()
         check(pages, mailbox, people=60, alerts=5, kills=1)

@@ -15,7 +15,7 @@ from tests.faults.conftest import Start
 from tests.faults.processes import children, wait_until, web_processes
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 HOUR = timedelta(hours=1)
@@ -69,9 +69,9 @@ def test_an_hour_long_outage_misses_no_job_and_resolves_no_alert(start: Start, k
     # The log of each heartbeat shows the pings.
     wait_until(lambda: count(live, HeartbeatPing) == 10)
     sleep(2)  # In this time, the worker runs all due checks.
-    assert [(alert.title, alert.status) for alert in alerts_of(live, endpoint.project)] == [
-        ("Disk", "triggered")
-    ]
+    assert [
+        (alert.title, alert.status) for alert in list_stored_alerts(live, endpoint.project)
+    ] == [("Disk", "triggered")]
     with database_of(live) as session:
         (away,) = session.scalars(select(UnreachableTime)).all()
         assert away.ended_at - away.began_at > HOUR

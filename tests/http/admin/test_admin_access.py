@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.accounts.administration import at_work, id_of
+from tests.support.accounts.administration import find_user_id, get_administrator_browser
 from tests.support.accounts.people import alice, bob, make_application, signed_in, unique
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.addresses import listed_addresses
@@ -36,7 +36,7 @@ def provider_at(gatebell: LiveGatebell) -> dict[str, Any]:
 def admin_addresses(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
     """Return all addresses below `/admin` that accept a method, with ids of existing records."""
     there = {
-        "user_id": id_of(gatebell, alice(gatebell)),
+        "user_id": find_user_id(gatebell, alice(gatebell)),
         "application_id": make_application(gatebell, bob(gatebell)).id,
         "secret_id": 1,
         "section": "feature-flags",
@@ -82,7 +82,7 @@ def test_all_pages_below_admin_need_an_administrator() -> None:
 @pytest.mark.long
 def test_an_administrator_can_open_every_page(gatebell: LiveGatebell) -> None:
     def ask(path: str) -> object:
-        page = at_work(gatebell).get(gatebell.url + path)
+        page = get_administrator_browser(gatebell).get(gatebell.url + path)
         return page.status_code, "Administration" in page.text
 
     # These addresses return a file, or a part of a page.
@@ -133,7 +133,11 @@ def test_admin_forms_are_not_found_for_other_users(gatebell: LiveGatebell) -> No
 @pytest.mark.long
 def test_admin_forms_need_the_form_token(gatebell: LiveGatebell) -> None:
     def ask(path: str) -> object:
-        return at_work(gatebell).post(gatebell.url + path, allow_redirects=False).status_code
+        return (
+            get_administrator_browser(gatebell)
+            .post(gatebell.url + path, allow_redirects=False)
+            .status_code
+        )
 
     assert wrong_answers(400, ask, admin_addresses(gatebell, "POST")) == {}
 
@@ -160,6 +164,6 @@ def test_invalid_requests_cause_no_server_errors(gatebell: LiveGatebell) -> None
         **{f"{page}?{cursor}": 400 for page in lists for cursor in CURSORS},
         **{f"{page}?search={search}": 200 for page in lists for search in SEARCHED},
     }
-    browser = at_work(gatebell)
+    browser = get_administrator_browser(gatebell)
     told = {path: browser.get(gatebell.url + path).status_code for path in expected}
     assert told == expected

@@ -5,7 +5,12 @@ import re
 import pytest
 import requests
 
-from tests.support.accounts.administration import fill_in, last_event, next_page, part_of
+from tests.support.accounts.administration import (
+    find_last_event,
+    find_only_group,
+    read_redirected_page,
+    submit_form_by_field,
+)
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -22,21 +27,23 @@ def states(page: str) -> dict[str, str]:
     """Return the state of each key on the page."""
     rows = re.findall(r'<tr role="row">\s*<th scope="row".*?</tr>', page, re.DOTALL)
     return {
-        part_of(row, r"<code>([^<]+)</code>"): part_of(row, r"(Waiting|Signing|Retired)")
+        find_only_group(row, r"<code>([^<]+)</code>"): find_only_group(
+            row, r"(Waiting|Signing|Retired)"
+        )
         for row in rows
     }
 
 
 def make_key(gatebell: LiveGatebell, handover: str) -> str:
-    answer = fill_in(gatebell, PAGE, "handover", handover=handover)
-    return next_page(gatebell, answer)
+    answer = submit_form_by_field(gatebell, PAGE, "handover", handover=handover)
+    return read_redirected_page(gatebell, answer)
 
 
 @pytest.mark.long
 def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
     before = published(gatebell)
     for handover in ("", "whenever", None):
-        answer = fill_in(gatebell, PAGE, "handover", handover=handover)
+        answer = submit_form_by_field(gatebell, PAGE, "handover", handover=handover)
         assert answer.status_code == 422, handover
     assert published(gatebell) == before
     page = make_key(gatebell, "after-notice")
@@ -46,7 +53,7 @@ def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
     (new,) = set(after) - set(before)
     assert states(page)[new] == "Waiting"
     assert list(states(page).values()).count("Signing") == 1
-    event = last_event(gatebell, new)
+    event = find_last_event(gatebell, new)
     assert event.kind == "signing_key.rotated"
     assert event.details == {"handover": "after-notice", "bits": 2048}
 

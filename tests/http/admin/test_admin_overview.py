@@ -4,7 +4,11 @@ from time import monotonic, sleep
 
 import pytest
 
-from tests.support.accounts.administration import at_work, forget_settings, store
+from tests.support.accounts.administration import (
+    forget_settings,
+    get_administrator_browser,
+    store_setting,
+)
 from tests.support.accounts.people import alice, make_project
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
@@ -13,7 +17,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 def overview(gatebell: LiveGatebell) -> str:
-    page = at_work(gatebell).get(f"{gatebell.url}/admin")
+    page = get_administrator_browser(gatebell).get(f"{gatebell.url}/admin")
     assert page.status_code == 200, page.text
     return page.text
 
@@ -49,7 +53,7 @@ def test_the_overview_shows_the_last_deliveries(gatebell: LiveGatebell) -> None:
 
 
 def test_the_overview_warns_about_risky_settings(gatebell: LiveGatebell) -> None:
-    store(gatebell, "password_min_length", "8")
+    store_setting(gatebell, "password_min_length", "8")
     try:
         assert "<strong>Password minimum length</strong> is less than 12" in overview(gatebell)
     finally:

@@ -11,15 +11,15 @@ import pytest
 import requests
 
 from tests.support.accounts.administration import (
-    at_work,
-    fill_in,
+    find_last_event,
     forget_settings,
-    last_event,
-    next_page,
-    press,
-    root,
-    store,
-    stored_settings,
+    get_administrator_browser,
+    get_shared_administrator,
+    read_redirected_page,
+    read_stored_settings,
+    store_setting,
+    submit_form_by_ending,
+    submit_form_by_field,
 )
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
@@ -48,7 +48,7 @@ def reset_settings(gatebell: LiveGatebell) -> Iterator[None]:
 
 
 def page_of(gatebell: LiveGatebell, path: str = PAGES) -> str:
-    return at_work(gatebell).get(gatebell.url + path).text
+    return get_administrator_browser(gatebell).get(gatebell.url + path).text
 
 
 def row_of(page: str, title: str) -> str:
@@ -82,7 +82,7 @@ def test_every_setting_is_shown_with_its_description_and_without_secrets(
 
 
 def test_the_source_of_each_value_is_shown(gatebell: LiveGatebell) -> None:
-    store(gatebell, "page_size", "21")
+    store_setting(gatebell, "page_size", "21")
     page = page_of(gatebell)
     assert "Environment" in row_of(page, "Port")
     assert "Default" in row_of(page, "Web concurrency")
@@ -94,8 +94,10 @@ def test_the_source_of_each_value_is_shown(gatebell: LiveGatebell) -> None:
 @pytest.mark.both_databases
 def test_a_change_reaches_every_process_within_a_second(gatebell: LiveGatebell) -> None:
     assert has_device_flow(gatebell)
-    answer = fill_in(gatebell, FLAGS, "oauth2_device_grant_flow", oauth2_device_grant_flow=None)
-    assert "Saved: OAuth device grant flow." in next_page(gatebell, answer)
+    answer = submit_form_by_field(
+        gatebell, FLAGS, "oauth2_device_grant_flow", oauth2_device_grant_flow=None
+    )
+    assert "Saved: OAuth device grant flow." in read_redirected_page(gatebell, answer)
     deadline = monotonic() + A_WHILE
     while has_device_flow(gatebell) and monotonic() < deadline:
         sleep(0.1)
@@ -109,14 +111,16 @@ def test_a_change_reaches_every_process_within_a_second(gatebell: LiveGatebell) 
 
 @pytest.mark.both_databases
 def test_only_changed_settings_are_stored(gatebell: LiveGatebell) -> None:
-    page = at_work(gatebell).get(gatebell.url + TOKENS)
+    page = get_administrator_browser(gatebell).get(gatebell.url + TOKENS)
     form = form_with(page, "refresh_replay_seconds")
     # In the meantime, another setting of the page is changed.
-    store(gatebell, "id_token_lifetime_seconds", "1800")
+    store_setting(gatebell, "id_token_lifetime_seconds", "1800")
     sent = form.filled(refresh_replay_seconds="30")
-    answer = at_work(gatebell).post(gatebell.url + TOKENS, data=sent, allow_redirects=False)
-    assert "Saved: Refresh replay." in next_page(gatebell, answer)
-    assert stored_settings(gatebell) == {
+    answer = get_administrator_browser(gatebell).post(
+        gatebell.url + TOKENS, data=sent, allow_redirects=False
+    )
+    assert "Saved: Refresh replay." in read_redirected_page(gatebell, answer)
+    assert read_stored_settings(gatebell) == {
         "id_token_lifetime_seconds": "1800",
         "refresh_replay_seconds": "30",
     }
@@ -142,18 +146,18 @@ MISTAKES = (
 @pytest.mark.long
 def test_an_invalid_value_is_explained_and_the_input_is_kept(gatebell: LiveGatebell) -> None:
     for path, name, text, sentence in MISTAKES:
-        page = fill_in(gatebell, path, name, **{name: text})
+        page = submit_form_by_field(gatebell, path, name, **{name: text})
         assert page.status_code == 422, (name, text)
         assert sentence in unescape(page.text), (name, text)
         if name != "tier" and "\0" not in text:
             assert form_with(page, name).value(name) == text
-    assert stored_settings(gatebell) == {}
+    assert read_stored_settings(gatebell) == {}
 
 
 def test_an_invalid_field_prevents_saving_and_keeps_the_valid_fields(
     gatebell: LiveGatebell,
 ) -> None:
-    page = fill_in(
+    page = submit_form_by_field(
         gatebell, TOKENS, "device_poll_interval_seconds",
         device_poll_interval_seconds="7", refresh_replay_seconds="61",
     )  # fmt: skip
@@ -161,13 +165,15 @@ def test_an_invalid_field_prevents_saving_and_keeps_the_valid_fields(
     assert (
         form_with(page, "device_poll_interval_seconds").value("device_poll_interval_seconds") == "7"
     )
-    assert stored_settings(gatebell) == {}
+    assert read_stored_settings(gatebell) == {}
 
 
 def test_a_limit_can_be_removed(gatebell: LiveGatebell) -> None:
     path = f"{PAGES}/rate-limits"
-    next_page(gatebell, fill_in(gatebell, path, "api_rate_limit", api_rate_limit=""))
-    assert stored_settings(gatebell) == {"api_rate_limit": ""}
+    read_redirected_page(
+        gatebell, submit_form_by_field(gatebell, path, "api_rate_limit", api_rate_limit="")
+    )
+    assert read_stored_settings(gatebell) == {"api_rate_limit": ""}
     assert ">None<" in row_of(page_of(gatebell), "API rate limit")
 
 
@@ -181,21 +187,25 @@ def days_on(page: requests.Response) -> dict[str, str]:
 
 
 def test_each_release_has_a_date_field(gatebell: LiveGatebell) -> None:
-    next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **DAYS))
-    assert stored_settings(gatebell)["release_dates"] == "17.0=2024-05-16\n18.0=2025-05-15"
-    assert days_on(at_work(gatebell).get(gatebell.url + DATES)) == DAYS
-    answer = fill_in(gatebell, DATES, "release_dates-17.0")
-    assert "No changes." in next_page(gatebell, answer)
-    answer = fill_in(gatebell, DATES, "release_dates-17.0", **dict.fromkeys(DAYS, ""))
-    assert "Saved: Release dates." in next_page(gatebell, answer)
-    assert stored_settings(gatebell)["release_dates"] == ""
+    read_redirected_page(
+        gatebell, submit_form_by_field(gatebell, DATES, "release_dates-17.0", **DAYS)
+    )
+    assert read_stored_settings(gatebell)["release_dates"] == "17.0=2024-05-16\n18.0=2025-05-15"
+    assert days_on(get_administrator_browser(gatebell).get(gatebell.url + DATES)) == DAYS
+    answer = submit_form_by_field(gatebell, DATES, "release_dates-17.0")
+    assert "No changes." in read_redirected_page(gatebell, answer)
+    answer = submit_form_by_field(gatebell, DATES, "release_dates-17.0", **dict.fromkeys(DAYS, ""))
+    assert "Saved: Release dates." in read_redirected_page(gatebell, answer)
+    assert read_stored_settings(gatebell)["release_dates"] == ""
 
 
 def test_the_date_of_a_release_that_is_not_on_the_schedule_is_kept(gatebell: LiveGatebell) -> None:
-    store(gatebell, "release_dates", "18.4=2025-09-18")
-    next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **DAYS))
+    store_setting(gatebell, "release_dates", "18.4=2025-09-18")
+    read_redirected_page(
+        gatebell, submit_form_by_field(gatebell, DATES, "release_dates-17.0", **DAYS)
+    )
     given = DAYS | {"release_dates-18.4": "2025-09-18"}
-    assert days_on(at_work(gatebell).get(gatebell.url + DATES)) == given
+    assert days_on(get_administrator_browser(gatebell).get(gatebell.url + DATES)) == given
 
 
 def test_an_invalid_date_is_explained_and_the_input_is_kept(gatebell: LiveGatebell) -> None:
@@ -205,12 +215,12 @@ def test_an_invalid_date_is_explained_and_the_input_is_kept(gatebell: LiveGatebe
         ("2025-05-16", "18.0 (2025-05-15) is before 17.0 (2025-05-16)."),
     ):
         wrong = DAYS | {"release_dates-17.0": day}
-        page = fill_in(gatebell, DATES, "release_dates-17.0", **wrong)
+        page = submit_form_by_field(gatebell, DATES, "release_dates-17.0", **wrong)
         assert page.status_code == 422
         assert "Release dates must be releases with their dates, such as" in unescape(page.text)
         assert sentence in unescape(page.text)
         assert days_on(page) == wrong
-    assert stored_settings(gatebell) == {}
+    assert read_stored_settings(gatebell) == {}
 
 
 def test_a_date_for_a_release_that_is_not_on_the_schedule_is_rejected(
@@ -218,47 +228,58 @@ def test_a_date_for_a_release_that_is_not_on_the_schedule_is_rejected(
 ) -> None:
     for release in ("19.4", "<b>"):
         given = DAYS | {f"release_dates-{release}": "2027-05-20"}
-        page = fill_in(gatebell, DATES, "release_dates-17.0", **given)
+        page = submit_form_by_field(gatebell, DATES, "release_dates-17.0", **given)
         assert page.status_code == 422
         said = f"Release {release} is not on the release schedule. To set its date, use"
         assert said in unescape(page.text)
         assert "<b>" not in page.text
         assert days_on(page) == DAYS
-        assert stored_settings(gatebell) == {}
+        assert read_stored_settings(gatebell) == {}
     given = DAYS | {"release_dates-<b>": ""}
-    next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **given))
+    read_redirected_page(
+        gatebell, submit_form_by_field(gatebell, DATES, "release_dates-17.0", **given)
+    )
 
 
 def test_a_setting_can_be_reset_to_its_initial_value(gatebell: LiveGatebell) -> None:
-    store(gatebell, "refresh_replay_seconds", "30")
+    store_setting(gatebell, "refresh_replay_seconds", "30")
     assert "otherwise: 10 seconds" in page_of(gatebell, TOKENS)
-    answer = press(gatebell, TOKENS, "/refresh_replay_seconds/reset")
-    assert "Refresh replay was reset." in next_page(gatebell, answer)
-    assert stored_settings(gatebell) == {}
-    event = last_event(gatebell, "refresh_replay_seconds")
+    answer = submit_form_by_ending(gatebell, TOKENS, "/refresh_replay_seconds/reset")
+    assert "Refresh replay was reset." in read_redirected_page(gatebell, answer)
+    assert read_stored_settings(gatebell) == {}
+    event = find_last_event(gatebell, "refresh_replay_seconds")
     assert (event.details["old"], event.details["new"]) == (30, 10)
 
 
 def test_startup_settings_cannot_be_changed_or_reset(gatebell: LiveGatebell) -> None:
-    token = form_with(at_work(gatebell).get(gatebell.url + ADDRESS), "instance_name")
+    token = form_with(
+        get_administrator_browser(gatebell).get(gatebell.url + ADDRESS), "instance_name"
+    )
     sent = {"csrf_token": token.value("csrf_token")}
     for name in ("port", "secret_key", "nothing"):
-        answer = at_work(gatebell).post(f"{gatebell.url}{ADDRESS}/{name}/reset", data=sent)
+        answer = get_administrator_browser(gatebell).post(
+            f"{gatebell.url}{ADDRESS}/{name}/reset", data=sent
+        )
         assert answer.status_code == 404, name
-    answer = fill_in(gatebell, ADDRESS, "instance_name", port="1", base_url="http://evil.example")
-    assert "No changes." in next_page(gatebell, answer)
-    assert stored_settings(gatebell) == {}
+    answer = submit_form_by_field(
+        gatebell, ADDRESS, "instance_name", port="1", base_url="http://evil.example"
+    )
+    assert "No changes." in read_redirected_page(gatebell, answer)
+    assert read_stored_settings(gatebell) == {}
 
 
 def test_a_change_is_recorded_with_the_old_value(gatebell: LiveGatebell) -> None:
-    fill_in(gatebell, ADDRESS, "instance_name", instance_name="Bell Tower")
-    event = last_event(gatebell, "instance_name")
-    assert (event.kind, event.actor_name) == ("setting.changed", root(gatebell).username)
+    submit_form_by_field(gatebell, ADDRESS, "instance_name", instance_name="Bell Tower")
+    event = find_last_event(gatebell, "instance_name")
+    assert (event.kind, event.actor_name) == (
+        "setting.changed",
+        get_shared_administrator(gatebell).username,
+    )
     assert event.details == {"old": "Gatebell", "new": "Bell Tower"}
 
 
 def test_markup_in_the_instance_name_is_escaped(gatebell: LiveGatebell) -> None:
-    fill_in(gatebell, ADDRESS, "instance_name", instance_name="<b>{{7*7}}</b>")
+    submit_form_by_field(gatebell, ADDRESS, "instance_name", instance_name="<b>{{7*7}}</b>")
     page = page_of(gatebell)
     assert "<b>{{7*7}}" not in page
     assert "&lt;b&gt;{{7*7}}&lt;/b&gt;" in row_of(page, "Instance name")
@@ -270,5 +291,5 @@ def test_settings_are_found_by_name_variable_and_description(gatebell: LiveGateb
         assert row_of(page, title)
         assert f'rowheader">{format_setting_title("secret_key")}' not in page
     assert "No matching settings" in page_of(gatebell, f"{PAGES}?search=nosuchword")
-    refused = at_work(gatebell).get(f"{gatebell.url}{PAGES}?find=page")
+    refused = get_administrator_browser(gatebell).get(f"{gatebell.url}{PAGES}?find=page")
     assert refused.status_code == 400

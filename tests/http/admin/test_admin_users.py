@@ -9,14 +9,14 @@ from sqlalchemy import select
 
 from models import User
 from tests.support.accounts.administration import (
-    at_work,
-    fill_in,
-    id_of,
-    last_event,
-    next_page,
-    part_of,
-    press,
-    root,
+    find_last_event,
+    find_only_group,
+    find_user_id,
+    get_administrator_browser,
+    get_shared_administrator,
+    read_redirected_page,
+    submit_form_by_ending,
+    submit_form_by_field,
 )
 from tests.support.accounts.other_access import give_access
 from tests.support.accounts.people import (
@@ -47,12 +47,14 @@ REFUSED = 401
 
 
 def account_page(gatebell: LiveGatebell, person: Person) -> str:
-    return f"/admin/users/{id_of(gatebell, person)}"
+    return f"/admin/users/{find_user_id(gatebell, person)}"
 
 
 def do(gatebell: LiveGatebell, person: Person, action: str) -> requests.Response:
     """Press a button on the page of a user."""
-    answer: requests.Response = press(gatebell, account_page(gatebell, person), f"/{action}")
+    answer: requests.Response = submit_form_by_ending(
+        gatebell, account_page(gatebell, person), f"/{action}"
+    )
     return answer
 
 
@@ -68,7 +70,7 @@ def whoami(gatebell: LiveGatebell, token: str) -> int:
 
 
 def shown_password(page: str) -> str:
-    return part_of(page, r'<code id="new-password">([^<]+)</code>')
+    return find_only_group(page, r'<code id="new-password">([^<]+)</code>')
 
 
 def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
@@ -104,18 +106,21 @@ def test_a_locked_user_is_signed_out_and_tokens_fail_until_the_unlock(
     assert whoami(gatebell, pair.access) == REFUSED
     assert not is_live(gatebell, pair.access)
     assert refresh(gatebell, client, pair.refresh).json()["error"] == "invalid_grant"
-    event = last_event(gatebell, charlie.username)
-    assert (event.kind, event.actor_name) == ("user.locked", root(gatebell).username)
+    event = find_last_event(gatebell, charlie.username)
+    assert (event.kind, event.actor_name) == (
+        "user.locked",
+        get_shared_administrator(gatebell).username,
+    )
     # Codes and authorization requests from before the lock are useless, too.
     assert redeem(gatebell, client, code).json()["error"] == "invalid_grant"
     answer = browser.get(authorization_url(gatebell, client), allow_redirects=False)
     assert "/users/sign_in" in answer.headers["Location"]
 
-    page = next_page(gatebell, do(gatebell, charlie, "unlock"))
+    page = read_redirected_page(gatebell, do(gatebell, charlie, "unlock"))
     assert "is unlocked" in page
     assert may_sign_in(gatebell, charlie)
     assert whoami(gatebell, token) == 200
-    assert last_event(gatebell, charlie.username).kind == "user.unlocked"
+    assert find_last_event(gatebell, charlie.username).kind == "user.unlocked"
 
 
 @pytest.mark.long
@@ -123,15 +128,15 @@ def test_a_reset_password_is_shown_once_and_signs_the_user_out_everywhere(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
-    page = next_page(gatebell, do(gatebell, charlie, "reset_password"))
+    page = read_redirected_page(gatebell, do(gatebell, charlie, "reset_password"))
     password = shown_password(page)
 
     assert not is_signed_in(gatebell, browser)
     assert not may_sign_in(gatebell, charlie)
-    again = at_work(gatebell).get(gatebell.url + account_page(gatebell, charlie))
+    again = get_administrator_browser(gatebell).get(gatebell.url + account_page(gatebell, charlie))
     assert password not in again.text
     assert password not in gatebell.log_text()
-    assert last_event(gatebell, charlie.username).kind == "password.reset"
+    assert find_last_event(gatebell, charlie.username).kind == "password.reset"
     helped = Person(username=charlie.username, email=charlie.email, password=password)
     browser = sign_in(gatebell, helped)
     asked = browser.get(f"{gatebell.url}/groups", allow_redirects=False)
@@ -141,19 +146,19 @@ def test_a_reset_password_is_shown_once_and_signs_the_user_out_everywhere(
 @pytest.mark.long
 def test_a_new_user_gets_a_working_password(gatebell: LiveGatebell) -> None:
     name = unique("dora")
-    answer = fill_in(
+    answer = submit_form_by_field(
         gatebell, "/admin/users/new", "username", username=name, email=f"{name}@people.example"
     )
-    password = shown_password(next_page(gatebell, answer))
+    password = shown_password(read_redirected_page(gatebell, answer))
     person = Person(username=name, email="", password=password)
     browser = sign_in(gatebell, person)
     asked = browser.get(f"{gatebell.url}/groups", allow_redirects=False)
     assert asked.headers["Location"].endswith("/-/user_settings/security")
-    event = last_event(gatebell, name)
+    event = find_last_event(gatebell, name)
     assert (event.kind, event.details["administrator"]) == ("user.created", False)
     values = {"username": unique("emil"), "email": f"emil.{name}@people.example", "is_admin": "y"}
-    answer = fill_in(gatebell, "/admin/users/new", "username", **values)
-    assert "Administrator" in next_page(gatebell, answer)
+    answer = submit_form_by_field(gatebell, "/admin/users/new", "username", **values)
+    assert "Administrator" in read_redirected_page(gatebell, answer)
 
 
 @pytest.mark.long
@@ -168,7 +173,7 @@ def test_an_invalid_value_is_explained_next_to_its_field(gatebell: LiveGatebell)
         ({"name": "x" * 101}, "at most 100 characters"),
     ):
         fields = {"username": name, "email": f"{name}@people.example", "name": "Frida", **changes}
-        page = fill_in(gatebell, "/admin/users/new", "username", **fields)
+        page = submit_form_by_field(gatebell, "/admin/users/new", "username", **fields)
         assert page.status_code == 422, changes
         assert sentence in unescape(page.text), changes
         kept = next(form for form in forms_in(page.text) if form.has("username"))
@@ -177,12 +182,12 @@ def test_an_invalid_value_is_explained_next_to_its_field(gatebell: LiveGatebell)
 
 def test_a_taken_name_or_address_is_rejected(gatebell: LiveGatebell, charlie: Person) -> None:
     for taken in (charlie.username, charlie.username.upper()):
-        page = fill_in(
+        page = submit_form_by_field(
             gatebell, "/admin/users/new", "username", username=taken, email="new@people.example"
         )
         assert page.status_code == 422
         assert "already exists" in page.text
-    page = fill_in(
+    page = submit_form_by_field(
         gatebell, "/admin/users/new", "username", username=unique("gus"), email=charlie.email
     )
     assert page.status_code == 422
@@ -198,7 +203,7 @@ def test_the_administrator_role_can_be_given_and_taken(
     assert browser.get(f"{gatebell.url}/admin").status_code == 200
     do(gatebell, charlie, "unmake_administrator")
     assert browser.get(f"{gatebell.url}/admin").status_code == 404
-    event = last_event(gatebell, charlie.username)
+    event = find_last_event(gatebell, charlie.username)
     assert (event.kind, event.details["administrator"]) == ("user.changed", False)
 
 
@@ -208,10 +213,15 @@ def test_a_reset_needs_a_decision_about_the_users_tokens(
 ) -> None:
     access, browser = give_access(gatebell, charlie), open_browser(gatebell, charlie)
     path = account_page(gatebell, charlie)
-    assert "1 personal access token" in at_work(gatebell).get(gatebell.url + path).text
+    assert (
+        "1 personal access token"
+        in get_administrator_browser(gatebell).get(gatebell.url + path).text
+    )
     for answer in (None, "", "perhaps"):
-        refused = press(gatebell, path, "/reset_password", tokens=answer)
-        assert "Choose whether the personal access tokens" in next_page(gatebell, refused)
+        refused = submit_form_by_ending(gatebell, path, "/reset_password", tokens=answer)
+        assert "Choose whether the personal access tokens" in read_redirected_page(
+            gatebell, refused
+        )
     assert access.is_open(gatebell) == (True, True)
     assert browser.get(f"{gatebell.url}/groups", allow_redirects=False).status_code == 200
 
@@ -230,12 +240,15 @@ def test_a_reset_password_signs_applications_out_unless_they_are_kept(
 ) -> None:
     access = give_access(gatebell, charlie)
     page_path = account_page(gatebell, charlie)
-    assert press(gatebell, page_path, "/reset_password", **boxes).status_code == 302
+    assert submit_form_by_ending(gatebell, page_path, "/reset_password", **boxes).status_code == 302
     assert access.is_open(gatebell) == left
 
 
 def test_administrators_cannot_lock_reset_or_demote_themselves(gatebell: LiveGatebell) -> None:
-    browser, me = at_work(gatebell), account_page(gatebell, root(gatebell))
+    browser, me = (
+        get_administrator_browser(gatebell),
+        account_page(gatebell, get_shared_administrator(gatebell)),
+    )
     page = browser.get(gatebell.url + me)
     token = next(form.value("csrf_token") for form in forms_in(page.text))
     for action in ("lock", "reset_password", "unmake_administrator"):
@@ -250,7 +263,7 @@ def test_a_user_is_found_by_name_address_and_state(gatebell: LiveGatebell) -> No
     hans = make_user(gatebell, name="hans")
 
     def found(query: str) -> bool:
-        page = at_work(gatebell).get(f"{gatebell.url}/admin/users?{query}")
+        page = get_administrator_browser(gatebell).get(f"{gatebell.url}/admin/users?{query}")
         return f"<bdi>{hans.username}</bdi></a>" in page.text
 
     assert found(f"search={hans.username.upper()}")
@@ -265,14 +278,14 @@ def test_a_user_is_found_by_name_address_and_state(gatebell: LiveGatebell) -> No
 def test_the_list_has_next_and_previous_pages(gatebell: LiveGatebell) -> None:
     word = unique("page")
     people = [make_user(gatebell, name=word) for _ in range(21)]
-    browser = at_work(gatebell)
+    browser = get_administrator_browser(gatebell)
     first = browser.get(f"{gatebell.url}/admin/users?search={word}")
     assert people[-1].username in first.text
     assert f">{people[0].username}<" not in first.text
-    older = part_of(first.text, r'href="([^"]+)" rel="next"')
+    older = find_only_group(first.text, r'href="([^"]+)" rel="next"')
     second = browser.get(gatebell.url + older)
     assert f">{people[0].username}<" in second.text
-    newer = part_of(second.text, r'href="([^"]+)" rel="prev"')
+    newer = find_only_group(second.text, r'href="([^"]+)" rel="prev"')
     assert people[-1].username in browser.get(gatebell.url + newer).text
 
 
@@ -281,8 +294,10 @@ def test_the_list_has_next_and_previous_pages(gatebell: LiveGatebell) -> None:
 def test_an_administrator_can_change_names_address_and_time_zone(gatebell: LiveGatebell) -> None:
     person, other = make_user(gatebell), make_user(gatebell, name="bob")
     name = unique("renamed")
-    page = at_work(gatebell).get(f"{gatebell.url}{account_page(gatebell, person)}/edit")
-    form, browser = form_with(page, "time_zone"), at_work(gatebell)
+    page = get_administrator_browser(gatebell).get(
+        f"{gatebell.url}{account_page(gatebell, person)}/edit"
+    )
+    form, browser = form_with(page, "time_zone"), get_administrator_browser(gatebell)
     for taken in ({"username": other.username.upper()}, {"email": other.email}):
         refused = submit(browser, page, form, **taken)
         assert refused.status_code == 422, taken
@@ -296,6 +311,6 @@ def test_an_administrator_can_change_names_address_and_time_zone(gatebell: LiveG
         assert found is not None
         kept = (found.name, found.time_zone, found.email)
     assert kept == ("Renamed", "Europe/Berlin", person.email)
-    details = last_event(gatebell, name).details
+    details = find_last_event(gatebell, name).details
     assert details == {"changed": "username, name, time_zone", "before": person.username}
     assert may_sign_in(gatebell, replace(person, username=name))

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 from domain.accounts.users import get_user
 from domain.audit.events import EventKind
 from models import AuditEvent, SignIn
-from tests.support.accounts.administration import at_work
+from tests.support.accounts.administration import get_administrator_browser
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -21,7 +21,7 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.database.audit_log import PAGE, Write, event_about
+from tests.support.database.audit_log import PAGE, Write, get_event_about_user
 from tests.support.database.audit_log import get_events as get
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, forms_in, submit
@@ -142,7 +142,7 @@ def test_the_page_filters_events(gatebell: LiveGatebell, admin: Person, write: W
 def test_the_page_describes_events_in_words(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     gatebell.cli("integrations", "create", project, "--type", "http", "--name", "Nagios")
-    browser = at_work(gatebell)
+    browser = get_administrator_browser(gatebell)
     page = browser.get(f"{gatebell.url}{PAGE}?kind=integration.changed&target={project}")
     assert "Integration created: " in page.text
     assert "change: " not in page.text.partition("<main")[2]
@@ -248,7 +248,7 @@ def test_a_user_can_sign_out_another_browser(gatebell: LiveGatebell) -> None:
     assert "You are signed in with 1 browser" in page.text
     # Users sign out their current browser with “Sign out”.
     assert not [form for form in forms_in(page.text) if form.action.endswith(("/end", "_others"))]
-    event = event_about(gatebell, bob, EventKind.SIGNED_OUT)
+    event = get_event_about_user(gatebell, bob, EventKind.SIGNED_OUT)
     assert event.details["browser_address"] == "127.0.0.1"
 
 
@@ -264,7 +264,7 @@ def test_a_user_can_sign_out_all_other_browsers(gatebell: LiveGatebell) -> None:
     assert mine.get(profile, allow_redirects=False).status_code == 200
     for other in others:
         assert other.get(profile, allow_redirects=False).status_code == 302
-    assert event_about(gatebell, bob, EventKind.SIGNED_OUT).details == {"browsers": 2}
+    assert get_event_about_user(gatebell, bob, EventKind.SIGNED_OUT).details == {"browsers": 2}
 
 
 def test_users_cannot_end_the_sign_ins_of_others(gatebell: LiveGatebell) -> None:

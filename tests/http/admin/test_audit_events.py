@@ -22,9 +22,9 @@ from tests.support.accounts.people import (
 from tests.support.accounts.team import give_role, person_for
 from tests.support.database.audit_log import (
     count_events,
-    event_about,
-    events_about,
-    events_with_subject,
+    get_event_about_user,
+    list_events_about_user,
+    list_events_with_subject,
 )
 from tests.support.oauth.device_wire import codes, poll, press, television, type_code
 from tests.support.oauth.oauth_wire import (
@@ -68,8 +68,8 @@ def test_a_consent_is_recorded_with_its_scopes_and_origin(
     decide(browser, ask(browser, gatebell, board), "cancel")
     decide(browser, ask(browser, gatebell, board))
 
-    refused = event_about(gatebell, carol, EventKind.CONSENT_REFUSED)
-    given = event_about(gatebell, carol, EventKind.CONSENT_GIVEN)
+    refused = get_event_about_user(gatebell, carol, EventKind.CONSENT_REFUSED)
+    given = get_event_about_user(gatebell, carol, EventKind.CONSENT_GIVEN)
     for event in (refused, given):
         assert event.subject == "Deploy Board"
         assert event.details == {"application_id": board.client_id, "scopes": "read_api read_user"}
@@ -86,8 +86,8 @@ def test_a_decision_about_a_device_is_recorded_once(gatebell: LiveGatebell, caro
         press(browser, page, "approve")
     press(browser, type_code(browser, gatebell, codes(gatebell, telly)["user_code"]), "deny")
 
-    approved = event_about(gatebell, carol, EventKind.DEVICE_APPROVED)
-    denied = event_about(gatebell, carol, EventKind.DEVICE_DENIED)
+    approved = get_event_about_user(gatebell, carol, EventKind.DEVICE_APPROVED)
+    denied = get_event_about_user(gatebell, carol, EventKind.DEVICE_DENIED)
     assert {approved.subject, denied.subject} == {"Telly & Co"}
     assert approved.details["scopes"] == "read_user"
     assert approved.details["device_address"] == "127.0.0.1"
@@ -103,7 +103,9 @@ def test_the_end_of_an_applications_access_is_recorded(
     )
     page = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     submit(browser, page, form_to(page, "/revoke"))
-    assert event_about(gatebell, carol, EventKind.CONSENT_REVOKED).subject == "Deploy Board"
+    assert (
+        get_event_about_user(gatebell, carol, EventKind.CONSENT_REVOKED).subject == "Deploy Board"
+    )
 
 
 @pytest.mark.spec("K1")
@@ -113,17 +115,17 @@ def test_a_reused_or_stolen_code_is_recorded_although_the_request_fails(
     browser = open_browser(gatebell, carol)
     code = landing(decide(browser, ask(browser, gatebell, board)))["code"]
     redeem(gatebell, board, code)
-    assert events_about(gatebell, carol, EventKind.CODE_REUSED) == ()
+    assert list_events_about_user(gatebell, carol, EventKind.CODE_REUSED) == ()
 
     assert redeem(gatebell, board, code).status_code == 400
-    reused = event_about(gatebell, carol, EventKind.CODE_REUSED)
+    reused = get_event_about_user(gatebell, carol, EventKind.CODE_REUSED)
     # The actor is unknown, since it may have been a thief.
     assert (reused.subject, reused.actor_name) == ("Deploy Board", "")
 
     thief = make_application(gatebell, bob(gatebell), name="Thief")
     stolen = landing(ask(browser, gatebell, board))["code"]
     assert redeem(gatebell, thief, stolen).status_code == 400
-    assert event_about(gatebell, carol, EventKind.CODE_INVALIDATED).subject == "Thief"
+    assert get_event_about_user(gatebell, carol, EventKind.CODE_INVALIDATED).subject == "Thief"
 
 
 @pytest.mark.spec("K1", "B9")
@@ -134,13 +136,13 @@ def test_a_reused_refresh_token_is_recorded(gatebell: LiveGatebell, carol: Perso
     pair = pair_in(redeem_publicly(gatebell, phone, code))
     assert refresh(gatebell, phone, pair.refresh, client_secret=None).status_code == 200
     assert refresh(gatebell, phone, pair.refresh, client_secret=None).status_code == 200
-    assert events_about(gatebell, carol, EventKind.REFRESH_REUSED) == ()
+    assert list_events_about_user(gatebell, carol, EventKind.REFRESH_REUSED) == ()
 
     age_refreshes(gatebell, timedelta(minutes=1))
     answer = refresh(gatebell, phone, pair.refresh, client_secret=None)
 
     assert answer.json()["error"] == "invalid_grant"
-    event = event_about(gatebell, carol, EventKind.REFRESH_REUSED)
+    event = get_event_about_user(gatebell, carol, EventKind.REFRESH_REUSED)
     assert event.subject == "Phone"
     assert event.details["application_id"] == phone.client_id
 
@@ -176,7 +178,7 @@ def test_a_token_from_the_password_grant_and_its_end_are_recorded(
         },
     ).json()
 
-    issued = events_about(gatebell, carol, EventKind.TOKEN_ISSUED)
+    issued = list_events_about_user(gatebell, carol, EventKind.TOKEN_ISSUED)
     assert [event.subject for event in issued] == ["Deploy Board", "password grant"]
     assert {event.actor_name for event in issued} == {carol.username}
     assert {event.details["grant_type"] for event in issued} == {"password"}
@@ -185,7 +187,7 @@ def test_a_token_from_the_password_grant_and_its_end_are_recorded(
     # There is nothing left to revoke the second time.
     revoke(gatebell, board, with_client["access_token"])
     revoke(gatebell, board, alone["access_token"], client_id=None, client_secret=None)
-    ended = events_about(gatebell, carol, EventKind.TOKEN_REVOKED)
+    ended = list_events_about_user(gatebell, carol, EventKind.TOKEN_REVOKED)
     assert [event.subject for event in ended] == ["password grant", "Deploy Board"]
     assert {event.actor_in_words for event in ended} == {"the application"}
 
@@ -209,7 +211,7 @@ def test_added_and_removed_members_are_recorded(
     # A rejected change is not an event.
     assert submit(browser, page, form, user="nobody", role="30").status_code == 422
     submit(browser, page, form, user=carol.username, role="30")
-    added = event_about(gatebell, carol, EventKind.MEMBER_ADDED)
+    added = get_event_about_user(gatebell, carol, EventKind.MEMBER_ADDED)
     assert (added.subject, added.actor_name) == (subject, owner.username)
     assert added.details == {"username": carol.username, "role": "Developer"}
 
@@ -217,7 +219,7 @@ def test_added_and_removed_members_are_recorded(
     # Owners come first in the list.
     carols = [form for form in forms_in(page.text) if form.action.endswith("/remove")][-1]
     submit(browser, page, carols)
-    assert event_about(gatebell, carol, EventKind.MEMBER_REMOVED).subject == subject
+    assert get_event_about_user(gatebell, carol, EventKind.MEMBER_REMOVED).subject == subject
 
 
 @pytest.mark.spec("K1")
@@ -230,7 +232,7 @@ def test_changes_of_an_integration_are_recorded(gatebell: LiveGatebell) -> None:
     page = browser.get(f"{address}/new")
     made = submit(browser, page, form_with(page, "name"), name=name, type="http", active="y")
 
-    (created,) = events_with_subject(gatebell, name)
+    (created,) = list_events_with_subject(gatebell, name)
     assert created.kind == EventKind.INTEGRATION_CHANGED
     assert created.actor_name == maintainer.username
     assert created.details == {
@@ -242,7 +244,7 @@ def test_changes_of_an_integration_are_recorded(gatebell: LiveGatebell) -> None:
 
     page = browser.get(urljoin(f"{gatebell.url}{made.headers['Location']}", "delete"))
     assert submit(browser, page, form_to(page, "/delete")).status_code == 302
-    deleted = events_with_subject(gatebell, name)[0]
+    deleted = list_events_with_subject(gatebell, name)[0]
     assert (deleted.actor_name, deleted.details["change"]) == (maintainer.username, "deleted")
 
 
@@ -255,10 +257,10 @@ def test_changes_by_operators_on_the_command_line_are_recorded(gatebell: LiveGat
     gatebell.cli("settings", "set", "page_size", "20")
     made = gatebell.cli("tokens", "create", name, "--name", name, "--scopes", "api")
 
-    issued, created = events_with_subject(gatebell, name)
+    issued, created = list_events_with_subject(gatebell, name)
     assert (created.kind, issued.kind) == (EventKind.USER_CREATED, EventKind.TOKEN_ISSUED)
     assert created.details == {"administrator": True, "by": "command"}
-    changed = events_with_subject(gatebell, "page_size")[:2]
+    changed = list_events_with_subject(gatebell, "page_size")[:2]
     assert [event.details["new"] for event in changed] == [20, 33]
     for event in (issued, created, *changed):
         assert (event.actor_id, event.actor_name, event.details["by"]) == (None, "", "command")
@@ -282,7 +284,7 @@ def test_events_contain_no_secrets(
     form = {"grant_type": "password", "username": carol.username, "password": carol.password}
     alone = post_token(gatebell, form).json()
 
-    events = events_about(gatebell, carol)
+    events = list_events_about_user(gatebell, carol)
     assert len(events) >= 4
     written = json.dumps([asdict(event) for event in events], default=str)
     secrets = {

@@ -9,7 +9,7 @@ import requests
 
 from models import AuditStreamEntry
 from tests.support.accounts.people import Person, database_of, now, signed_in, unique
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import Receiver, running_receiver
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -63,7 +63,7 @@ def test_a_destination_is_added_tested_rotated_paused_and_deleted(
 
     page = press(browser, page, "/delete")
     assert " deleted." in page.text
-    kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]
+    kinds = [each.kind for each in list_events_with_subject(gatebell, receiver.url)]
     assert kinds == [
         "audit_stream.removed",
         "audit_stream.changed",

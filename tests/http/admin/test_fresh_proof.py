@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from domain.access.roles import Role
 from models import PersonalAccessToken, SignIn, User
 from tests.http.admin.test_admin_access import admin_addresses, csrf_token, wrong_answers
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -50,7 +50,7 @@ def old_browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
 
 def tokens_of(gatebell: LiveGatebell, person: Person) -> int:
     with database_of(gatebell) as session:
-        owner = id_of(gatebell, person)
+        owner = find_user_id(gatebell, person)
         rows = select(PersonalAccessToken.id).where(
             PersonalAccessToken.user_id == owner, PersonalAccessToken.revoked_at.is_(None)
         )
@@ -136,7 +136,7 @@ def test_owners_who_are_not_administrators_need_no_new_sign_in(gatebell: LiveGat
 def test_the_new_sign_in_returns_to_the_page_of_the_change(gatebell: LiveGatebell) -> None:
     browser = old_browser(gatebell, administrator(gatebell))
     sent = {"csrf_token": csrf_token(gatebell, browser)}
-    user = f"/admin/users/{id_of(gatebell, alice(gatebell))}"
+    user = f"/admin/users/{find_user_id(gatebell, alice(gatebell))}"
     for path, back in (
         (f"{user}/lock", user),
         ("/admin/settings/feature-flags/tier/reset", "/admin/settings/feature-flags"),

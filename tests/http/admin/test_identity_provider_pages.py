@@ -9,9 +9,14 @@ from sqlalchemy import select
 from domain.audit.events import EventKind
 from domain.core.keyring import Keyring
 from models import IdentityProvider
-from tests.support.accounts.administration import at_work, fill_in, next_page, press
+from tests.support.accounts.administration import (
+    get_administrator_browser,
+    read_redirected_page,
+    submit_form_by_ending,
+    submit_form_by_field,
+)
 from tests.support.accounts.people import database_of, settings_of, unique
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.openid_provider import (
     CLIENT_SECRET,
@@ -28,7 +33,7 @@ PAGES = "/admin/identity_providers"
 
 
 def get(gatebell: LiveGatebell, path: str = "") -> requests.Response:
-    return at_work(gatebell).get(f"{gatebell.url}{PAGES}{path}")
+    return get_administrator_browser(gatebell).get(f"{gatebell.url}{PAGES}{path}")
 
 
 def row_of(gatebell: LiveGatebell, slug: str) -> IdentityProvider:
@@ -55,7 +60,7 @@ def test_an_administrator_adds_a_provider_and_users_sign_in_through_it(
     choices = get(gatebell, "/new").text
     assert all(each in choices for each in ("Keycloak", "Microsoft Entra ID", "Okta", "GitLab"))
     slug = unique("idp")
-    answer = fill_in(
+    answer = submit_form_by_field(
         gatebell,
         f"{PAGES}/new?preset=keycloak",
         "slug",
@@ -66,7 +71,7 @@ def test_an_administrator_adds_a_provider_and_users_sign_in_through_it(
         client_secret=CLIENT_SECRET,
         creates_accounts="y",
     )
-    shown = next_page(gatebell, answer)
+    shown = read_redirected_page(gatebell, answer)
     assert f"{gatebell.url}/users/auth/{slug}/callback" in shown
     assert "Requests to this provider are not encrypted" in shown
     assert CLIENT_SECRET not in shown
@@ -79,7 +84,7 @@ def test_an_administrator_adds_a_provider_and_users_sign_in_through_it(
     assert_signed_in(sign_in_through(gatebell, provider, slug))
     (event,) = (
         each
-        for each in events_with_subject(gatebell, slug)
+        for each in list_events_with_subject(gatebell, slug)
         if each.kind == EventKind.IDENTITY_PROVIDER_CREATED.value
     )
     assert event.details == {"issuer": provider.url, "client_id": "gatebell"}
@@ -91,17 +96,19 @@ def test_an_administrator_adds_a_provider_and_users_sign_in_through_it(
 def test_the_connection_test_explains_errors(
     gatebell: LiveGatebell, provider: FakeProvider, page: str
 ) -> None:
-    works = press(gatebell, page, "/test")
+    works = submit_form_by_ending(gatebell, page, "/test")
     assert "The connection works." in works.text
     assert f"{provider.url}/authorize" in works.text
     assert "signs with 1 key" in works.text
     provider.metadata = {"issuer": "http://another.example"}
-    assert "differs from the configured issuer" in press(gatebell, page, "/test").text
+    assert (
+        "differs from the configured issuer" in submit_form_by_ending(gatebell, page, "/test").text
+    )
     provider.metadata = {"userinfo_endpoint": 7}
-    assert "userinfo_endpoint is not a URL" in press(gatebell, page, "/test").text
+    assert "userinfo_endpoint is not a URL" in submit_form_by_ending(gatebell, page, "/test").text
     provider.begin_anew()
     provider.answers = {"/keys": lambda: (200, {}, b"[]")}
-    assert "did not return a JSON object" in press(gatebell, page, "/test").text
+    assert "did not return a JSON object" in submit_form_by_ending(gatebell, page, "/test").text
 
 
 @pytest.mark.long
@@ -118,7 +125,7 @@ def test_an_invalid_value_is_explained_and_the_input_is_kept(
         ("group_roles", "sre = no/such/group: Guest", "no/such/group"),
         ("title", "x" * 101, "at most 100 characters"),
     ):
-        answer = fill_in(gatebell, page, "issuer", **{field: value})
+        answer = submit_form_by_field(gatebell, page, "issuer", **{field: value})
         assert answer.status_code == 422, field
         assert words in answer.text, answer.text
         assert form_with(answer, "issuer").value(field).strip() == value
@@ -128,7 +135,7 @@ def test_changes_are_applied_and_an_empty_secret_keeps_the_old_one(
     gatebell: LiveGatebell, slug: str, page: str
 ) -> None:
     group, before = new_group(gatebell), row_of(gatebell, slug)
-    answer = fill_in(
+    answer = submit_form_by_field(
         gatebell,
         page,
         "issuer",
@@ -138,29 +145,31 @@ def test_changes_are_applied_and_an_empty_secret_keeps_the_old_one(
         group_roles=f"sre = {group}: developer\n\nleads={group}:40",
         administrators_group="wheel",
     )
-    assert "Renamed" in next_page(gatebell, answer)
+    assert "Renamed" in read_redirected_page(gatebell, answer)
     row = row_of(gatebell, slug)
     assert row.client_secret_ciphertext == before.client_secret_ciphertext
     assert row.email_domains == ["a.example", "b.example"]
     assert row.group_roles == [f"sre = {group}: Developer", f"leads = {group}: Maintainer"]
     assert (row.creates_accounts, row.administrators_group) == (False, "wheel")
-    changed = events_with_subject(gatebell, slug)[0]
+    changed = list_events_with_subject(gatebell, slug)[0]
     assert changed.kind == EventKind.IDENTITY_PROVIDER_CHANGED.value
     assert "administrators_group" in changed.details["changed"]
-    fill_in(gatebell, page, "issuer", group_roles="", email_domains="", administrators_group="")
+    submit_form_by_field(
+        gatebell, page, "issuer", group_roles="", email_domains="", administrators_group=""
+    )
     row = row_of(gatebell, slug)
     assert (row.group_roles, row.email_domains, row.administrators_group) == ([], [], "")
-    fill_in(gatebell, page, "issuer", client_secret="another secret")
+    submit_form_by_field(gatebell, page, "issuer", client_secret="another secret")
     keyring = Keyring(settings_of(gatebell).secret_key)
     assert keyring.decrypt(row_of(gatebell, slug).client_secret_ciphertext) == "another secret"
-    assert events_with_subject(gatebell, slug)[0].details["changed"] == "client_secret"
+    assert list_events_with_subject(gatebell, slug)[0].details["changed"] == "client_secret"
 
 
 def test_the_issuer_of_connected_accounts_cannot_be_changed(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, page: str
 ) -> None:
     sign_in_through(gatebell, provider, slug)
-    answer = fill_in(gatebell, page, "issuer", issuer="https://another.example")
+    answer = submit_form_by_field(gatebell, page, "issuer", issuer="https://another.example")
     assert answer.status_code == 422
     assert "Accounts are connected through this issuer." in answer.text
     assert row_of(gatebell, slug).issuer == provider.url
@@ -168,7 +177,7 @@ def test_the_issuer_of_connected_accounts_cannot_be_changed(
 
 def test_a_taken_or_invalid_name_in_urls_is_rejected(gatebell: LiveGatebell, slug: str) -> None:
     for given, words in ((slug, "already"), ("No Name", "Name in URLs")):
-        answer = fill_in(
+        answer = submit_form_by_field(
             gatebell,
             f"{PAGES}/new?preset=other",
             "slug",
@@ -187,7 +196,7 @@ def test_a_deleted_provider_disappears_from_all_pages(
 ) -> None:
     slug = add_provider(gatebell, provider.url)
     page = f"{PAGES}/{number_of(gatebell, slug)}"
-    next_page(gatebell, press(gatebell, page, "/delete"))
+    read_redirected_page(gatebell, submit_form_by_ending(gatebell, page, "/delete"))
     assert slug not in get(gatebell).text
-    assert at_work(gatebell).get(gatebell.url + page).status_code == 404
+    assert get_administrator_browser(gatebell).get(gatebell.url + page).status_code == 404
     assert slug not in gatebell.http().get(f"{gatebell.url}/users/sign_in").text

@@ -3,7 +3,7 @@
 import pytest
 
 from domain.access.roles import Role
-from tests.support.accounts.administration import at_work, last_event
+from tests.support.accounts.administration import find_last_event, get_administrator_browser
 from tests.support.accounts.people import alice, make_project, make_user, unique
 from tests.support.accounts.team import give_role
 from tests.support.service.live import LiveGatebell
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def test_a_custom_role_is_created_assigned_and_deleted(gatebell: LiveGatebell) -> None:
-    browser, name = at_work(gatebell), unique("On-call guest")
+    browser, name = get_administrator_browser(gatebell), unique("On-call guest")
     page = browser.get(f"{gatebell.url}/admin/member_roles/new")
     form = form_with(page, "name")
     refused = submit(browser, page, form, name=name, base="GUEST")
@@ -26,7 +26,7 @@ def test_a_custom_role_is_created_assigned_and_deleted(gatebell: LiveGatebell) -
     }
     assert submit(browser, page, form, **made).status_code == 302
     assert submit(browser, page, form, **made).status_code == 422
-    event = last_event(gatebell, name)
+    event = find_last_event(gatebell, name)
     assert event.details["permissions"] == "admin_alerts, read_alerts"
     listed = browser.get(f"{gatebell.url}/admin/member_roles")
     row = listed.text.partition(name)[2].partition("</tr>")[0]

@@ -16,7 +16,7 @@ from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.integration_pages import words
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, resolve_for_silence
+from tests.support.database.stored import list_stored_alerts, resolve_for_silence
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -135,7 +135,7 @@ def test_the_activity_is_paginated(gatebell: LiveGatebell) -> None:
 def write_note(gatebell: LiveGatebell, endpoint: Endpoint, text: str) -> None:
     """Add a note to the project's first alert."""
     me = alice(gatebell).username
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     with database_of(gatebell) as session:
         by = EventActor(id=get_user(me, session=session).id, name=me)
         add_activity_entry(alert.id, NoteKind.NOTE, text, by=by, session=session, now=now())

@@ -16,7 +16,7 @@ from domain.projects.views import Viewer
 from models import Alert
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -64,7 +64,7 @@ def varied(gatebell: LiveGatebell) -> Endpoint:
         # Two alerts at a time start at the same moment, and severities alternate.
         moment = f"2026-11-{1 + number // 2:02}T00:00:00Z"
         endpoint.accepted(title=f"a{number}", severity=words[number % 6], start_time=moment)
-    stored = alerts_of(gatebell, endpoint.project)
+    stored = list_stored_alerts(gatebell, endpoint.project)
     with database_of(gatebell) as session:
         for number, alert in enumerate(stored):
             values = {
@@ -230,7 +230,7 @@ def test_a_bulk_change_names_a_conflicting_alert_and_changes_the_others(
     told = browser.get(gatebell.url + answer.headers["Location"]).text
     assert "1 alert is now triggered." in told
     assert "Not changed: #1 “disk &lt;b&gt;one&lt;/b&gt;”" in told
-    found = [alert.status for alert in alerts_of(gatebell, endpoint.project)]
+    found = [alert.status for alert in list_stored_alerts(gatebell, endpoint.project)]
     assert found == ["resolved", "triggered", "triggered"]
 
 
@@ -254,7 +254,9 @@ def test_invalid_alert_numbers_change_nothing(gatebell: LiveGatebell) -> None:
     forged = "project_path=other/place&_scheme=javascript&_external=1&status=all&a=b"
     answer = change_several(gatebell, endpoint, browser, iid=[], status="ignored", back=forged)
     assert answer.headers["Location"] == f"/{endpoint.project}/-/alerts?status=all"
-    assert {alert.status for alert in alerts_of(gatebell, endpoint.project)} == {"triggered"}
+    assert {alert.status for alert in list_stored_alerts(gatebell, endpoint.project)} == {
+        "triggered"
+    }
 
 
 @pytest.mark.both_databases

@@ -11,7 +11,7 @@ from domain.access.roles import Role
 from tests.support.accounts.people import alice, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import Endpoint, captured, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -207,7 +207,7 @@ def test_a_status_changes_to_any_other_and_back(gatebell: LiveGatebell) -> None:
     for status in ("acknowledged", "ignored", "resolved", "triggered", "resolved", "acknowledged"):
         answer = set_status(browser, endpoint, 1, status)
         assert answer.status_code == 302
-        (alert,) = alerts_of(gatebell, endpoint.project)
+        (alert,) = list_stored_alerts(gatebell, endpoint.project)
         assert alert.status == status
         assert (alert.ended_at is not None) == (status == "resolved")
     # The alert is open in each status but resolved, so a new report joins it.
@@ -227,13 +227,13 @@ def test_reopening_is_refused_while_another_open_alert_is_the_same(gatebell: Liv
     assert answer.status_code == 302
     told = browser.get(gatebell.url + answer.headers["Location"])
     assert "Another open alert has the same fingerprint" in told.text
-    assert [alert.status for alert in alerts_of(gatebell, endpoint.project)] == [
+    assert [alert.status for alert in list_stored_alerts(gatebell, endpoint.project)] == [
         "resolved",
         "triggered",
     ]
     set_status(browser, endpoint, 2, "resolved")
     assert set_status(browser, endpoint, 1, "triggered").status_code == 302
-    assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
+    assert list_stored_alerts(gatebell, endpoint.project)[0].status == "triggered"
 
 
 @pytest.mark.long
@@ -246,7 +246,7 @@ def test_an_unknown_status_changes_nothing(gatebell: LiveGatebell) -> None:
     url = f"{gatebell.url}/{endpoint.project}/-/alerts/1/status"
     for forged in ({}, {"csrf_token": "forged"}):
         assert browser.post(url, data={"status": "resolved", **forged}).status_code == 400
-    assert alerts_of(gatebell, endpoint.project)[0].status == "triggered"
+    assert list_stored_alerts(gatebell, endpoint.project)[0].status == "triggered"
 
 
 @pytest.mark.spec("I17", "J5")

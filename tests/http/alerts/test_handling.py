@@ -7,7 +7,7 @@ import requests
 
 from domain.access.roles import Role
 from models import Alert, AlertChange, Project
-from tests.support.accounts.administration import last_event
+from tests.support.accounts.administration import find_last_event
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
@@ -42,7 +42,7 @@ def test_the_api_starts_and_ends_a_snooze(gatebell: LiveGatebell) -> None:
     view = call.done("POST", "/snooze", json={"duration": "4h"})
     assert view["state"] == "snoozed"
     assert view["sentence"].startswith("Snoozed until ")
-    event = last_event(gatebell, "Snoozed by API")
+    event = find_last_event(gatebell, "Snoozed by API")
     assert (event.kind, event.details["iid"]) == ("alert.snoozed", 1)
     alert = call.done("GET")
     assert (alert["status"], alert["snoozed_until"]) == ("acknowledged", view["snoozed_until"])
@@ -50,7 +50,7 @@ def test_the_api_starts_and_ends_a_snooze(gatebell: LiveGatebell) -> None:
     entries = call.done("GET", "/activity")
     assert [each["kind"] for each in entries] == ["handling", "status"]
     assert call.done("POST", "/wake")["snoozed_until"] is None
-    assert last_event(gatebell, "Snoozed by API").kind == "alert.woken"
+    assert find_last_event(gatebell, "Snoozed by API").kind == "alert.woken"
     assert call.done("GET")["status"] == "triggered"
     at = (now() + timedelta(days=8)).isoformat()
     for wrong, why in (
@@ -82,7 +82,7 @@ def test_the_page_of_an_alert_offers_all_manual_actions(gatebell: LiveGatebell) 
     text = do(browser, endpoint, "page", user=mate.username)
     assert f"@{mate.username} is being paged." in text
     assert f"@{dev.username} paged @{mate.username}" in text
-    event = last_event(gatebell, "Handled by page")
+    event = find_last_event(gatebell, "Handled by page")
     assert (event.kind, event.details["person"]) == ("alert.person_paged", mate.username)
 
     assert "Enter the time at which the snooze ends." in do(

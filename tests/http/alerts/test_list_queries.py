@@ -10,7 +10,10 @@ from flask import Flask
 
 from domain.access.roles import Role
 from domain.core.database.paging import KeysetPage
-from tests.support.accounts.administration import at_work, root
+from tests.support.accounts.administration import (
+    get_administrator_browser,
+    get_shared_administrator,
+)
 from tests.support.accounts.people import alice, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import browser_of
@@ -62,7 +65,7 @@ def endpoint_of(gatebell: LiveGatebell) -> Endpoint:
 @cache
 def token_of(gatebell: LiveGatebell) -> str:
     """Return the token of an administrator, who may read every list."""
-    return make_token(gatebell, root(gatebell)).clear
+    return make_token(gatebell, get_shared_administrator(gatebell)).clear
 
 
 def filled(endpoint: Endpoint, path: str, *, is_quoted: bool) -> str:
@@ -82,7 +85,7 @@ def api(gatebell: LiveGatebell, path: str, query: str = "") -> requests.Response
 def page(gatebell: LiveGatebell, path: str, query: str = "") -> requests.Response:
     endpoint = endpoint_of(gatebell)
     own = path.startswith(("/admin", "/-/"))
-    browser = at_work(gatebell) if own else browser_of_owner(gatebell)
+    browser = get_administrator_browser(gatebell) if own else browser_of_owner(gatebell)
     return browser.get(f"{gatebell.url}{filled(endpoint, path, is_quoted=False)}?{query}")
 
 

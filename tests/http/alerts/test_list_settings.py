@@ -13,7 +13,7 @@ from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
-from web.pages.list_query import size_choice
+from web.pages.list_query import build_page_size_choice
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -110,7 +110,7 @@ def test_the_page_size_is_stored_with_the_account(gatebell: LiveGatebell) -> Non
 
 def test_anonymous_visitors_are_offered_no_page_size(app: Flask) -> None:
     with app.test_request_context("/groups"):
-        assert size_choice() is None
+        assert build_page_size_choice() is None
     elsewhere = app.test_client().post("/-/user_settings/page_size?next=//evil.example")
     assert elsewhere.status_code in {302, 400}
     assert "evil" not in elsewhere.headers.get("Location", "").partition("?")[0]

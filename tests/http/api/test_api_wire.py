@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import alice, make_project, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import connect
@@ -141,10 +141,10 @@ def test_all_times_have_the_same_format(gatebell: LiveGatebell) -> None:
         platform_environment_name="prod", start_time="2026-11-20T10:00:00+02:00",
         end_time="2026-11-20T10:00:01.123456+02:00", fingerprint="x",
     )  # fmt: skip
-    signed_in(gatebell, root(gatebell))  # The sign-in creates an audit event.
+    signed_in(gatebell, get_shared_administrator(gatebell))  # The sign-in creates an audit event.
     project = f"/projects/{quote(endpoint.project, safe='')}"
     alice_token = {"PRIVATE-TOKEN": make_token(gatebell, alice(gatebell)).clear}
-    root_token = {"PRIVATE-TOKEN": make_token(gatebell, root(gatebell)).clear}
+    root_token = {"PRIVATE-TOKEN": make_token(gatebell, get_shared_administrator(gatebell)).clear}
 
     def get(path: str, headers: dict[str, str]) -> requests.Response:
         answer = machine(gatebell).get(f"{gatebell.url}/api/v4{path}", headers=headers)

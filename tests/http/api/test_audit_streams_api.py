@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.accounts.administration import last_event, root
+from tests.support.accounts.administration import find_last_event, get_shared_administrator
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import now, unique
 from tests.support.service.live import LiveGatebell
@@ -22,7 +22,9 @@ def call(
     gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
 ) -> requests.Response:
     """Send a request as the administrator."""
-    script = api_caller(gatebell, root(gatebell), "/audit_streams", scopes=granted)
+    script = api_caller(
+        gatebell, get_shared_administrator(gatebell), "/audit_streams", scopes=granted
+    )
     return script(method, path, json=body or None)
 
 
@@ -50,7 +52,7 @@ def test_a_destination_receives_events_from_after_its_creation(gatebell: LiveGat
         call_applications(gatebell, name=thing)
         mine = wait_for_subject(receiver, thing)
         event = f"/audit_events/{mine.event['data']['id']}"
-        shown = api_caller(gatebell, root(gatebell)).done("GET", event)
+        shown = api_caller(gatebell, get_shared_administrator(gatebell)).done("GET", event)
         assert call(gatebell, "DELETE", f"/{made['id']}").status_code == 204
     assert mine.verified_by(made["secret"])["data"] == shown
     assert "audit_stream.created" not in [each.type for each in receiver.received]
@@ -58,7 +60,9 @@ def test_a_destination_receives_events_from_after_its_creation(gatebell: LiveGat
 
 def call_applications(gatebell: LiveGatebell, *, name: str) -> None:
     body = {"name": name, "redirect_uri": "", "scopes": "api"}
-    api_caller(gatebell, root(gatebell)).done("POST", "/applications", json=body, status=201)
+    api_caller(gatebell, get_shared_administrator(gatebell)).done(
+        "POST", "/applications", json=body, status=201
+    )
 
 
 def wait_for_subject(receiver: Receiver, subject: str) -> Received:
@@ -84,7 +88,7 @@ def test_a_destination_is_listed_shown_changed_and_removed(
     new = f"https://{unique('logs')}.invalid/in"
     changed = call(gatebell, "PUT", f"/{stream['id']}", url=new)
     assert (changed.status_code, changed.json()["url"]) == (200, new)
-    event = last_event(gatebell, new)
+    event = find_last_event(gatebell, new)
     assert event.kind == "audit_stream.changed"
     # The query can contain a secret of the destination.
     assert event.details["before"] == "https://logs.invalid/in"

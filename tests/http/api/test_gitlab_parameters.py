@@ -10,7 +10,7 @@ import requests
 
 from domain.access.roles import Role
 from tests.http.api.projects.test_projects_api import made, new_group
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import make_user, unique
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.team import give_role
@@ -94,7 +94,7 @@ STRICT = (
 
 @cache
 def script_of_root(gatebell: LiveGatebell) -> Api:
-    return Api(gatebell, make_token(gatebell, root(gatebell)).clear)
+    return Api(gatebell, make_token(gatebell, get_shared_administrator(gatebell)).clear)
 
 
 @cache
@@ -103,7 +103,7 @@ def shared_place(gatebell: LiveGatebell) -> dict[str, Any]:
     script = script_of_root(gatebell)
     group = new_group(script)
     body = {"name": "Shop", "path": "shop", "namespace_id": group["id"]}
-    project = made(script.send("POST", "/projects", json=body))
+    project = made(script.send_request("POST", "/projects", json=body))
     return {"group": group["id"], "project": project["id"], "sha": "a" * 40}
 
 
@@ -118,7 +118,9 @@ def place(gatebell: LiveGatebell) -> dict[str, Any]:
 
 
 def get(script: Api, path: str, query: str = "", **headers: str) -> requests.Response:
-    return script.send("GET", f"{path}?{query}", headers={"Platform-Release": "16.11", **headers})
+    return script.send_request(
+        "GET", f"{path}?{query}", headers={"Platform-Release": "16.11", **headers}
+    )
 
 
 def ids(answer: requests.Response) -> list[int]:
@@ -188,7 +190,11 @@ def test_filters_by_unsupported_attributes_find_nothing(script: Api, place: dict
         "/users": ("external=true", "auditors=true", "extern_uid=7&provider=x"),
         f"/projects/{place['project']}/environments": ("states=stopped",),
     }
-    made(script.send("POST", f"/projects/{place['project']}/environments", json={"name": "p"}))
+    made(
+        script.send_request(
+            "POST", f"/projects/{place['project']}/environments", json={"name": "p"}
+        )
+    )
     for path, queries in everything.items():
         assert ids(get(script, path)) != [], path
         for query in queries:
@@ -206,10 +212,12 @@ def test_supported_filters_restrict_the_list(script: Api) -> None:
     path = group["path"]
     bodies = ({"path": "open", "visibility": "public"}, {"path": "old"}, {"path": "shut"})
     open_, old, shut = (
-        made(script.send("POST", "/projects", json={**body, "namespace_id": group["id"]}))["id"]
+        made(script.send_request("POST", "/projects", json={**body, "namespace_id": group["id"]}))[
+            "id"
+        ]
         for body in bodies
     )
-    made(script.send("POST", f"/projects/{old}/archive"))
+    made(script.send_request("POST", f"/projects/{old}/archive"))
     inside = f"/groups/{group['id']}/projects"
     assert ids(get(script, inside, "active=true&sort=asc")) == [open_, shut]
     assert ids(get(script, inside, "active=false")) == [old]
@@ -265,7 +273,9 @@ def test_page_zero_and_size_zero_mean_the_defaults(script: Api, place: dict[str,
 @pytest.mark.spec("M2")
 def test_a_second_page_is_rejected_in_every_spelling(script: Api) -> None:
     for number in ("%2B2", "2.0", "%202", "02", "2"):
-        last = script.send("GET", f"/users?page={number}", headers={"Platform-Release": "17.0"})
+        last = script.send_request(
+            "GET", f"/users?page={number}", headers={"Platform-Release": "17.0"}
+        )
         assert last.status_code == 400, last.text
         before = get(script, "/users", f"page={number}&per_page=1")
         assert (before.status_code, before.headers["X-Page"]) == (200, "2")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, unique
 from tests.support.service.live import LiveGatebell
@@ -20,7 +20,9 @@ def call(
     gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
 ) -> requests.Response:
     """Send a request as the administrator."""
-    script = api_caller(gatebell, root(gatebell), "/admin/identity_providers", scopes=granted)
+    script = api_caller(
+        gatebell, get_shared_administrator(gatebell), "/admin/identity_providers", scopes=granted
+    )
     return script(method, path, json=body or None)
 
 
@@ -142,7 +144,7 @@ def test_administrators_can_find_users_by_their_identity(
 ) -> None:
     assert_signed_in(sign_in_through(gatebell, provider, slug))
     subject, name = provider.person["sub"], provider.person["preferred_username"]
-    by = api_caller(gatebell, root(gatebell), "/users")
+    by = api_caller(gatebell, get_shared_administrator(gatebell), "/users")
     for query, expected in (
         ({"extern_uid": subject, "provider": slug}, [name]),
         ({"extern_uid": subject}, [name]),

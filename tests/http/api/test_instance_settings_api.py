@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.accounts.administration import forget_settings, last_event, root, stored_settings
+from tests.support.accounts.administration import (
+    find_last_event,
+    forget_settings,
+    get_shared_administrator,
+    read_stored_settings,
+)
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import bob, make_user
 from tests.support.accounts.personal_tokens import make_token
@@ -32,7 +37,7 @@ def reset_settings(gatebell: LiveGatebell) -> Iterator[None]:
 
 def call(gatebell: LiveGatebell, method: str, path: str, **body: Any) -> requests.Response:
     """Send a request as the administrator."""
-    return api_caller(gatebell, root(gatebell))(method, path, json=body or None)
+    return api_caller(gatebell, get_shared_administrator(gatebell))(method, path, json=body or None)
 
 
 def page_with(gatebell: LiveGatebell, text: str, path: str = "/users/sign_in") -> str:
@@ -62,18 +67,18 @@ def test_settings_can_be_read_and_changed_by_their_gitlab_names(gatebell: LiveGa
     changed = {"minimum_password_length": 14, "search_rate_limit": 7}
     assert answer.json() == {**before, **changed}
     assert call(gatebell, "GET", SETTINGS).json() == answer.json()
-    assert stored_settings(gatebell) == {"password_min_length": "14", "search_rate_limit": "7"}
-    assert last_event(gatebell, "password_min_length").details == {"old": 12, "new": 14}
+    assert read_stored_settings(gatebell) == {"password_min_length": "14", "search_rate_limit": "7"}
+    assert find_last_event(gatebell, "password_min_length").details == {"old": 12, "new": 14}
 
 
 def test_a_setting_with_its_current_value_is_not_a_change(gatebell: LiveGatebell) -> None:
     call(gatebell, "PUT", SETTINGS, page_size=33)
     forget_settings(gatebell)
-    event = last_event(gatebell, "page_size").id
+    event = find_last_event(gatebell, "page_size").id
     for body in ({}, {"page_size": 20, "tier": None}, {"page_size": "20"}):
         assert call(gatebell, "PUT", SETTINGS, **body).status_code == 200
-    assert stored_settings(gatebell) == {}
-    assert last_event(gatebell, "page_size").id == event
+    assert read_stored_settings(gatebell) == {}
+    assert find_last_event(gatebell, "page_size").id == event
 
 
 def test_all_invalid_settings_are_named_and_nothing_is_stored(gatebell: LiveGatebell) -> None:
@@ -90,7 +95,7 @@ def test_all_invalid_settings_are_named_and_nothing_is_stored(gatebell: LiveGate
     assert answer.status_code == 400
     named = {each["field"] for each in answer.json()["errors"]}
     assert named == {"minimum_password_length", "release", "instance_name", "api_rate_limit"}
-    assert stored_settings(gatebell) == {}
+    assert read_stored_settings(gatebell) == {}
 
 
 WRONG: tuple[tuple[str, tuple[Any, ...]], ...] = (

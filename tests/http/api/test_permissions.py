@@ -22,7 +22,7 @@ from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.access.roles import Role
 from domain.access.scopes import SCOPES_BY_NAME
 from models import PersonalAccessToken
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import Person, alice, database_of, make_project
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, person_for
@@ -125,7 +125,7 @@ class World:
     def person(self, caller: Role | str | None) -> Person:
         """Return the user with a role."""
         if caller == ADMINISTRATOR:
-            return root(self.service)
+            return get_shared_administrator(self.service)
         return person_for(self.service, caller if isinstance(caller, Role) else None)
 
     def new_project(self, visibility: str, roles: Iterable[Role] = ()) -> str:
@@ -261,7 +261,7 @@ def token_with(world: World, scopes: str) -> str:
 
     The token also has the scope `admin_mode`, which opens nothing by itself.
     """
-    made = make_token(world.service, root(world.service))
+    made = make_token(world.service, get_shared_administrator(world.service))
     with database_of(world.service) as session:
         token = PersonalAccessToken.id == made.id
         session.execute(
@@ -294,7 +294,9 @@ def test_each_scope_opens_exactly_its_operations(
 
 
 def test_operations_of_administrators_need_admin_mode(world: World, calls: list[Call]) -> None:
-    made = make_token(world.service, root(world.service), scopes="api", administers=False)
+    made = make_token(
+        world.service, get_shared_administrator(world.service), scopes="api", administers=False
+    )
     administrations = [call for call in calls if call.permission.is_for_administrators]
     assert len(administrations) > 30
     found = {

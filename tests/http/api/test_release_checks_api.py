@@ -131,15 +131,15 @@ def test_content_that_would_take_too_long_is_rejected(
 @pytest.mark.long
 def test_parallel_checks_without_a_token_are_limited_in_total_and_per_address() -> None:
     places = _AnonymousCheckSlots()
-    with places.hold("192.0.2.1"):
+    with places.hold_slot("192.0.2.1"):
         with pytest.raises(TooManyAttemptsError, match="requests without a token") as error:
-            places.hold("192.0.2.1").__enter__()
+            places.hold_slot("192.0.2.1").__enter__()
         assert error.value.retry_after == 5
-        with places.hold("192.0.2.2"), pytest.raises(TooManyAttemptsError):
-            places.hold("192.0.2.3").__enter__()
-        with places.hold("192.0.2.3"):
+        with places.hold_slot("192.0.2.2"), pytest.raises(TooManyAttemptsError):
+            places.hold_slot("192.0.2.3").__enter__()
+        with places.hold_slot("192.0.2.3"):
             pass
-    with places.hold("192.0.2.1"):
+    with places.hold_slot("192.0.2.1"):
         pass
 
 

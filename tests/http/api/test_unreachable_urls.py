@@ -7,7 +7,7 @@ import pytest
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import make_project, make_user
 from tests.support.service.live import LiveGatebell
@@ -22,7 +22,7 @@ def callers(gatebell: LiveGatebell) -> dict[str, tuple[ApiCaller, dict[str, Any]
     alice = make_user(gatebell)
     shop = f"/projects/{make_project(gatebell, alice).replace('/', '%2F')}"
     provider = {"slug": "inside", "title": "Inside", "client_id": "a", "client_secret": "b" * 20}
-    by_root = root(gatebell)
+    by_root = get_shared_administrator(gatebell)
     return {
         "webhook": (api_caller(gatebell, alice, f"{shop}/webhooks"), {}, "url"),
         "audit stream": (api_caller(gatebell, by_root, "/audit_streams"), {}, "url"),

@@ -10,8 +10,8 @@ import requests
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.core.randomness import random_password
-from tests.support.accounts.administration import last_event, root
+from domain.core.randomness import generate_random_password
+from tests.support.accounts.administration import find_last_event, get_shared_administrator
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -24,7 +24,7 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token, script_of
 from tests.support.accounts.team import give_role
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
@@ -58,7 +58,7 @@ def call(
     **body: Any,
 ) -> requests.Response:
     """Send a request as a user, by default as the administrator."""
-    token = token_of(gatebell, person or root(gatebell))
+    token = token_of(gatebell, person or get_shared_administrator(gatebell))
     return machine(gatebell).request(
         method,
         f"{gatebell.url}/api/v4/users{path}",
@@ -113,7 +113,7 @@ def test_only_administrators_and_fellow_members_see_locked_users_and_bots(
     owner, locked, stranger = make_user(gatebell), make_user(gatebell), alice(gatebell)
     project = make_project(gatebell, owner)
     bot = make_bot_token(
-        script_of(gatebell, owner), namespace_of(gatebell, "projects", project)
+        script_of(gatebell, owner), get_namespace(gatebell, "projects", project)
     ).user_id
     give_role(gatebell, project, locked, Role.GUEST)
     locked_id = id_of(gatebell, locked)
@@ -190,7 +190,7 @@ def test_an_account_is_created_with_a_password_that_must_be_changed(gatebell: Li
     made = answer.json()
     assert set(made) == PUBLIC | OF_ADMINISTRATORS
     assert (made["name"], made["is_admin"]) == ("New", True)
-    event = last_event(gatebell, made["username"])
+    event = find_last_event(gatebell, made["username"])
     assert (event.kind, event.details) == ("user.created", {"administrator": True})
     assert signs_in(gatebell, made["username"], PASSWORD).status_code == 302
     with database_of(gatebell) as session:
@@ -252,16 +252,16 @@ def test_an_administrator_changes_only_the_given_fields(gatebell: LiveGatebell) 
         f"x{person.email}",
         True,
     )
-    event = last_event(gatebell, person.username)
+    event = find_last_event(gatebell, person.username)
     assert event.details == {"changed": "email, is_admin", "administrator": True}
     unchanged = call(gatebell, "PUT", path, email=f"x{person.email}")
     assert (unchanged.status_code, unchanged.json()) == (200, moved)
-    assert last_event(gatebell, person.username).id == event.id
+    assert find_last_event(gatebell, person.username).id == event.id
     assert call(gatebell, "PUT", path, admin=False).json()["is_admin"] is False
     name = unique("renamed")
     changed = call(gatebell, "PUT", path, username=name, time_zone="europe/berlin").json()
     assert (changed["username"], changed["time_zone"]) == (name, "Europe/Berlin")
-    assert last_event(gatebell, name).details["before"] == person.username
+    assert find_last_event(gatebell, name).details["before"] == person.username
     assert call(gatebell, "PUT", path, username="a b").status_code == 400
     assert call(gatebell, "PUT", path, time_zone="Mars").status_code == 400
 
@@ -270,7 +270,7 @@ def test_an_administrator_changes_only_the_given_fields(gatebell: LiveGatebell) 
 def test_a_password_that_cannot_be_changed_is_rejected(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     path = f"/{id_of(gatebell, person)}"
-    refused = call(gatebell, "PUT", path, name="Somebody Else", password=random_password())
+    refused = call(gatebell, "PUT", path, name="Somebody Else", password=generate_random_password())
     assert refused.status_code == 400
     assert "`password` cannot be changed." in refused.text
     assert call(gatebell, "GET", path).json()["name"] != "Somebody Else"
@@ -292,7 +292,7 @@ def test_administrators_cannot_lock_themselves_out(gatebell: LiveGatebell) -> No
 
 def test_a_bot_cannot_be_changed(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
-    namespace = namespace_of(gatebell, "projects", make_project(gatebell, owner))
+    namespace = get_namespace(gatebell, "projects", make_project(gatebell, owner))
     bot = make_bot_token(script_of(gatebell, owner), namespace)
     assert call(gatebell, "PUT", f"/{bot.user_id}", name="x").status_code == 409
     own = machine(gatebell).put(
@@ -318,12 +318,12 @@ def test_a_blocked_user_is_signed_out_until_the_unblock(gatebell: LiveGatebell) 
     blocked = call(gatebell, "POST", f"/{token.user_id}/block")
     assert (blocked.status_code, blocked.json()) == (201, True)
     assert answers() == (401, 302)
-    assert last_event(gatebell, person.username).kind == "user.locked"
+    assert find_last_event(gatebell, person.username).kind == "user.locked"
     assert call(gatebell, "GET", f"/{token.user_id}").json()["state"] == "blocked"
     unblocked = call(gatebell, "POST", f"/{token.user_id}/unblock")
     assert (unblocked.status_code, unblocked.json()) == (201, True)
     assert answers() == (200, 302)
-    assert last_event(gatebell, person.username).kind == "user.unlocked"
+    assert find_last_event(gatebell, person.username).kind == "user.unlocked"
 
 
 @pytest.mark.both_databases

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import ApplicationSecret
-from tests.support.accounts.administration import at_work
+from tests.support.accounts.administration import get_administrator_browser
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -20,7 +20,7 @@ from tests.support.accounts.people import (
     open_browser,
     settings_of,
 )
-from tests.support.mail.stored_texts import texts_to
+from tests.support.mail.stored_texts import list_texts
 from tests.support.oauth.machines import machine_application, machine_token
 from tests.support.oauth.oauth_wire import ask, decide, landing, redeem
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -83,7 +83,9 @@ def test_the_owner_sees_only_the_names_that_the_application_can_read(
 
 def test_an_administrator_sees_all_names(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     hidden = let_in(gatebell, client, "read_repository")
-    page = at_work(gatebell).get(f"{gatebell.url}/admin/applications/{client.id}/people")
+    page = get_administrator_browser(gatebell).get(
+        f"{gatebell.url}/admin/applications/{client.id}/people"
+    )
     assert f"@{hidden.username}" in words(page)
 
 
@@ -149,11 +151,11 @@ def test_the_page_guides_through_a_renewal_without_downtime(
 
 
 def emails_to(gatebell: LiveGatebell, person: Person) -> list[str]:
-    return [*texts_to(gatebell, person)]
+    return [*list_texts(gatebell, person)]
 
 
 def queue(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> None:
-    queue_secret_mail(settings_of(gatebell), clock=lambda: system_clock() + later)
+    queue_secret_mail(settings_of(gatebell), clock=lambda: read_system_clock() + later)
 
 
 def test_the_owner_gets_one_email_before_a_secret_in_use_expires(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Application, AuditEvent, User
 from tests.support.oauth.machines import new_key, public_part
@@ -27,7 +27,7 @@ from tests.support.oauth.registrations import (
 )
 from tests.support.wire.garbage import bounded
 from web.extensions import db
-from web.services import now
+from web.services import get_current_time
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -61,7 +61,7 @@ def test_the_response_contains_all_registered_metadata(visitor: FlaskClient) -> 
     assert len(body.pop("client_id")) == 64
     assert body.pop("client_secret").startswith("gbs-")
     assert body.pop("registration_access_token").startswith("gbg-")
-    assert abs(body.pop("client_id_issued_at") - system_clock().timestamp()) < 60
+    assert abs(body.pop("client_id_issued_at") - read_system_clock().timestamp()) < 60
     assert body.pop("registration_client_uri").startswith("http://localhost/oauth/register/")
     assert body == {
         "client_secret_expires_at": 0,
@@ -374,11 +374,13 @@ def test_unused_clients_without_an_owner_are_pruned(opened: Open) -> None:
     with visitor.application.app_context():
         session = db.session()
         session.execute(
-            update(Application).where(Application.id == used.id).values(last_used_at=now())
+            update(Application)
+            .where(Application.id == used.id)
+            .values(last_used_at=get_current_time())
         )
         for days, expected in ((29, {idle.id, used.id, owned.id}), (31, {used.id, owned.id})):
-            later = now() + timedelta(days=days)
-            prune_expired_rows(kept, session=session, now=later, between=session.commit)
+            later = get_current_time() + timedelta(days=days)
+            prune_expired_rows(kept, session=session, now=later, commit_batch=session.commit)
             assert set(session.scalars(select(Application.id))) == expected
 
 

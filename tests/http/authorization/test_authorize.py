@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import CALLBACK, ClientCredentials, bob, make_application
 from tests.support.accounts.resource_tokens import script_of
 from tests.support.oauth.oauth_wire import (
@@ -218,7 +218,11 @@ def test_an_application_written_for_gitlab_can_omit_iss(
     gatebell: LiveGatebell, browser: requests.Session, changes: dict[str, bool]
 ) -> None:
     wanted = {"name": "Old client", "redirect_uri": CALLBACK, "scopes": "read_user", **changes}
-    made = script_of(gatebell, root(gatebell)).send("POST", "/applications", json=wanted).json()
+    made = (
+        script_of(gatebell, get_shared_administrator(gatebell))
+        .send_request("POST", "/applications", json=wanted)
+        .json()
+    )
     assert made["omit_iss"] is bool(changes)
     client = ClientCredentials(
         id=made["id"],

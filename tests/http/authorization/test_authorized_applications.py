@@ -208,11 +208,11 @@ def test_api_requests_count_as_use_of_a_token_but_token_info_does_not(
 
     assert token_info(gatebell, token).status_code == 200
     assert noted() == (None, None)
-    assert Api(gatebell, token).send("GET", "/user").status_code == 200
+    assert Api(gatebell, token).send_request("GET", "/user").status_code == 200
     first = noted()
     assert first is not None
     assert first[1] == "127.0.0.1"
-    assert Api(gatebell, token).send("GET", "/user").status_code == 200
+    assert Api(gatebell, token).send_request("GET", "/user").status_code == 200
     assert noted() == first
 
 

@@ -21,7 +21,7 @@ from tests.support.accounts.people import (
     settings_of,
     signed_in,
 )
-from tests.support.accounts.sign_ups import opened, sealed
+from tests.support.accounts.sign_ups import seal_test_value, unseal_test_value
 from tests.support.oauth.oauth_wire import (
     PKCE,
     STATE,
@@ -293,8 +293,8 @@ def test_an_expired_consent_form_shows_the_consent_page_again(visit: Visit) -> N
     page = visit.ask(prompt="consent")
     form = form_with(page, "decision")
     key = settings_of(visit.gatebell).secret_key
-    content = opened(form.value("request") or "", "consent", key=key)
-    old = sealed(content, "consent", age=4_000, key=key)
+    content = unseal_test_value(form.value("request") or "", "consent", key=key)
+    old = seal_test_value(content, "consent", age=4_000, key=key)
     answer = submit(visit.browser, page, form, request=old, decision="authorize")
     assert answer.status_code == 303
     assert is_question(ask_at(visit.browser, urljoin(page.url, answer.headers["Location"])))

@@ -78,7 +78,7 @@ def test_the_interval_is_at_most_an_hour(own: LiveGatebell) -> None:
     client = television(own)
     device = codes(own, client)["device_code"]
     row = DeviceAuthorization.device_code_digest == (
-        Keyring(settings_of(own).secret_key).digest(device)
+        Keyring(settings_of(own).secret_key).compute_digest(device)
     )
     for seconds, told in ((3594, "3599 seconds"), (3596, "3596 seconds"), (3600, "3600 seconds")):
         with database_of(own) as session:
@@ -240,7 +240,7 @@ def test_old_device_authorizations_are_pruned(own: LiveGatebell) -> None:
     old, fresh = codes(own, client), codes(own, client)
     with database_of(own) as session:
         row = DeviceAuthorization.device_code_digest == (
-            Keyring(settings_of(own).secret_key).digest(old["device_code"])
+            Keyring(settings_of(own).secret_key).compute_digest(old["device_code"])
         )
         past = now() - timedelta(hours=25)
         session.execute(update(DeviceAuthorization).where(row).values(expires_at=past))

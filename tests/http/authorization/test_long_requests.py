@@ -198,7 +198,7 @@ def test_a_long_url_of_another_site_redirects_to_the_home_page(
     browser = open_browser(gatebell, dora)
     handle = "e" * 32
     with database_of(gatebell) as session:
-        digest = Keyring(settings_of(gatebell).secret_key).digest(handle)
+        digest = Keyring(settings_of(gatebell).secret_key).compute_digest(handle)
         session.execute(delete(KeptPage).where(KeptPage.digest == digest))
         path = f"{elsewhere}?{'x' * 2_000}"
         session.add(KeptPage(digest=digest, path=path, expires_at=now() + timedelta(hours=1)))

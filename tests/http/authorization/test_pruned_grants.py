@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 
 from domain.accounts.users import get_user
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from models import AccessToken, Authorization
 from tests.support.accounts.people import database_of, make_application, make_user, now
 from tests.support.service.live import LiveGatebell
@@ -42,7 +42,8 @@ def test_authorizations_without_tokens_or_usable_codes_are_pruned(gatebell: Live
             ids[name] = row.id
             for end in ends:
                 digests = {
-                    name: random_hex(32).encode()[:32] for name in ("digest", "refresh_digest")
+                    name: generate_random_hex(32).encode()[:32]
+                    for name in ("digest", "refresh_digest")
                 }
                 session.add(
                     AccessToken(

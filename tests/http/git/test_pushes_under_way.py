@@ -105,7 +105,7 @@ def push(gatebell: LiveGatebell, tmp_path: Path) -> Push:
 def owner_sends(push: Push, method: str, path: str) -> None:
     token = make_token(push.gatebell, push.owner).clear
     project = push.project.replace("/", "%2F")
-    answer = Api(push.gatebell, token).send(method, f"/projects/{project}{path}")
+    answer = Api(push.gatebell, token).send_request(method, f"/projects/{project}{path}")
     assert answer.ok, answer.text
 
 
@@ -180,7 +180,9 @@ def test_a_token_that_expires_meanwhile_completes_its_push(push: Push) -> None:
 def test_a_push_to_a_project_renamed_meanwhile_completes(push: Push) -> None:
     with push.begun() as begun:
         project, token = push.project.replace("/", "%2F"), make_token(push.gatebell, push.owner)
-        Api(push.gatebell, token.clear).send("PUT", f"/projects/{project}", json={"path": "store"})
+        Api(push.gatebell, token.clear).send_request(
+            "PUT", f"/projects/{project}", json={"path": "store"}
+        )
         assert "ok refs/heads/main" in begun.finish()
     push.project = push.project.replace("/shop", "/store")
     assert push.commit in push.branches()

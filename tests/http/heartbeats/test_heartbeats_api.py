@@ -7,7 +7,7 @@ import pytest
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import alice, make_project, unique
 from tests.support.alerts.heartbeats import Job, heartbeat
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.database.databases import ON_SQLITE
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
@@ -125,7 +125,7 @@ def test_changes_are_in_the_audit_log_without_the_url(gatebell: LiveGatebell, pr
     call.done("GET", f"/{job.id}/url")
     call.done("PUT", f"/{job.id}", json={"name": name, "every": "1h"})
     gatebell.cli("heartbeats", "pause", project, str(job.id))
-    events = events_with_subject(gatebell, name)[::-1]
+    events = list_events_with_subject(gatebell, name)[::-1]
     changes = [(each.kind, each.details.get("change")) for each in events]
     assert changes == [
         ("heartbeat.changed", "created"),

@@ -10,7 +10,7 @@ from models import Heartbeat, HeartbeatPing
 from tests.support.accounts.people import database_of
 from tests.support.alerts.heartbeats import Job, heartbeat
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 
@@ -64,21 +64,21 @@ def test_a_ping_is_answered_and_logged(gatebell: LiveGatebell) -> None:
 def test_a_failure_opens_an_alert_and_a_success_resolves_it(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell, name="nightly backup")
     assert job.ping("/fail", method="POST", body=b"no space left").status_code == 200
-    (alert,) = alerts_of(gatebell, job.project)
+    (alert,) = list_stored_alerts(gatebell, job.project)
     assert (alert.title, alert.status) == ("Heartbeat failed: nightly backup", "triggered")
     assert "no space left" in (alert.description or "")
     # Further failures are counted in the same alert.
     assert job.ping("/fail").status_code == job.ping().status_code == 200
-    (alert,) = alerts_of(gatebell, job.project)
+    (alert,) = list_stored_alerts(gatebell, job.project)
     assert (alert.status, alert.events) == ("resolved", 2)
 
 
 def test_an_exit_status_is_a_failure_unless_it_is_zero(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     assert job.ping("/0").status_code == 200
-    assert alerts_of(gatebell, job.project) == []
+    assert list_stored_alerts(gatebell, job.project) == []
     assert job.ping("/255").status_code == 200
-    (alert,) = alerts_of(gatebell, job.project)
+    (alert,) = list_stored_alerts(gatebell, job.project)
     assert "exit status 255" in (alert.description or "")
     assert job.ping("/256").status_code == 400
     assert [ping.exit_status for ping in pings_of(gatebell, job)] == [0, 255]
@@ -165,15 +165,18 @@ def test_a_paused_heartbeat_logs_pings_and_opens_no_alert(gatebell: LiveGatebell
     job = heartbeat(gatebell)
     job.ping("/fail")
     gatebell.cli("heartbeats", "pause", job.project, str(job.id))
-    (alert,) = alerts_of(gatebell, job.project)
+    (alert,) = list_stored_alerts(gatebell, job.project)
     assert alert.status == "resolved"
     job.ping("/fail")
     assert len(pings_of(gatebell, job)) == 2
     assert state_of(gatebell, job).state == "paused"
-    assert len(alerts_of(gatebell, job.project)) == 1
+    assert len(list_stored_alerts(gatebell, job.project)) == 1
     gatebell.cli("heartbeats", "resume", job.project, str(job.id))
     job.ping("/fail")
-    assert [each.status for each in alerts_of(gatebell, job.project)] == ["resolved", "triggered"]
+    assert [each.status for each in list_stored_alerts(gatebell, job.project)] == [
+        "resolved",
+        "triggered",
+    ]
 
 
 def test_deleting_a_heartbeat_resolves_its_alert_and_ends_its_url(gatebell: LiveGatebell) -> None:
@@ -181,6 +184,6 @@ def test_deleting_a_heartbeat_resolves_its_alert_and_ends_its_url(gatebell: Live
     job.ping("/fail")
     gatebell.cli("heartbeats", "delete", job.project, str(job.id))
     assert job.ping().status_code == 404
-    (alert,) = alerts_of(gatebell, job.project)
+    (alert,) = list_stored_alerts(gatebell, job.project)
     assert alert.status == "resolved"
     assert pings_of(gatebell, job) == []

@@ -124,7 +124,7 @@ def test_incidents_of_a_deleted_project_are_removed(project: IncidentProject) ->
         removed = remove_deleted_namespaces(
             remove_files=lambda *_: None,
             session=session,
-            between=session.commit,
+            commit_batch=session.commit,
             now=project.now,
         )
         assert removed["projects"] == 1

@@ -8,7 +8,7 @@ from sqlalchemy import update
 from models import Integration
 from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.senders import Endpoint, captured, connect, item, webhook
-from tests.support.database.stored import alerts_of, change, deliveries_of
+from tests.support.database.stored import change, list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 
@@ -24,7 +24,7 @@ def test_the_delivery_log_shows_the_result_of_each_delivery(gatebell: LiveGatebe
     assert page.status_code == 200
     for text in ("Accepted", "2 opened", "3 alerts left out", "422", "401", "key is wrong"):
         assert text in page.text
-    truncated, refused, stranger = deliveries_of(gatebell, endpoint.project)
+    truncated, refused, stranger = list_stored_deliveries(gatebell, endpoint.project)
     shown = []
     for delivery in (truncated, refused, stranger):
         url = address(gatebell, endpoint.project, f"{{id}}/deliveries/{delivery.id}", endpoint.id)
@@ -95,7 +95,7 @@ def test_the_delivery_log_shows_the_duration_of_each_delivery(gatebell: LiveGate
     endpoint = connect(gatebell, kind="prometheus")
     for body in (webhook(item("a")), webhook(item("a"), item("b")), b"{"):
         endpoint.post(body)
-    log = deliveries_of(gatebell, endpoint.project)
+    log = list_stored_deliveries(gatebell, endpoint.project)
     assert all(delivery.duration and 0 < delivery.duration < 60_000_000 for delivery in log)
     _, page = opened(gatebell, endpoint, "{id}/deliveries")
     assert len(re.findall(r"\d\.\d ms", page.text)) == 3
@@ -106,7 +106,7 @@ def test_the_delivery_log_contains_bodies_over_the_limit(gatebell: LiveGatebell)
     endpoint = connect(gatebell)
     too_large = b"x" * (1024 * 1024 + 5)
     assert endpoint.post(too_large, Authorization="").status_code == 413
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert (delivery.status_code, delivery.size, delivery.body) == (413, len(too_large), None)
 
 
@@ -130,7 +130,7 @@ def test_the_delivery_log_explains_bodies_of_another_format(
     endpoint = connect(gatebell, kind=kind)
     assert "the format of another integration type" not in log_of(gatebell, endpoint)
     assert endpoint.post(captured(body)).status_code == (200 if kind == "http" else 422)
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert sentence in opened(gatebell, endpoint, f"{{id}}/deliveries/{delivery.id}")[1].text
     label = "Deliveries have the format of another integration type"
     assert f"{label} (1, most recently " in log_of(gatebell, endpoint)
@@ -161,14 +161,14 @@ def test_the_delivery_log_explains_why_each_item_was_rejected(gatebell: LiveGate
     assert endpoint.post(body).status_code == 422
     log = opened(gatebell, endpoint, "{id}/deliveries?show=remarks")[1]
     assert "(2 warnings)" in log.text
-    (first,) = deliveries_of(gatebell, endpoint.project)
+    (first,) = list_stored_deliveries(gatebell, endpoint.project)
     browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")
     assert "Item 1 was rejected: it has no title" in page.text
     assert "Item 2 was rejected: it is not an object" in page.text
     answer = submit(browser, page, form_to(page, "/send_again"))
     page = browser.get(gatebell.url + answer.headers["Location"])
     assert "processed again and rejected" in page.text
-    _, again = deliveries_of(gatebell, endpoint.project)
+    _, again = list_stored_deliveries(gatebell, endpoint.project)
     assert (again.status_code, again.parse_warnings) == (422, first.parse_warnings)
 
 
@@ -176,7 +176,7 @@ def test_the_delivery_log_counts_warnings_beyond_its_limit(gatebell: LiveGatebel
     endpoint = connect(gatebell, kind="prometheus")
     strange = [item(f"t{number}", startsAt="soon") for number in range(120)]
     assert endpoint.post(webhook(*strange, *["nonsense"] * 30)).status_code == 200
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert len(delivery.parse_warnings) == 100
     # Warnings about rejected items come before other warnings.
     assert [" was rejected: " in warning for warning in delivery.parse_warnings[:31]] == [
@@ -192,18 +192,20 @@ def test_a_body_is_processed_again_with_the_current_mapping(gatebell: LiveGatebe
     mapping = {"title": [["event"]], "fingerprint": [["id"]]}
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(gatebell, mine.values(mapping=mapping))
-    (first,) = deliveries_of(gatebell, endpoint.project)
+    (first,) = list_stored_deliveries(gatebell, endpoint.project)
     browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{first.id}")
     answers = [submit(browser, page, form_to(page, "/send_again")) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [302, 302]
     second = browser.get(gatebell.url + answers[1].headers["Location"])
     assert "1 added to open alerts" in second.text
     assert f"Sent again from delivery {first.id}." in second.text
-    assert [(alert.title, alert.events) for alert in alerts_of(gatebell, endpoint.project)] == [
+    assert [
+        (alert.title, alert.events) for alert in list_stored_alerts(gatebell, endpoint.project)
+    ] == [
         ("New: Alert", 1),
         ("Disk full", 2),
     ]
-    log = deliveries_of(gatebell, endpoint.project)
+    log = list_stored_deliveries(gatebell, endpoint.project)
     assert {delivery.body for delivery in log} == {first.body}
     assert log[-1].sender.startswith("maintainer")
 
@@ -212,7 +214,7 @@ def test_a_delivery_without_a_stored_body_cannot_be_sent_again(gatebell: LiveGat
     endpoint = connect(gatebell)
     endpoint.post(b"{}", Authorization="Bearer wrong")
     endpoint.send()
-    stranger, good = deliveries_of(gatebell, endpoint.project)
+    stranger, good = list_stored_deliveries(gatebell, endpoint.project)
     browser, page = opened(gatebell, endpoint, f"{{id}}/deliveries/{stranger.id}")
     assert "Send again" not in page.text
     page = browser.get(page.url.replace(f"/deliveries/{stranger.id}", f"/deliveries/{good.id}"))
@@ -221,4 +223,4 @@ def test_a_delivery_without_a_stored_body_cannot_be_sent_again(gatebell: LiveGat
     assert submit(browser, page, form).status_code == 404
     change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(active=False))
     assert submit(browser, page, form_to(page, "/send_again")).status_code == 403
-    assert len(deliveries_of(gatebell, endpoint.project)) == 2
+    assert len(list_stored_deliveries(gatebell, endpoint.project)) == 2

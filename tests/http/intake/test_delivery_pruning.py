@@ -11,7 +11,7 @@ from domain.housekeeping.pruning import CheckedDeliveries, Retention, prune_expi
 from models import Alert, Delivery
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook
-from tests.support.database.stored import change, deliveries_of, occurrences_of
+from tests.support.database.stored import change, list_stored_deliveries, list_stored_occurrences
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.retention import prune_database
 from web.settings.reader import parse_settings
@@ -29,13 +29,13 @@ def test_a_delivery_that_opened_an_alert_is_not_pruned(gatebell: LiveGatebell) -
     endpoint = connect(gatebell)
     for _ in range(14):
         endpoint.accepted(title="Disk full", note="kept whole", fingerprint="d")
-    log = deliveries_of(gatebell, endpoint.project)
+    log = list_stored_deliveries(gatebell, endpoint.project)
     old = update(Delivery).where(Delivery.project_id == log[0].project_id)
     change(gatebell, old.values(received_at=now() - timedelta(days=400)))
     gatebell.cli("prune")
-    kept = [delivery.id for delivery in deliveries_of(gatebell, endpoint.project)]
+    kept = [delivery.id for delivery in list_stored_deliveries(gatebell, endpoint.project)]
     assert kept == [log[0].id, *(delivery.id for delivery in log[-10:])]
-    touched = occurrences_of(gatebell, endpoint.project)
+    touched = list_stored_occurrences(gatebell, endpoint.project)
     assert touched == [(1, 0, Action.OPENED), *[(1, 0, Action.JOINED)] * 10]
     page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert "kept whole" in page.text
@@ -45,7 +45,7 @@ def test_a_delivery_that_opened_an_alert_is_not_pruned(gatebell: LiveGatebell) -
 def test_a_long_log_is_pruned_past_kept_deliveries(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(*(item(f"a{number}") for number in range(3))))
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     with database_of(gatebell) as session:
         alerts = session.scalars(select(Alert.id).where(Alert.delivery_id == delivery.id)).all()
         row = session.execute(select(Delivery.__table__).where(Delivery.id == delivery.id)).one()
@@ -60,7 +60,7 @@ def test_a_long_log_is_pruned_past_kept_deliveries(gatebell: LiveGatebell) -> No
         for opener, alert in zip(openers, alerts, strict=False):
             session.execute(update(Alert).where(Alert.id == alert).values(delivery_id=opener))
     prune_database(parse_settings(gatebell.environment))
-    kept = [each.id for each in deliveries_of(gatebell, endpoint.project)]
+    kept = [each.id for each in list_stored_deliveries(gatebell, endpoint.project)]
     assert kept == [delivery.id, *openers, *range(first + 1_790, first + 1_800)]
 
 
@@ -69,7 +69,7 @@ def test_the_worker_checks_kept_deliveries_again_after_a_day(gatebell: LiveGateb
     endpoint = connect(gatebell)
     for number in range(6):
         endpoint.accepted(title="Disk full" if number == 0 else f"alert {number}")
-    log = [each.id for each in deliveries_of(gatebell, endpoint.project)]
+    log = [each.id for each in list_stored_deliveries(gatebell, endpoint.project)]
     long_ago = now() - timedelta(days=400)
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=30))
     kept, began = CheckedDeliveries(), now()
@@ -77,8 +77,14 @@ def test_the_worker_checks_kept_deliveries_again_after_a_day(gatebell: LiveGateb
     def left_after(**later: float) -> list[int]:
         with database_of(gatebell) as session:
             at = began + timedelta(**later)
-            prune_expired_rows(retention, kept=kept, session=session, now=at, between=session.flush)
-        return [log.index(each.id) for each in deliveries_of(gatebell, endpoint.project)]
+            prune_expired_rows(
+                retention,
+                checked_deliveries=kept,
+                session=session,
+                now=at,
+                commit_batch=session.flush,
+            )
+        return [log.index(each.id) for each in list_stored_deliveries(gatebell, endpoint.project)]
 
     def remove_alert_of(index: int) -> None:
         change(

@@ -17,7 +17,7 @@ from tests.support.alerts.senders import (
     webhook,
 )
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.database.stored import alerts_of, change, deliveries_of
+from tests.support.database.stored import change, list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 
 RECEIVERS = ("http", "prometheus")
@@ -66,9 +66,11 @@ def test_a_sender_without_the_key_is_rejected_with_a_hint(
         assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
         assert "Basic " in answer.headers["WWW-Authenticate"]
         assert answer.json()["message"].startswith(f"401 Unauthorized: {reason}"), header
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
     # The log stores no body of a sender without the key.
-    log = {(row.status_code, row.body) for row in deliveries_of(gatebell, endpoint.project)}
+    log = {
+        (row.status_code, row.body) for row in list_stored_deliveries(gatebell, endpoint.project)
+    }
     assert log == {(401, None)}
     for header in (f"bearer  {endpoint.key}", basic("", endpoint.key)):
         assert endpoint.post(b"{}", Authorization=header).status_code == 200
@@ -131,7 +133,7 @@ def test_an_integration_that_is_turned_off_rejects_alerts(gatebell: LiveGatebell
     answer = off.post(b"{}")
     assert answer.status_code == 403
     assert answer.json() == {"message": "403 Forbidden: This integration is turned off."}
-    assert alerts_of(gatebell, off.project) == []
+    assert list_stored_alerts(gatebell, off.project) == []
 
 
 @pytest.mark.spec("I1", "I19")
@@ -162,7 +164,9 @@ def test_a_malformed_compressed_body_does_not_skip_other_checks(gatebell: LiveGa
         assert endpoint.post(b"nonsense", Authorization="", **packed).status_code == 401
         assert endpoint.post(b"nonsense", Content_Type="text/plain", **packed).status_code == 415
         assert endpoint.post(b"nonsense", **packed).status_code == last
-    refused = [delivery.status_code for delivery in deliveries_of(gatebell, endpoint.project)]
+    refused = [
+        delivery.status_code for delivery in list_stored_deliveries(gatebell, endpoint.project)
+    ]
     assert refused == [401, 415, 400, 401, 415, 415]
 
 
@@ -205,12 +209,12 @@ def test_other_media_types_are_rejected_with_a_message(gatebell: LiveGatebell) -
     assert {each: found.status_code for each, found in answers.items()} == dict.fromkeys(types, 415)
     for answer in answers.values():
         assert answer.json()["message"].endswith("The Content-Type must be application/json.")
-    first = deliveries_of(gatebell, endpoint.project)[0]
+    first = list_stored_deliveries(gatebell, endpoint.project)[0]
     assert (first.status_code, first.body) == (415, b"{}")
     key = f"Authorization: Bearer {endpoint.key}"
     head = request_head(endpoint, key, "Content-Length: 2")
     assert spoken(endpoint, head + b"{}").startswith(b"HTTP/1.1 415 ")
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @ON_POSTGRES
@@ -250,7 +254,7 @@ def test_a_truncated_url_gets_the_same_hint_for_any_project(gatebell: LiveGatebe
     ((status, media_type, text),) = set(answers.values())
     assert (status, media_type) == (404, "application/json")
     assert "Copy the whole URL, including .json, from the page View credentials" in text
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @ON_SQLITE

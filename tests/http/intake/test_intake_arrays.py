@@ -6,7 +6,11 @@ import pytest
 
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of, newest_delivery, occurrences_of
+from tests.support.database.stored import (
+    get_newest_delivery,
+    list_stored_alerts,
+    list_stored_occurrences,
+)
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -29,7 +33,7 @@ def test_each_object_is_an_alert(gatebell: LiveGatebell) -> None:
         {"iid": 1, "title": "df is at 91 %"},
         {"iid": 2, "title": "df is at 97 %"},
     ]
-    first, second = alerts_of(gatebell, endpoint.project)
+    first, second = list_stored_alerts(gatebell, endpoint.project)
     assert (first.item_index, second.item_index) == (0, 1)
     assert first.delivery_id == second.delivery_id
     page = signed_in(gatebell, alice(gatebell)).get(
@@ -46,7 +50,7 @@ def test_repeated_objects_join_their_alerts(gatebell: LiveGatebell) -> None:
     endpoint.post_json(COLLECTD[::-1])
     endpoint.post_json(COLLECTD[:1])
     endpoint.post_json(COLLECTD[0])
-    assert [alert.events for alert in alerts_of(gatebell, endpoint.project)] == [4, 2]
+    assert [alert.events for alert in list_stored_alerts(gatebell, endpoint.project)] == [4, 2]
 
 
 def test_items_that_are_not_objects_do_not_affect_other_items(gatebell: LiveGatebell) -> None:
@@ -54,8 +58,10 @@ def test_items_that_are_not_objects_do_not_affect_other_items(gatebell: LiveGate
     assert endpoint.post_json(["x", COLLECTD[0], [], None]) == [
         {"iid": 1, "title": "df is at 91 %"}
     ]
-    assert [(iid, item) for iid, item, _ in occurrences_of(gatebell, endpoint.project)] == [(1, 1)]
-    assert newest_delivery(gatebell, endpoint.project).parse_warnings == [
+    assert [
+        (iid, item) for iid, item, _ in list_stored_occurrences(gatebell, endpoint.project)
+    ] == [(1, 1)]
+    assert get_newest_delivery(gatebell, endpoint.project).parse_warnings == [
         f"Item {number} was rejected: it is not an object" for number in (1, 3, 4)
     ]
 
@@ -72,4 +78,4 @@ def test_arrays_without_objects_and_arrays_for_alertmanager_are_rejected(
     answer = metrics.post(json.dumps(COLLECTD).encode())
     assert answer.status_code == 400
     assert "The body is an array; a JSON object is expected." in answer.json()["message"]
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []

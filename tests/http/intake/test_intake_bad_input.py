@@ -11,7 +11,12 @@ from tests.domain.alerts.reading.strategies import field_values, json_values, po
 from tests.support.alerts.senders import connect, item, request_head, spoken, webhook
 from tests.support.alerts.strange_bodies import STRANGE, UNREADABLE
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.database.stored import alerts_of, deliveries_of, newest_delivery, reports_in
+from tests.support.database.stored import (
+    count_reports,
+    get_newest_delivery,
+    list_stored_alerts,
+    list_stored_deliveries,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.garbage import bounded
 
@@ -28,8 +33,8 @@ def test_a_body_that_is_not_a_json_object_is_rejected_and_stored(
     names = ("nothing", "half an object", "NaN", "UTF-16", "a bare NUL", "nested arrays")
     answers = {name: endpoint.post(UNREADABLE[name]) for name in names}
     assert {name: each.status_code for name, each in answers.items()} == dict.fromkeys(names, 400)
-    assert alerts_of(gatebell, endpoint.project) == []
-    log = deliveries_of(gatebell, endpoint.project)
+    assert list_stored_alerts(gatebell, endpoint.project) == []
+    log = list_stored_deliveries(gatebell, endpoint.project)
     for name, delivery in zip(names, log, strict=True):
         message = answers[name].json()["message"]
         assert message.startswith("400 Bad Request: The body "), name
@@ -45,8 +50,8 @@ def test_alerts_with_unusual_values_are_stored(gatebell: LiveGatebell) -> None:
         answer = endpoint.post(body)
         assert answer.status_code == 200, (name, answer.text)
         assert answer.json() == [{"iid": iid, "title": title}], name
-        assert newest_delivery(gatebell, endpoint.project).body == body, name
-    stored = [alert.title for alert in alerts_of(gatebell, endpoint.project)]
+        assert get_newest_delivery(gatebell, endpoint.project).body == body, name
+    stored = [alert.title for alert in list_stored_alerts(gatebell, endpoint.project)]
     assert stored == [title for _, title in STRANGE.values()]
 
 
@@ -70,7 +75,7 @@ def test_two_authorization_headers_are_rejected(gatebell: LiveGatebell) -> None:
         keys = (f"Authorization: Bearer {key}" for key in (first, endpoint.key))
         head = request_head(endpoint, *keys, *sent)
         assert spoken(endpoint, head + b"{}").startswith(b"HTTP/1.1 401 ")
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @ON_POSTGRES
@@ -141,7 +146,7 @@ def test_a_generic_alert_with_any_fields_is_stored(gatebell: LiveGatebell) -> No
         answer = endpoint.post(posted(fields))
         assert answer.status_code == 200, answer.text
         assert all(set(each) == {"iid", "title"} for each in answer.json())
-        assert newest_delivery(gatebell, endpoint.project).body == posted(fields)
+        assert get_newest_delivery(gatebell, endpoint.project).body == posted(fields)
 
     send()
     assert "Traceback" not in gatebell.log_text()
@@ -161,11 +166,11 @@ def test_a_webhook_with_any_items_is_stored_or_rejected(gatebell: LiveGatebell) 
         assert answer.status_code in {200, 422}, answer.text
         if answer.status_code == 200:
             # Each item is a report of an alert, or it was rejected with a reason.
-            delivery = newest_delivery(gatebell, endpoint.project)
+            delivery = get_newest_delivery(gatebell, endpoint.project)
             refused = [
                 warning for warning in delivery.parse_warnings if " was rejected: " in warning
             ]
-            assert reports_in(gatebell, delivery) + len(refused) == len(items)
+            assert count_reports(gatebell, delivery) + len(refused) == len(items)
             assert delivery.body == body
 
     send()
@@ -196,8 +201,8 @@ def test_json_of_any_shape_is_stored_or_rejected_with_a_message(
         is_read = items is value or objects
         assert answer.status_code == (understood if is_read else 400), answer.text
         if answer.status_code == 200:
-            delivery = newest_delivery(gatebell, endpoint.project)
-            reports = reports_in(gatebell, delivery)
+            delivery = get_newest_delivery(gatebell, endpoint.project)
+            reports = count_reports(gatebell, delivery)
             assert (delivery.body, reports) == (posted(value), len(objects))
         else:
             assert answer.json()["message"].startswith(f"{answer.status_code} ")

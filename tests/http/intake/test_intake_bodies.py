@@ -17,7 +17,12 @@ from tests.support.alerts.senders import (
     webhook,
 )
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.database.stored import alerts_of, deliveries_of, newest_delivery, reports_in
+from tests.support.database.stored import (
+    count_reports,
+    get_newest_delivery,
+    list_stored_alerts,
+    list_stored_deliveries,
+)
 from tests.support.service.live import LiveGatebell
 
 LIMIT = 1024 * 1024
@@ -40,7 +45,7 @@ def test_a_body_below_the_limit_is_stored_unchanged(
 ) -> None:
     endpoint = connect(gatebell)
     assert endpoint.post(body_of(LARGEST)).json() == [{"iid": 1, "title": "Large"}]
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.size == LARGEST
     assert delivery.body == body_of(LARGEST)
     answer = endpoint.post(body_of(LIMIT))
@@ -48,7 +53,7 @@ def test_a_body_below_the_limit_is_stored_unchanged(
     # A declared length over the limit is rejected before the body is sent.
     head = request_head(endpoint, "Content-Length: 99999999999", "Content-Type: application/json")
     assert status_of(spoken(endpoint, head)) == 413
-    assert len(alerts_of(gatebell, endpoint.project)) == 1
+    assert len(list_stored_alerts(gatebell, endpoint.project)) == 1
 
 
 def chunked(endpoint: Endpoint, body: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
@@ -71,7 +76,7 @@ def test_a_body_of_unknown_length_has_the_same_limit(gatebell: LiveGatebell) -> 
     over = chunked(endpoint, body_of(LIMIT))
     assert status_of(over) == 413
     assert json.loads(over.rpartition(b"\r\n\r\n")[2]) == TOO_LARGE
-    assert len(alerts_of(gatebell, endpoint.project)) == 1
+    assert len(list_stored_alerts(gatebell, endpoint.project)) == 1
 
 
 @ON_POSTGRES
@@ -83,7 +88,7 @@ def test_malformed_chunks_are_a_bad_request(gatebell: LiveGatebell) -> None:
         assert json.loads(answer.rpartition(b"\r\n\r\n")[2]) == {
             "message": "400 Bad Request: The request is not valid HTTP."
         }
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @ON_SQLITE
@@ -101,7 +106,7 @@ def test_an_invalid_content_length_is_a_bad_request(gatebell: LiveGatebell) -> N
         head = request_head(endpoint, *lines, "Content-Type: application/json", key)
         answer = spoken(endpoint, head + b"{}")
         assert status_of(answer) in {400, 501}, (lines, answer)
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @ON_SQLITE
@@ -116,7 +121,7 @@ def test_bytes_beyond_the_declared_length_are_not_part_of_the_alert(
         f"Authorization: Bearer {endpoint.key}",
     )
     assert status_of(spoken(endpoint, head + b'{}{"title": "smuggled"}')) == 200
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.body == b"{}"
 
 
@@ -131,7 +136,7 @@ def test_an_aborted_body_opens_no_alert(gatebell: LiveGatebell) -> None:
     )
     answer = spoken(endpoint, head + b'{"title": "Half"}', hangs_up=True)
     assert status_of(answer) == 400
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 def as_gzip(body: bytes) -> bytes:
@@ -146,7 +151,7 @@ def test_a_compressed_body_is_stored_uncompressed(gatebell: LiveGatebell) -> Non
     packed = {name: as_gzip(body) for name in ("gzip", "x-gzip", "GZIP")}
     for encoding, sent in {**packed, "deflate": zlib.compress(body)}.items():
         assert endpoint.post(sent, Content_Encoding=encoding).status_code == 200, encoding
-    assert [each.body for each in deliveries_of(gatebell, endpoint.project)] == [body] * 4
+    assert [each.body for each in list_stored_deliveries(gatebell, endpoint.project)] == [body] * 4
 
 
 @pytest.mark.advisory("CVE-2025-62706")
@@ -191,7 +196,9 @@ def test_a_damaged_gzip_body_is_a_bad_request(gatebell: LiveGatebell) -> None:
         answer = endpoint.post(damaged, Content_Encoding="gzip")
         assert answer.status_code == 400, damaged
         assert "gzip" in answer.json()["message"]
-    log = [(row.status_code, row.size) for row in deliveries_of(gatebell, endpoint.project)]
+    log = [
+        (row.status_code, row.size) for row in list_stored_deliveries(gatebell, endpoint.project)
+    ]
     assert log == [(400, len(damaged)) for damaged in bodies]
 
 
@@ -206,8 +213,8 @@ def test_a_webhook_with_thousands_of_items_is_stored(gatebell: LiveGatebell) -> 
     ]
     answer = endpoint.post(json.dumps(shell).encode())
     assert [each["iid"] for each in answer.json()] == list(range(1, 6_001))
-    delivery = newest_delivery(gatebell, endpoint.project)
-    assert (delivery.opened, reports_in(gatebell, delivery)) == (6_000, 6_000)
+    delivery = get_newest_delivery(gatebell, endpoint.project)
+    assert (delivery.opened, count_reports(gatebell, delivery)) == (6_000, 6_000)
 
 
 def status_of(answer: bytes) -> int | None:
@@ -225,7 +232,7 @@ def test_a_large_alertmanager_group_opens_all_of_its_alerts(gatebell: LiveGatebe
     answer = endpoint.post(body)
     assert answer.status_code == 200, answer.text
     assert len(answer.json()) == 1_700
-    assert len(alerts_of(gatebell, endpoint.project)) == 1_700
+    assert len(list_stored_alerts(gatebell, endpoint.project)) == 1_700
 
 
 @pytest.mark.spec("I19")

@@ -17,7 +17,12 @@ from tests.support.alerts.strange_bodies import (
     full_webhooks,
 )
 from tests.support.database.databases import ON_POSTGRES
-from tests.support.database.stored import alerts_of, deliveries_of, newest_delivery, reports_in
+from tests.support.database.stored import (
+    count_reports,
+    get_newest_delivery,
+    list_stored_alerts,
+    list_stored_deliveries,
+)
 from tests.support.service.live import LiveGatebell
 
 HOSTILE = (
@@ -43,10 +48,10 @@ def test_a_generic_alert_with_any_value_in_all_its_fields_is_stored(gatebell: Li
         for body in full_alerts(value):
             answer = endpoint.post(body)
             assert answer.status_code == 200, (name, answer.text)
-            delivery = newest_delivery(gatebell, endpoint.project)
-            assert (delivery.body, reports_in(gatebell, delivery)) == (body, 1), name
+            delivery = get_newest_delivery(gatebell, endpoint.project)
+            assert (delivery.body, count_reports(gatebell, delivery)) == (body, 1), name
     lengths = {"title": 200, "description": 1000, "service": 100, "monitoring_tool": 100}
-    for alert in alerts_of(gatebell, endpoint.project):
+    for alert in list_stored_alerts(gatebell, endpoint.project):
         assert all(len(getattr(alert, field) or "") <= lengths[field] for field in lengths)
         assert len(alert.hosts.replace("\n", "")) <= 255
 
@@ -61,12 +66,12 @@ def test_a_webhook_with_any_value_in_all_its_fields_is_stored(
         for body in full_webhooks(value):
             answer = endpoint.post(body)
             assert answer.status_code == 200, (name, answer.text)
-            delivery = newest_delivery(gatebell, endpoint.project)
+            delivery = get_newest_delivery(gatebell, endpoint.project)
             refused = [
                 warning for warning in delivery.parse_warnings if " was rejected: " in warning
             ]
             count = body.count(b'"startsAt"')
-            assert reports_in(gatebell, delivery) + len(refused) == count, name
+            assert count_reports(gatebell, delivery) + len(refused) == count, name
             assert delivery.body == body, name
 
 
@@ -104,13 +109,14 @@ def pages(gatebell: LiveGatebell, *endpoints: Endpoint) -> list[str]:
     project = endpoints[0].project
     found = [f"{gatebell.url}/{project}", f"{gatebell.url}/{project}/-/alerts"]
     found += [
-        f"{gatebell.url}/{project}/-/alerts/{alert.iid}" for alert in alerts_of(gatebell, project)
+        f"{gatebell.url}/{project}/-/alerts/{alert.iid}"
+        for alert in list_stored_alerts(gatebell, project)
     ]
     found.append(address(gatebell, project))
     for endpoint in endpoints:
         for page in ("configure", "credentials", "test", "deliveries", "delete"):
             found.append(address(gatebell, project, f"{{id}}/{page}", endpoint.id))
-    for row in deliveries_of(gatebell, project):
+    for row in list_stored_deliveries(gatebell, project):
         for page in (f"deliveries/{row.id}", f"configure?sample={row.id}"):
             found.append(address(gatebell, project, f"{{id}}/{page}", row.integration_id or 0))
     return found

@@ -8,7 +8,7 @@ import pytest
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.databases import ON_SQLITE
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell, NewService, running
 
 DAY = 86_400
@@ -39,7 +39,11 @@ def test_the_http_receiver_answers_429_over_the_limit(limited: LiveGatebell) -> 
     assert answer.status_code == 429
     assert 0 < int(answer.headers["Retry-After"]) <= DAY
     assert answer.json()["message"].startswith("429 Too Many Requests: This integration accepts 3")
-    assert [alert.title for alert in alerts_of(limited, endpoint.project)] == ["a", "b", "c"]
+    assert [alert.title for alert in list_stored_alerts(limited, endpoint.project)] == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 @pytest.mark.long
@@ -125,11 +129,11 @@ def test_the_delivery_log_counts_rejections_that_are_not_stored(limited: LiveGat
     for _ in range(20):
         assert endpoint.post(b"{", Authorization="Bearer wrong").status_code == 401
     # The log keeps two rejections of each minute, and the minute may change during the test.
-    assert 2 <= len(deliveries_of(limited, endpoint.project)) <= 4
+    assert 2 <= len(list_stored_deliveries(limited, endpoint.project)) <= 4
     # The count is written at most once a second, with the next request.
     sleep(1.1)
     endpoint.post(b"{")
-    log = deliveries_of(limited, endpoint.project)
+    log = list_stored_deliveries(limited, endpoint.project)
     told = sum(1 + row.skipped for row in log if row.status_code == 401)
     assert told == 20
     _, page = opened(limited, endpoint, "{id}/deliveries")

@@ -9,7 +9,7 @@ from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.integration_pages import address, opened
 from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -47,7 +47,7 @@ def test_the_key_in_the_url_is_accepted_only_when_allowed(
     signed = post(endpoint, f"?key={endpoint.key}", Authorization="5f8c0d2e9b")
     assert signed.status_code == 200
     assert post(endpoint, "", Authorization="5f8c0d2e9b").status_code == 401
-    assert len(alerts_of(gatebell, endpoint.project)) == 1
+    assert len(list_stored_alerts(gatebell, endpoint.project)) == 1
     assert endpoint.key not in gatebell.log_text()
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.alerts.tool_messages import ToolMessages, load_messages
-from tests.support.database.stored import alerts_of, newest_delivery
+from tests.support.database.stored import get_newest_delivery, list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.both_databases
@@ -35,7 +35,8 @@ def post(endpoint: Endpoint, *messages: Any) -> None:
 
 def stored(gatebell: LiveGatebell, endpoint: Endpoint) -> list[tuple[str, str, int]]:
     return [
-        (alert.title, alert.status, alert.events) for alert in alerts_of(gatebell, endpoint.project)
+        (alert.title, alert.status, alert.events)
+        for alert in list_stored_alerts(gatebell, endpoint.project)
     ]
 
 
@@ -67,7 +68,7 @@ def test_another_object_opens_another_alert_and_harmless_messages_open_none(
     endpoint = set_up(gatebell, messages)
     for harmless in messages.harmless:
         assert endpoint.post_json(harmless) == []
-        assert newest_delivery(gatebell, endpoint.project).dropped == 1
+        assert get_newest_delivery(gatebell, endpoint.project).dropped == 1
     post(endpoint, messages.firing, *messages.others, *messages.harmless, messages.recovery)
     assert stored(gatebell, endpoint) == [
         ("web-1: HTTP", "resolved", 1),

@@ -10,7 +10,7 @@ from models import Alert
 from tests.support.accounts.people import alice, now, signed_in
 from tests.support.alerts.expected_alerts import NAMES, expected
 from tests.support.alerts.senders import Endpoint, captured, connect
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -26,7 +26,7 @@ def test_a_real_body_is_answered_stored_and_shown(gatebell: LiveGatebell, name: 
     media_type = get_format(wanted["type"]).media_types[0]
     answer = endpoint.post(captured(name), Content_Type=media_type)
     assert answer.status_code == wanted["status"]
-    stored = alerts_of(gatebell, endpoint.project)
+    stored = list_stored_alerts(gatebell, endpoint.project)
     if answer.status_code != 200:
         assert (answer.json()["errors"], stored) == (wanted["refused"], [])
         return
@@ -34,7 +34,7 @@ def test_a_real_body_is_answered_stored_and_shown(gatebell: LiveGatebell, name: 
     for alert, fields in zip(stored, wanted["alerts"], strict=True):
         check_row(alert, fields)
         check_page(gatebell, endpoint, alert, fields)
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.body == captured(name)
     assert delivery.truncated_alerts == wanted["truncated_alerts"]
     assert delivery.parse_warnings == wanted["parse_warnings"]

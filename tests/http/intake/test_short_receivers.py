@@ -8,7 +8,7 @@ from domain.accounts.users import get_user
 from domain.projects.creation import add_owner, create_group, create_project
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -53,7 +53,7 @@ def test_a_project_of_any_name_has_short_urls(
     sent = at(metrics, f"{project}/prometheus/alerts/notify.json").post(webhook(item("b")))
     assert sent.status_code == 200, sent.text
     assert at(http, http.path.strip("/")).accepted(title="c")["title"] == "c"
-    assert {alert.title for alert in alerts_of(gatebell, project)} == {"a", "b", "c"}
+    assert {alert.title for alert in list_stored_alerts(gatebell, project)} == {"a", "b", "c"}
 
 
 def test_a_short_url_without_a_project_is_not_found(gatebell: LiveGatebell) -> None:

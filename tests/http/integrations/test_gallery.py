@@ -14,7 +14,7 @@ from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import address, opened, snippets_on, words
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of, integrations_of
+from tests.support.database.stored import list_stored_alerts, list_stored_integrations
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
@@ -70,7 +70,7 @@ def test_a_tool_gets_an_integration_whose_test_alert_is_resolved(
     form = form_with(page, "name")
     name = form.value("name")
     made = submit(browser, page, form)
-    (row,) = integrations_of(gatebell, project)
+    (row,) = list_stored_integrations(gatebell, project)
     assert (row.type, row.name, row.active) == (kind, name, True)
 
     credentials = browser.get(gatebell.url + made.headers["Location"])
@@ -88,7 +88,7 @@ def test_a_tool_gets_an_integration_whose_test_alert_is_resolved(
     recovery = next(each for each in forms_in(result.text) if each.has("payload"))
     over = submit(browser, result, recovery, do="send")
     assert "Resolved an open alert" in words(over.text)
-    assert [(each.title, each.status) for each in alerts_of(gatebell, project)] == [
+    assert [(each.title, each.status) for each in list_stored_alerts(gatebell, project)] == [
         (title, "resolved")
     ]
 
@@ -102,7 +102,7 @@ def test_the_guide_of_a_tool_is_in_place(gatebell: LiveGatebell) -> None:
     assert "Without a mapping" not in words(page.text)
     made = submit(browser, page, form_with(page, "name"), name="Night")
     credentials = browser.get(gatebell.url + made.headers["Location"])
-    (row,) = integrations_of(gatebell, project)
+    (row,) = list_stored_integrations(gatebell, project)
     assert row.name == "Night"
     guide = credentials.text.partition("Step by step")[2]
     assert f"/notify/night/{row.endpoint_identifier}.json" in guide.partition("</details>")[0]
@@ -140,7 +140,7 @@ def test_the_free_tier_shows_how_to_connect_a_tool_without_a_mapping(free: LiveG
     assert "2. Add a notification" not in words(page.text)
     assert "choose Custom Body" in words(page.text)
     made = submit(browser, page, form_with(page, "name"))
-    (row,) = integrations_of(free, project)
+    (row,) = list_stored_integrations(free, project)
     assert (row.mapping, row.sample) == (None, None)
     snippets = snippets_on(browser.get(free.url + made.headers["Location"]))
     assert "Uptime Kuma: custom request body" in snippets
@@ -159,7 +159,7 @@ def test_a_routing_key_in_a_pasted_message_is_not_stored(gatebell: LiveGatebell)
     pasted = form_to(page, "/new/recognize")
     found = submit(browser, page, pasted, sample=json.dumps(event))
     submit(browser, found, form_with(found, "name"))
-    (row,) = integrations_of(gatebell, project)
+    (row,) = list_stored_integrations(gatebell, project)
     assert json.loads(row.sample or "")["payload"] == about
     assert "secret-1" not in (row.sample or "")
 

@@ -14,7 +14,7 @@ from models import Integration
 from tests.support.accounts.people import now
 from tests.support.alerts.integration_pages import opened, snippets_on
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of, change, integrations_of
+from tests.support.database.stored import change, list_stored_alerts, list_stored_integrations
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -55,7 +55,7 @@ def test_both_keys_are_accepted_during_the_overlap(gatebell: LiveGatebell) -> No
 
 def overlap_left(gatebell: LiveGatebell, endpoint: Endpoint) -> float:
     """Return the remaining grace period of the old key in seconds."""
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert row.previous_key_expires_at is not None
     return (row.previous_key_expires_at - now()).total_seconds()
 
@@ -89,7 +89,7 @@ def test_the_last_use_of_each_key_is_recorded(gatebell: LiveGatebell) -> None:
 
 
 def keys_used(gatebell: LiveGatebell, endpoint: Endpoint) -> tuple[bool, bool]:
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     return row.key_last_used_at is not None, row.previous_key_last_used_at is not None
 
 
@@ -131,7 +131,7 @@ def test_command_line_snippets_work_without_changes(gatebell: LiveGatebell, kind
     assert [each["iid"] for each in json.loads(curl)] == [1]
     python = run(sys.executable, "-c", texts["Python: standard library only"])
     assert [each["iid"] for each in json.loads(python)] == [1]
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.events == 2
 
 

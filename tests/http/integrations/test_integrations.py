@@ -9,7 +9,7 @@ from tests.support.accounts.people import alice, make_project, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.senders import Endpoint, captured, connect
-from tests.support.database.stored import deliveries_of, integrations_of
+from tests.support.database.stored import list_stored_deliveries, list_stored_integrations
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, forms_in, submit
 
@@ -60,7 +60,7 @@ def test_a_maintainer_adds_an_integration_and_gets_its_credentials(
     assert answer.status_code == 302
     credentials = browser.get(gatebell.url + answer.headers["Location"])
     assert credentials.headers["Cache-Control"] == "no-store"
-    (row,) = integrations_of(gatebell, project)
+    (row,) = list_stored_integrations(gatebell, project)
     assert (row.type, row.name, row.active) == (kind, "Night shift", True)
     assert re.fullmatch("[0-9a-f]{16}", row.endpoint_identifier)
     url = f"{gatebell.url}/{project}/alerts/notify/night-shift/{row.endpoint_identifier}.json"
@@ -83,7 +83,7 @@ def test_the_second_endpoint_of_a_type_needs_a_name(gatebell: LiveGatebell) -> N
     # The integration is the first of its type, so its type is used as its name.
     metrics = {"type": "prometheus", "name": "", "api_url": "http://prometheus.example.com"}
     assert submit(browser, page, form, **metrics, active="y").status_code == 302
-    names = [row.name for row in integrations_of(gatebell, endpoint.project)]
+    names = [row.name for row in list_stored_integrations(gatebell, endpoint.project)]
     assert names == ["Hook", "Prometheus Alertmanager"]
 
 
@@ -99,7 +99,7 @@ def test_the_api_url_of_alertmanager_is_accepted_but_unused(
     for number, api_url in enumerate(addresses):
         given = {"type": "prometheus", "name": f"M{number}", "api_url": api_url}
         assert submit(browser, page, form_with(page, "name"), **given, active="y").is_redirect
-    rows = integrations_of(gatebell, project)
+    rows = list_stored_integrations(gatebell, project)
     # The default is the same as in the API and on the command line; the URL is never requested.
     assert [row.api_url for row in rows] == [*addresses[:2], "http://prometheus.example.com"]
     configure = browser.get(address(gatebell, project, "{id}/configure", rows[0].id))
@@ -112,10 +112,10 @@ def test_an_http_endpoint_has_no_api_url_after_it_is_saved(gatebell: LiveGatebel
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(address(gatebell, project, "new"))
     submit(browser, page, form_with(page, "name"), type="http", name="Hook", active="y")
-    (made,) = integrations_of(gatebell, project)
+    (made,) = list_stored_integrations(gatebell, project)
     configure = browser.get(address(gatebell, project, "{id}/configure", made.id))
     assert submit(browser, configure, form_with(configure, "name"), name="Renamed").is_redirect
-    (row,) = integrations_of(gatebell, project)
+    (row,) = list_stored_integrations(gatebell, project)
     assert (row.name, row.api_url) == ("Renamed", None)
 
 
@@ -131,7 +131,7 @@ def test_one_of_several_integrations_of_a_type_needs_a_name(gatebell: LiveGatebe
     refused = submit(browser, page, form, name=" ")
     assert refused.status_code == 422
     assert "Enter a name" in refused.text
-    names = [row.name for row in integrations_of(gatebell, endpoint.project)]
+    names = [row.name for row in list_stored_integrations(gatebell, endpoint.project)]
     assert names == ["HTTP Endpoint", "Other"]
 
 
@@ -178,7 +178,7 @@ def test_invalid_integrations_are_rejected(gatebell: LiveGatebell) -> None:
         given = {"type": "http", "name": "Hook", "active": "y", **changes}
         answer = submit(browser, page, form_with(page, "name"), **given)
         assert answer.status_code in {400, 422}, changes
-    assert integrations_of(gatebell, project) == []
+    assert list_stored_integrations(gatebell, project) == []
 
 
 @pytest.mark.spec("H4")
@@ -188,7 +188,7 @@ def test_an_integration_is_turned_off_and_on_when_saved(gatebell: LiveGatebell) 
     form = form_with(page, "name")
     assert submit(browser, page, form, name="Renamed", active=None).status_code == 302
     assert endpoint.send().status_code == 403
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert (row.name, row.active) == ("Renamed", False)
     assert submit(browser, page, form, active="y").status_code == 302
     assert endpoint.send().status_code == 200
@@ -206,7 +206,7 @@ def test_an_external_tool_and_an_endpoint_cannot_both_be_active(gatebell: LiveGa
     assert submit(browser, page, form, **link, active=None).status_code == 302
     configure = browser.get(address(gatebell, endpoint.project, "{id}/configure", endpoint.id))
     submit(browser, configure, form_with(configure, "name"), active=None)
-    pager = integrations_of(gatebell, endpoint.project)[1]
+    pager = list_stored_integrations(gatebell, endpoint.project)[1]
     page = browser.get(address(gatebell, endpoint.project, "{id}/configure", pager.id))
     assert submit(browser, page, form_with(page, "name"), active="y").status_code == 302
     again = submit(browser, configure, form_with(configure, "name"), active="y")
@@ -220,7 +220,7 @@ def test_integrations_and_deliveries_of_other_projects_are_not_found(
 ) -> None:
     mine, other = connect(gatebell), connect(gatebell)
     other.send()
-    (delivery,) = deliveries_of(gatebell, other.project)
+    (delivery,) = list_stored_deliveries(gatebell, other.project)
     browser = browser_of(gatebell, mine.project, Role.OWNER)
     for page in (*PAGES[1:], "{id}/test", f"{{id}}/deliveries/{delivery.id}"):
         url = address(gatebell, mine.project, page, other.id)

@@ -11,7 +11,11 @@ from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.alerts.tool_messages import load_messages
-from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
+from tests.support.database.stored import (
+    list_stored_alerts,
+    list_stored_deliveries,
+    list_stored_integrations,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 
@@ -34,7 +38,7 @@ def test_a_pasted_payload_creates_an_integration_with_a_mapping(gatebell: LiveGa
     assert "Shop Critical Triggered" in seen
     added = submit(browser, found, form_with(found, "name"))
     assert added.status_code == 302
-    row = integrations_of(gatebell, endpoint.project)[-1]
+    row = list_stored_integrations(gatebell, endpoint.project)[-1]
     assert (row.name, row.type) == ("Uptime Kuma", "http")
     assert row.mapping is not None
     assert row.mapping["title"][0] == ["monitor", "name"]
@@ -48,7 +52,7 @@ def test_a_pasted_payload_creates_an_integration_with_a_mapping(gatebell: LiveGa
     )
     assert kuma.post(sample.encode()).json() == [{"iid": 1, "title": "Shop"}]
     kuma.post(pasted("uptime_kuma", "recovery").encode())
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.status == "resolved"
 
 
@@ -58,24 +62,30 @@ def test_the_api_recognizes_a_tool_and_saves_its_mapping(gatebell: LiveGatebell)
     give_role(gatebell, endpoint.project, person_for(gatebell, Role.MAINTAINER), Role.MAINTAINER)
     url = f"{path_of(endpoint.project)}/alert_management_integrations"
     text = {"sample": pasted("uptime_kuma")}
-    found = made(script.send("POST", f"{url}/recognize", json=text), 200)
+    found = made(script.send_request("POST", f"{url}/recognize", json=text), 200)
     assert (found["tool"], found["type"], found["never_resolves"]) == ("Uptime Kuma", "http", None)
     assert (found["alert"]["title"], found["alert"]["severity"]) == ("Shop", "critical")
     array = {"sample": [json.loads(text["sample"])]}
-    assert made(script.send("POST", f"{url}/recognize", json=array), 200)["tool"] == "Uptime Kuma"
+    assert (
+        made(script.send_request("POST", f"{url}/recognize", json=array), 200)["tool"]
+        == "Uptime Kuma"
+    )
     mapping = {name: found[name] for name in ("sample", "mapping", "rules")}
-    saved = made(script.send("PUT", f"{url}/{endpoint.id}/mapping", json=mapping), 200)
+    saved = made(script.send_request("PUT", f"{url}/{endpoint.id}/mapping", json=mapping), 200)
     assert (saved["mapping"], saved["rules"]) == (found["mapping"], found["rules"])
     endpoint.post(pasted("uptime_kuma").encode())
     endpoint.post(pasted("uptime_kuma", "recovery").encode())
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.title, alert.status) == ("Shop", "resolved")
 
     unknown = {"sample": {"summary": "Disk full", "prio": "high"}}
-    guessed = made(script.send("POST", f"{url}/recognize", json=unknown), 200)
+    guessed = made(script.send_request("POST", f"{url}/recognize", json=unknown), 200)
     assert (guessed["tool"], guessed["alert"]["title"]) == (None, "Disk full")
     for wrong in ("{", '"text"', "[]", 7):
-        assert script.send("POST", f"{url}/recognize", json={"sample": wrong}).status_code == 400
+        assert (
+            script.send_request("POST", f"{url}/recognize", json={"sample": wrong}).status_code
+            == 400
+        )
 
 
 def test_an_unreadable_payload_is_rejected_and_stays_in_the_form(gatebell: LiveGatebell) -> None:
@@ -95,7 +105,7 @@ def test_an_unreadable_payload_is_rejected_and_stays_in_the_form(gatebell: LiveG
 def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Disk", severity="warning")
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.parse_warnings == ["Unknown severity “warning”: treated as critical."]
     browser, log = opened(gatebell, endpoint, "{id}/deliveries")
     assert "The sender uses “warning”." in words(log.text)
@@ -103,7 +113,7 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
     assert "1 stored report has the severity critical because of these words" in words(fix.text)
     submit(browser, fix, form_to(fix, "/warnings/unknown_severity"))
     assert endpoint.accepted(title="Other", severity="Warning")["iid"] == 2
-    second = alerts_of(gatebell, endpoint.project)[-1]
+    second = list_stored_alerts(gatebell, endpoint.project)[-1]
     assert second.severity == Severity.LOW.rank
     assert second.severity_reason is not None
     assert "which this integration maps to low" in second.severity_reason
@@ -120,7 +130,7 @@ def test_a_proposed_mapping_is_saved_with_its_severity_words(gatebell: LiveGateb
     read = submit(browser, page, form_with(page, "sample"), do="read", sample=pasted("nagios"))
     saved = submit(browser, read, form_with(read, "sample"), do="save")
     assert saved.status_code == 302, words(saved.text)
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert row.mapping is not None
     assert row.mapping["description"] == [["SERVICEOUTPUT"], ["HOSTOUTPUT"]]
     assert row.mapping["rules"]["severity_words"]["warning"] == "low"
@@ -128,7 +138,7 @@ def test_a_proposed_mapping_is_saved_with_its_severity_words(gatebell: LiveGateb
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     submit(browser, page, form_to(page, "/severity_words"), words="warning = high")
     submit(browser, page, form_with(page, "sample"), do="save")
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert row.mapping is not None
     assert row.mapping["rules"]["severity_words"] == {"warning": "high"}
     assert row.mapping["rules"]["resolved_when"][0]["words"] == ["recovery"]
@@ -139,9 +149,9 @@ def test_severity_words_of_alertmanager_can_be_translated(gatebell: LiveGatebell
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     form = form_to(page, "/severity_words")
     assert submit(browser, page, form, words="sev9 = info\r\nbad line").status_code == 302
-    assert integrations_of(gatebell, endpoint.project)[0].mapping is None
+    assert list_stored_integrations(gatebell, endpoint.project)[0].mapping is None
     submit(browser, page, form, words="Sev9 = info\r\n\r\n")
-    assert integrations_of(gatebell, endpoint.project)[0].mapping == {
+    assert list_stored_integrations(gatebell, endpoint.project)[0].mapping == {
         "rules": {"severity_words": {"sev9": "info"}}
     }
 
@@ -171,7 +181,7 @@ def test_amazon_sns_notifications_are_accepted_and_foreign_urls_are_not_confirme
         json.dumps(asked).encode(), x_amz_sns_message_type="UnsubscribeConfirmation", **kind
     )
     assert ended.json() == []
-    *_, last = deliveries_of(gatebell, endpoint.project)
+    *_, last = list_stored_deliveries(gatebell, endpoint.project)
     assert last.parse_warnings == [
         "The subscription to arn:aws:sns:eu-central-1:111122223333:deploys has ended."
     ]

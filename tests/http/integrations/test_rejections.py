@@ -14,7 +14,7 @@ from tests.support.alerts.integration_pages import address, opened
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import change
-from tests.support.mail.stored_texts import readable
+from tests.support.mail.stored_texts import decrypt_mails
 from tests.support.service.live import LiveGatebell
 from web.jobs.mail import record_rejecting_integrations
 
@@ -57,7 +57,7 @@ def mails(gatebell: LiveGatebell, endpoint: Endpoint) -> Sequence[Mail]:
     with database_of(gatebell) as session:
         found = session.scalars(statement.order_by(Mail.id)).all()
         session.expunge_all()
-        return readable(found, settings_of(gatebell).secret_key)
+        return decrypt_mails(found, settings_of(gatebell).secret_key)
 
 
 def test_maintainers_get_one_email_for_each_episode(gatebell: LiveGatebell) -> None:

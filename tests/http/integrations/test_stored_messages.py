@@ -10,7 +10,11 @@ from domain.access.roles import Role
 from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import PAYLOADS, Endpoint, connect
-from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
+from tests.support.database.stored import (
+    list_stored_alerts,
+    list_stored_deliveries,
+    list_stored_integrations,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import HtmlForm, form_with, submit
 
@@ -39,7 +43,7 @@ def log_of(gatebell: LiveGatebell, *bodies: Any) -> tuple[Endpoint, list[int]]:
     endpoint = connect(gatebell)
     for body in bodies:
         endpoint.post(body if isinstance(body, bytes) else json.dumps(body).encode())
-    return endpoint, [each.id for each in deliveries_of(gatebell, endpoint.project)]
+    return endpoint, [each.id for each in list_stored_deliveries(gatebell, endpoint.project)]
 
 
 def recognizer(gatebell: LiveGatebell, endpoint: Endpoint, **of: Any) -> Script:
@@ -57,7 +61,7 @@ def test_a_firing_delivery_and_its_recovery_become_a_mapping_that_resolves_the_a
 ) -> None:
     bodies = (FIRING, OTHER_HOST, REPEAT, UNRELATED, OTHER_RECOVERY, RECOVERY)
     endpoint, ids = log_of(gatebell, *bodies)
-    assert {each.status for each in alerts_of(gatebell, endpoint.project)} == {"triggered"}
+    assert {each.status for each in list_stored_alerts(gatebell, endpoint.project)} == {"triggered"}
     browser, page = opened(gatebell, endpoint, f"{{id}}/configure?sample={ids[0]}")
     seen = words(page.text)
     assert f"Delivery {ids[2]} (" in seen.partition("looks like a repeat of this sample.")[0]
@@ -72,11 +76,11 @@ def test_a_firing_delivery_and_its_recovery_become_a_mapping_that_resolves_the_a
     page = submit(browser, page, editor_of(page), use_repeat=str(ids[2]))
     assert "The repeat joins the alert." in words(page.text)
     assert submit(browser, page, editor_of(page), do="save").status_code == 302
-    sample = integrations_of(gatebell, endpoint.project)[0].sample
+    sample = list_stored_integrations(gatebell, endpoint.project)[0].sample
     assert json.loads(sample or "") == FIRING
     for body in (FIRING, OTHER_HOST, REPEAT, RECOVERY):
         endpoint.post_json(body)
-    first, second = alerts_of(gatebell, endpoint.project)[-2:]
+    first, second = list_stored_alerts(gatebell, endpoint.project)[-2:]
     assert (first.status, first.title, first.hosts) == ("resolved", "Disk full: db-1", "db-1")
     assert (second.status, second.hosts) == ("triggered", "db-2")
 
@@ -94,7 +98,7 @@ def test_the_api_recognizes_deliveries_by_id(gatebell: LiveGatebell) -> None:
     ]
     found = worker.post(sample=ids[0], repeat=ids[3], recovery=ids[4]).json()
     assert (found["repeat"]["joins"], found["recovery"]["resolves"]) == (True, True)
-    saved = worker.api.send(
+    saved = worker.api.send_request(
         "PUT", f"{worker.at.removesuffix('/deliveries/recognize')}/mapping", json=found
     )
     assert saved.status_code == 200, saved.text
@@ -142,7 +146,10 @@ def test_a_saved_mapping_is_tried_on_a_delivery(gatebell: LiveGatebell) -> None:
     mapping = {"title": [["check", "name"]], "fingerprint": [["node"]]}
     rules = {"resolved_when": [{"path": ["state"], "words": ["passing"]}]}
     worker.put(sample=FIRING, mapping=mapping, rules=rules)
-    for number, sentence in ((1, "The recovery resolves the alert."), (2, "resolves another")):
+    for number, sentence in (
+        (1, "The recovery resolves the alert."),
+        (2, "The recovery does not resolve the alert, because"),
+    ):
         _, page = opened(gatebell, endpoint, f"{{id}}/configure?recovery={ids[number]}")
         assert sentence in words(page.text)
         assert "Nothing is saved yet" not in words(page.text)
@@ -186,7 +193,7 @@ def test_an_end_that_only_the_recovery_has_can_be_chosen(gatebell: LiveGatebell)
     assert submit(browser, page, editor_of(page), do="save").status_code == 302
     endpoint.post_json(firing)
     endpoint.post_json(ended)
-    assert alerts_of(gatebell, endpoint.project)[-1].status == "resolved"
+    assert list_stored_alerts(gatebell, endpoint.project)[-1].status == "resolved"
 
 
 @pytest.mark.long
@@ -200,7 +207,7 @@ def test_pairs_of_known_and_unknown_tools_are_found_in_a_mixed_log(gatebell: Liv
     for role in ("firing", "repeat", "recovery"):
         for pair in pairs:
             endpoint.post(json.dumps(pair[role] or UNRELATED).encode())
-    ids = [each.id for each in deliveries_of(gatebell, endpoint.project)]
+    ids = [each.id for each in list_stored_deliveries(gatebell, endpoint.project)]
     worker, count = recognizer(gatebell, endpoint), len(pairs)
     for at, pair in enumerate(pairs):
         found = worker.post(sample=ids[at]).json()["related"]

@@ -8,7 +8,7 @@ from domain.access.roles import Role
 from domain.alerts.reading.fingerprint import combine_with_monitor
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -28,10 +28,10 @@ def test_the_proposed_test_alert_is_accepted(gatebell: LiveGatebell, kind: str, 
     result = submit(browser, page, form)
     assert result.status_code == 200
     assert "Test alert received" in result.text
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.title in result.text
     assert f"/{endpoint.project}/-/alerts/1" in result.text
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.is_test
     assert delivery.sender.startswith(role.name.lower())
 
@@ -65,7 +65,7 @@ def test_an_invalid_test_alert_is_rejected_with_a_reason(gatebell: LiveGatebell)
         assert sentence in answer.text
     large = submit(browser, page, form, payload='{"a": "' + "x" * 1024 * 1024 + '"}')
     assert large.status_code in {413, 422}
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @pytest.mark.spec("H4", "H6")
@@ -75,7 +75,7 @@ def test_an_integration_that_is_off_sends_no_test_alert(gatebell: LiveGatebell) 
     answer = submit(browser, page, form_with(page, "payload"), payload="{}")
     assert answer.status_code == 422
     assert "This integration is turned off" in answer.text
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @pytest.mark.spec("H6")
@@ -122,7 +122,7 @@ def test_the_result_explains_the_effect_of_a_test_alert(
     assert "#1 Disk full" in said[0]
     assert "reported as “LOW”" in said[0]
     assert "Fingerprint source the fingerprint field" in said[0]
-    stored = alerts_of(gatebell, endpoint.project)[0]
+    stored = list_stored_alerts(gatebell, endpoint.project)[0]
     assert combine_with_monitor(stored.fingerprint or b"", stored.monitor_id).hex() in said[0]
     assert "start_time could not be read" in said[0]
     # The alert has the title of the last report.
@@ -177,6 +177,6 @@ def test_a_dry_run_shows_the_result_and_stores_nothing(
         assert would in said
         assert "nothing was stored" in said
         assert ("senders are rejected" in said) is not active
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.events, alert.status) == (1, "triggered")
-    assert len(deliveries_of(gatebell, endpoint.project)) == 1
+    assert len(list_stored_deliveries(gatebell, endpoint.project)) == 1

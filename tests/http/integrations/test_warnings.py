@@ -16,7 +16,12 @@ from tests.support.accounts.people import now
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
-from tests.support.database.stored import alerts_of, change, deliveries_of, integrations_of
+from tests.support.database.stored import (
+    change,
+    list_stored_alerts,
+    list_stored_deliveries,
+    list_stored_integrations,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_to, submit
@@ -86,7 +91,7 @@ def test_a_click_on_the_fix_makes_repeats_join(gatebell: LiveGatebell) -> None:
     assert "In the last 6 deliveries, 4 reports would have joined 2 alerts, and 0 reports" in seen
     assert "Alerts opened 6 2 Reports that join an alert 0 4 Alerts resolved 0 0" in seen
     assert "Resolved when state is “up”" in seen
-    assert integrations_of(gatebell, endpoint.project)[0].mapping == _BY_MESSAGE
+    assert list_stored_integrations(gatebell, endpoint.project)[0].mapping == _BY_MESSAGE
 
     saved = submit(browser, fix, form_to(fix, "/warnings/repeats_open_alerts"))
     log = browser.get(gatebell.url + saved.headers["Location"])
@@ -98,7 +103,7 @@ def test_a_click_on_the_fix_makes_repeats_join(gatebell: LiveGatebell) -> None:
     )
     assert first["iid"] == repeat["iid"] != other["iid"]
     endpoint.post_json(message(10, state="up"))
-    statuses = {each.iid: each.status for each in alerts_of(gatebell, endpoint.project)}
+    statuses = {each.iid: each.status for each in list_stored_alerts(gatebell, endpoint.project)}
     assert (statuses[first["iid"]], statuses[other["iid"]]) == ("resolved", "triggered")
     events = script_of(gatebell, endpoint.project, "audit_events").get()
     assert "mapping saved" in json.dumps(events)
@@ -120,7 +125,7 @@ def test_the_fix_of_the_api_is_a_body_for_the_mapping(gatebell: LiveGatebell) ->
     assert "never_resolved" not in warnings_of(gatebell, endpoint)
     (one,), (two,) = (endpoint.post_json(message(n, host=f"web-{n}")) for n in (1, 2))
     endpoint.post_json(message(8, host="web-2", state="up"))
-    statuses = {each.iid: each.status for each in alerts_of(gatebell, endpoint.project)}
+    statuses = {each.iid: each.status for each in list_stored_alerts(gatebell, endpoint.project)}
     assert (statuses[one["iid"]], statuses[two["iid"]]) == ("triggered", "resolved")
 
 
@@ -136,7 +141,7 @@ def test_hosts_that_share_an_alert_are_separated(gatebell: LiveGatebell) -> None
     submit(browser, fix, form_to(fix, "/warnings/shared_identity"))
     (first,) = endpoint.post_json(message(3))
     endpoint.post_json(message(4, host="web-2", state="up"))
-    statuses = {each.iid: each.status for each in alerts_of(gatebell, endpoint.project)}
+    statuses = {each.iid: each.status for each in list_stored_alerts(gatebell, endpoint.project)}
     assert statuses[first["iid"]] == "triggered"
 
 
@@ -146,7 +151,7 @@ def test_a_sender_without_recoveries_is_found_after_a_day(gatebell: LiveGatebell
     for number in range(3):
         endpoint.post_json(message(number, host=f"web-{number}"))
     assert warnings_of(gatebell, endpoint) == {}
-    (first, *_) = deliveries_of(gatebell, endpoint.project)
+    (first, *_) = list_stored_deliveries(gatebell, endpoint.project)
     earlier = update(Delivery).where(Delivery.id == first.id)
     change(gatebell, earlier.values(received_at=now() - timedelta(hours=30)))
     found = warnings_of(gatebell, endpoint)["never_resolved"]
@@ -180,7 +185,7 @@ def test_the_severity_of_each_unknown_word_is_chosen(gatebell: LiveGatebell) -> 
     wrong = submit(browser, fix, form, severity=["low", "loud"])
     assert wrong.headers["Location"].endswith("/warnings/unknown_severity")
     assert submit(browser, fix, form, severity=["low", "high"]).status_code == 302
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert row.mapping == {"rules": {"severity_words": {"sev-9": "low", "<b>odd": "high"}}}
     assert "unknown_severity" not in warnings_of(gatebell, endpoint)
 
@@ -223,13 +228,13 @@ def test_a_fix_is_not_saved_over_a_changed_mapping(gatebell: LiveGatebell) -> No
     for given in (form.value("fix"), "{", "[]", ""):
         answer = submit(browser, fix, form, fix=given)
         assert answer.headers["Location"].endswith("/warnings/repeats_open_alerts"), given
-        assert integrations_of(gatebell, endpoint.project)[0].mapping == other
+        assert list_stored_integrations(gatebell, endpoint.project)[0].mapping == other
         browser.get(gatebell.url + answer.headers["Location"])
     answer = submit(browser, fix, form)
     again = browser.get(gatebell.url + answer.headers["Location"])
     assert "The mapping has changed in the meantime." in words(again.text)
     submit(browser, again, form_to(again, "/warnings/repeats_open_alerts"))
-    (row,) = integrations_of(gatebell, endpoint.project)
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
     assert row.mapping is not None
     assert row.mapping["service"] == [["server"]]
     assert row.mapping["fingerprint"] != [["messageId"]]
@@ -287,4 +292,4 @@ def test_the_command_prints_a_fix_that_another_command_saves(gatebell: LiveGateb
     saving = ("integrations", "map", endpoint.project, str(endpoint.id), "-")
     done = gatebell.run_cli(*saving, stdin=json.dumps(warning["fix"]))
     assert done.returncode == 0, done.stderr
-    assert integrations_of(gatebell, endpoint.project)[0].mapping != _BY_MESSAGE
+    assert list_stored_integrations(gatebell, endpoint.project)[0].mapping != _BY_MESSAGE

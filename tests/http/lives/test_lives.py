@@ -12,7 +12,7 @@ import requests
 from tests.http.lives.life import Life, Page
 from tests.http.lives.paging_lives import PAGING_LIVES
 from tests.http.lives.project_lives import PROJECT_LIVES
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.people import (
     Person,
     bob,
@@ -47,9 +47,9 @@ class Scene:
             "group": project.partition("/")[0],
             "group_id": found["namespace"]["id"],
             "user": self.person.username,
-            "user_id": id_of(gatebell, self.person),
+            "user_id": find_user_id(gatebell, self.person),
             "other": other.username,
-            "other_id": id_of(gatebell, other),
+            "other_id": find_user_id(gatebell, other),
             "later": in_days(2),
             "still_later": in_days(5),
             "later_local": in_days(2)[:16],

@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from joserfc.jwk import ECKey, Key, OctKey, RSAKey
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from tests.support.accounts.people import ClientCredentials, alice, make_application, now
 from tests.support.oauth.machines import (
     ASSERTION,
@@ -170,7 +170,7 @@ def test_a_malformed_assertion_is_rejected(
     ):
         moment = int(now().timestamp())
         good = {"iss": client.client_id, "sub": client.client_id, "aud": gatebell.url}
-        lifetime = {"jti": random_hex(16), "iat": moment, "exp": moment + 60}
+        lifetime = {"jti": generate_random_hex(16), "iat": moment, "exp": moment + 60}
         text = Prover(key).signed({**good, **lifetime, **claims}, {"jwk": ABSENT, **header})
         answer = ask_with_assertion(gatebell, text)
         if claims or header:

@@ -8,7 +8,12 @@ import pytest
 from flask import Flask
 
 from tests.support.oauth.oauth_wire import machine
-from tests.support.oauth.openid_wire import checked, keys_at, kids_of, sign_in_with
+from tests.support.oauth.openid_wire import (
+    list_key_ids,
+    request_key_set,
+    sign_in_to_application,
+    verify_id_token,
+)
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -130,7 +135,7 @@ CROWD = 8
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1-a")
 def test_the_key_set_holds_public_keys_only(gatebell: LiveGatebell) -> None:
-    answer = keys_at(gatebell)
+    answer = request_key_set(gatebell)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "application/json"
     keys = answer.json()["keys"]
@@ -145,7 +150,7 @@ def test_the_key_set_holds_public_keys_only(gatebell: LiveGatebell) -> None:
 def test_the_old_url_of_the_keys_answers_before_17_0(gatebell: LiveGatebell, release: str) -> None:
     answer = machine(gatebell).get(f"{gatebell.url}/-/jwks", headers={"Platform-Release": release})
     assert answer.status_code == 200
-    assert answer.json() == keys_at(gatebell).json()
+    assert answer.json() == request_key_set(gatebell).json()
     assert "Platform-Release" in answer.headers["Vary"]
 
 
@@ -173,40 +178,40 @@ def test_an_invalid_release_in_the_header_is_rejected(gatebell: LiveGatebell, re
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_tokens_of_an_old_key_stay_valid_after_a_rotation(gatebell: LiveGatebell) -> None:
-    before = sign_in_with(gatebell)
+    before = sign_in_to_application(gatebell)
     answer = gatebell.cli("keys", "rotate", "--handover", "at-once")
-    after = sign_in_with(gatebell)
+    after = sign_in_to_application(gatebell)
     assert after.header["kid"] == answer["kid"] != before.header["kid"]
-    assert [key["kid"] for key in answer["keys"]] == kids_of(gatebell)
-    assert checked(gatebell, before.text).claims == before.claims
+    assert [key["kid"] for key in answer["keys"]] == list_key_ids(gatebell)
+    assert verify_id_token(gatebell, before.text).claims == before.claims
 
 
 @pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_a_rotation_publishes_a_new_key_before_it_signs(gatebell: LiveGatebell) -> None:
-    before = sign_in_with(gatebell)
+    before = sign_in_to_application(gatebell)
     new = gatebell.cli("keys", "rotate")["kid"]
-    assert kids_of(gatebell)[-1] == new
-    assert sign_in_with(gatebell).header["kid"] == before.header["kid"]
+    assert list_key_ids(gatebell)[-1] == new
+    assert sign_in_to_application(gatebell).header["kid"] == before.header["kid"]
     listed = gatebell.cli("keys", "list")["keys"]
-    assert [key["kid"] for key in listed] == kids_of(gatebell)
+    assert [key["kid"] for key in listed] == list_key_ids(gatebell)
     assert listed[-1]["retired_at"] is None
     assert listed[-2]["retired_at"] is not None
 
 
 def test_a_leaked_key_is_withdrawn(gatebell: LiveGatebell) -> None:
-    sign_in_with(gatebell)
+    sign_in_to_application(gatebell)
     new = gatebell.cli("keys", "rotate", "--handover", "old-keys-leaked")["kid"]
-    assert kids_of(gatebell) == [new]
-    assert sign_in_with(gatebell).header["kid"] == new
+    assert list_key_ids(gatebell) == [new]
+    assert sign_in_to_application(gatebell).header["kid"] == new
 
 
 @pytest.mark.spec("L5")
 def test_the_command_rejects_key_sizes_out_of_range(gatebell: LiveGatebell) -> None:
-    before = kids_of(gatebell)
+    before = list_key_ids(gatebell)
     done = gatebell.run_cli("keys", "rotate", "--bits", "8200")
     assert done.returncode == 1
     assert "2048 to 8192" in done.stderr
-    assert kids_of(gatebell) == before
+    assert list_key_ids(gatebell) == before
 
 
 @pytest.mark.long

@@ -16,13 +16,13 @@ from werkzeug.test import TestResponse
 
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.core.errors import NotFoundError
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from tests.support.sign_in.password_rules import RULES
 from web.admin.settings import store_setting_text
 from web.extensions import db
-from web.http.work import unit_of_work
-from web.services import now, services
+from web.http.work import get_unit_of_work
+from web.services import get_current_time, get_services
 from web.settings.reader import Settings
 
 HEADERS = ("Limit", "Observed", "Remaining", "Reset")
@@ -51,10 +51,12 @@ def limited(
 def token_of(client: FlaskClient, name: str, *, scopes: str = "api") -> str:
     """Return a new token of the user, who is created if necessary."""
     with client.application.app_context():
-        session, keyring = db.session(), services().keyring
-        details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
+        session, keyring = db.session(), get_services().keyring
+        details = TokenDetails(
+            name="x", scopes=scopes, expires_at=get_current_time() + timedelta(days=9)
+        )
         made = create_personal_token(
-            _user_id(name), details, session=session, keyring=keyring, now=now()
+            _user_id(name), details, session=session, keyring=keyring, now=get_current_time()
         )
         session.commit()
         return made.clear
@@ -63,8 +65,10 @@ def token_of(client: FlaskClient, name: str, *, scopes: str = "api") -> str:
 def _user_id(name: str) -> int:
     with suppress(NotFoundError):
         return get_user(name, session=db.session()).id
-    new = NewUser(username=name, email=f"{name}@a.example", name=name, password=random_password())
-    return create_user(new, session=db.session(), now=now(), rules=RULES).id
+    new = NewUser(
+        username=name, email=f"{name}@a.example", name=name, password=generate_random_password()
+    )
+    return create_user(new, session=db.session(), now=get_current_time(), rules=RULES).id
 
 
 def call(client: FlaskClient, token: str, path: str = "/user") -> TestResponse:
@@ -259,7 +263,7 @@ def test_a_limit_is_changed_and_switched_off_within_a_second(
 def change_limit(client: FlaskClient, limit: str) -> None:
     """Change the setting as a command does, and wait a second until it takes effect."""
     with client.application.app_context():
-        store_setting_text(unit_of_work(), "oauth_rate_limit", limit)
+        store_setting_text(get_unit_of_work(), "oauth_rate_limit", limit)
         db.session.commit()
     sleep(1.1)
 

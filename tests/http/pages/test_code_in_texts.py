@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import signed_in
 from tests.support.service.live import LiveGatebell
 from web.pages.templating import mark_code
@@ -25,7 +25,7 @@ def test_the_parts_between_backticks_are_code(text: str, shown: str) -> None:
 def test_descriptions_of_settings_and_errors_of_lists_have_no_backticks(
     gatebell: LiveGatebell,
 ) -> None:
-    browser = signed_in(gatebell, root(gatebell))
+    browser = signed_in(gatebell, get_shared_administrator(gatebell))
     settings = browser.get(f"{gatebell.url}/admin/settings").text
     assert "<code>make migrate</code>" in settings
     assert "`" not in settings

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from tests.conftest import KINDS
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import open_browser
 from tests.support.described.instance import SETTINGS, furnish
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -67,7 +67,7 @@ def test_hostile_values_in_forms_cause_no_server_error(new_service: NewService, 
     faults: list[tuple[str, str, str, int]] = []
     with running(new_service(kind, only="web", **SETTINGS)) as live:
         furnish(live)
-        browser = open_browser(live, root(live))
+        browser = open_browser(live, get_shared_administrator(live))
         forms = forms_of(live, browser)
         for url, form in forms:
             for name in dict.fromkeys(name for name, _ in form.fields if name != "csrf_token"):

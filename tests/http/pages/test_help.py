@@ -169,7 +169,10 @@ def test_a_guide_shows_only_urls_of_the_readers_own_integration(gatebell: LiveGa
 def test_the_loopback_address_is_replaced_except_behind_proxies_and_in_local_checks() -> None:
     values = GuideValues(base_url="https://gate.test/a")
     kept = "proxy_pass http://127.0.0.1:8000; curl http://127.0.0.1:8000/readyz"
-    assert values.fill(f"http://127.0.0.1:8000/help {kept}") == f"https://gate.test/a/help {kept}"
+    assert (
+        values.replace_placeholders(f"http://127.0.0.1:8000/help {kept}")
+        == f"https://gate.test/a/help {kept}"
+    )
 
 
 @pytest.mark.one_database("sqlite")
@@ -196,7 +199,7 @@ def test_excerpts_of_tables_have_no_rulers() -> None:
 def test_values_with_shell_syntax_are_not_filled_into_commands() -> None:
     values = GuideValues(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
     text = "curl https://gate.example/x https://gate.example.org https://app.example/callback"
-    assert values.fill(text) == (
+    assert values.replace_placeholders(text) == (
         "curl https://gate.test/a/x https://gate.example.org https://app.example/callback"
     )
 

@@ -15,7 +15,7 @@ from ical.calendar_stream import IcsCalendarStream
 
 from domain.releases.listing import ReleaseChangeState
 from domain.releases.schedule import SCHEDULE
-from tests.support.accounts.administration import at_work, forget_settings
+from tests.support.accounts.administration import forget_settings, get_administrator_browser
 from tests.support.accounts.people import make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
@@ -220,7 +220,11 @@ def test_pages_link_to_the_schedule(gatebell: LiveGatebell) -> None:
     alice = signed_in(gatebell, make_user(gatebell))
     for path in ("/", "/help/errors"):
         assert link in alice.get(gatebell.url + path).text
-    settings = at_work(gatebell).get(f"{gatebell.url}/admin/settings/interfaces-and-records").text
+    settings = (
+        get_administrator_browser(gatebell)
+        .get(f"{gatebell.url}/admin/settings/interfaces-and-records")
+        .text
+    )
     assert f"{link}>View changes by release</a>" in settings
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from domain.access.roles import Role
 from domain.access.scopes import SCOPES
-from tests.support.accounts.administration import at_work
+from tests.support.accounts.administration import get_administrator_browser
 from tests.support.accounts.people import make_project, make_user, signed_in
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
@@ -43,7 +43,7 @@ def test_users_without_access_to_alerts_do_not_see_that_there_are_none(
 
 
 def test_a_warning_does_not_contradict_the_heading(gatebell: LiveGatebell) -> None:
-    page = at_work(gatebell).get(f"{gatebell.url}/admin").text
+    page = get_administrator_browser(gatebell).get(f"{gatebell.url}/admin").text
     heading = page.partition("<h1>")[2].partition("</h1>")[0]
     warnings = page.count('class="notice warn"') + page.count('class="notice bad"')
     assert warnings, "a service of tests has administrators without a second factor"

@@ -5,25 +5,25 @@ import re
 import pytest
 
 from domain.access.roles import Role
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import make_user, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import words
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
-from web.pages.templating import noun
+from web.pages.templating import choose_noun_form
 
 pytestmark = pytest.mark.one_database("sqlite")
 _TOTAL = re.compile(r"<strong>([0-9,+]+)</strong><span>([a-z ]+?)(?: in [0-9,]+ ([a-z]+))?</span>")
 
 
 def test_a_noun_follows_its_number() -> None:
-    assert [noun(each, "alert") for each in (0, 1, 2)] == ["alerts", "alert", "alerts"]
-    assert [noun(each, "person", "people") for each in (1, 2)] == ["person", "people"]
+    assert [choose_noun_form(each, "alert") for each in (0, 1, 2)] == ["alerts", "alert", "alerts"]
+    assert [choose_noun_form(each, "person", "people") for each in (1, 2)] == ["person", "people"]
 
 
 def test_totals_of_the_administration_have_the_right_nouns(gatebell: LiveGatebell) -> None:
-    page = signed_in(gatebell, root(gatebell)).get(f"{gatebell.url}/admin").text
+    page = signed_in(gatebell, get_shared_administrator(gatebell)).get(f"{gatebell.url}/admin").text
     found = {plural: number for number, plural, _ in _TOTAL.findall(page)}
     assert len(found) == 5
     for what, number in found.items():

@@ -17,7 +17,7 @@ from domain.projects.member_types import INVITATION_LIFETIME
 from models import AttemptCount, Invitation, Project, User
 from tests.http.api.projects.test_invitations_api import invite
 from tests.http.api.projects.test_projects_api import path_of, script_of
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -30,16 +30,16 @@ from tests.support.accounts.people import (
     sign_in,
 )
 from tests.support.accounts.sign_ups import (
-    finish,
-    invitation_link,
-    newcomer,
-    opened,
-    sealed,
+    create_account_from_link,
+    find_invitation_link,
+    make_newcomer,
+    seal_test_value,
     sign_up_link,
+    unseal_test_value,
 )
 from tests.support.accounts.team import give_role
-from tests.support.database.audit_log import events_about, events_with_subject
-from tests.support.mail.email_links import stored
+from tests.support.database.audit_log import list_events_about_user, list_events_with_subject
+from tests.support.mail.email_links import read_stored_address
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
@@ -60,12 +60,12 @@ def invited(service: LiveGatebell, owner: Person, email: str) -> tuple[str, str]
     """Invite an address to a new project of the owner; return the project's path and the link."""
     project = make_project(service, owner)
     assert invite(script_of(service, owner), project, email) == {"status": "success"}
-    return project, invitation_link(service, email)
+    return project, find_invitation_link(service, email)
 
 
 def role_of(service: LiveGatebell, project: str, owner: Person, person: Person) -> int | None:
     script = script_of(service, owner)
-    found = script.send("GET", f"{path_of(project)}/members?query={person.username}").json()
+    found = script.send_request("GET", f"{path_of(project)}/members?query={person.username}").json()
     return found[0]["access_level"] if found else None
 
 
@@ -77,25 +77,25 @@ def is_known(service: LiveGatebell, person: Person) -> bool:
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_the_link_creates_an_account_and_a_membership_in_one_step(service: LiveGatebell) -> None:
-    person, owner, browser = newcomer(), make_user(service), service.http()
+    person, owner, browser = make_newcomer(), make_user(service), service.http()
     project, link = invited(service, owner, person.email)
     page = service.http().get(link)
     assert page.headers["Cache-Control"] == "no-store"
     assert f"{owner.username} invited you to {project} with the Developer role" in words(page)
     assert service.http().head(link).status_code == 200
     assert not is_known(service, person)
-    answer = finish(service, link, person, browser=browser)
+    answer = create_account_from_link(service, link, person, browser=browser)
     assert answer.headers["Location"] == f"/{project}"
     shown = words(browser.get(f"{service.url}/{project}"))
     assert f"You are a member of {project}." in shown
-    assert stored(service, person) == (person.email, True)
+    assert read_stored_address(service, person) == (person.email, True)
     assert role_of(service, project, owner, person) == 30
-    assert {each.kind for each in events_about(service, person)} >= {
+    assert {each.kind for each in list_events_about_user(service, person)} >= {
         EventKind.USER_CREATED,
         EventKind.MEMBER_ADDED,
         EventKind.SIGNED_IN,
     }
-    accepted = events_with_subject(service, project)
+    accepted = list_events_with_subject(service, project)
     assert person.username in {
         each.actor_name for each in accepted if each.kind == "invitation.accepted"
     }
@@ -105,7 +105,7 @@ def test_the_link_creates_an_account_and_a_membership_in_one_step(service: LiveG
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_only_one_of_four_concurrent_forms_creates_an_account(service: LiveGatebell) -> None:
-    owner, email = make_user(service), newcomer().email
+    owner, email = make_user(service), make_newcomer().email
     _, link = invited(service, owner, email)
     browsers = [service.http() for _ in range(4)]
     pages = [browser.get(link) for browser in browsers]
@@ -116,7 +116,7 @@ def test_only_one_of_four_concurrent_forms_creates_an_account(service: LiveGateb
                 browser,
                 page,
                 form_with(page, "new_password"),
-                username=newcomer().username,
+                username=make_newcomer().username,
                 new_password="four people at one door",
                 repeat_password="four people at one door",
             )
@@ -132,14 +132,14 @@ def test_only_one_of_four_concurrent_forms_creates_an_account(service: LiveGateb
 
 @pytest.mark.long
 def test_a_rejected_form_does_not_use_up_the_invitation(service: LiveGatebell) -> None:
-    person, owner = newcomer(), make_user(service)
+    person, owner = make_newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
-    answer = finish(service, link, person, username=owner.username)
+    answer = create_account_from_link(service, link, person, username=owner.username)
     assert answer.status_code == 422
     assert "This user name is taken." in words(answer)
     assert "invited you to" in words(answer)
     assert not is_known(service, person)
-    assert finish(service, link, person).status_code == 302
+    assert create_account_from_link(service, link, person).status_code == 302
     assert role_of(service, project, owner, person) == 30
 
 
@@ -156,8 +156,10 @@ class Sent:
     def signed(self, *, email: str = "", **how: Any) -> str:
         """Return the link with another address, age or key."""
         place, _, text = self.link.rpartition("/")
-        number, known = opened(text, INVITATION_SEAL_PURPOSE)
-        return f"{place}/{sealed([number, email or known], INVITATION_SEAL_PURPOSE, **how)}"
+        number, known = unseal_test_value(text, INVITATION_SEAL_PURPOSE)
+        return (
+            f"{place}/{seal_test_value([number, email or known], INVITATION_SEAL_PURPOSE, **how)}"
+        )
 
     def update(self, **values: Any) -> None:
         """Change the row of the invitation."""
@@ -169,13 +171,13 @@ class Sent:
         """Make a new maintainer the sender of the invitation."""
         person = make_user(self.service)
         give_role(self.service, self.project, person, Role.MAINTAINER)
-        self.update(invited_by=id_of(self.service, person))
+        self.update(invited_by=find_user_id(self.service, person))
         return person
 
 
 def revoke(sent: Sent) -> None:
     url = f"{path_of(sent.project)}/invitations/{sent.email}"
-    assert script_of(sent.service, sent.owner).send("DELETE", url).status_code == 204
+    assert script_of(sent.service, sent.owner).send_request("DELETE", url).status_code == 204
 
 
 def delete_project(sent: Sent) -> None:
@@ -184,7 +186,11 @@ def delete_project(sent: Sent) -> None:
 
 
 def archive(sent: Sent) -> None:
-    assert script_of(sent.service, sent.owner).send("POST", f"{path_of(sent.project)}/archive").ok
+    assert (
+        script_of(sent.service, sent.owner)
+        .send_request("POST", f"{path_of(sent.project)}/archive")
+        .ok
+    )
 
 
 A_MONTH = INVITATION_LIFETIME + timedelta(minutes=1)
@@ -193,7 +199,10 @@ NO_ROLE = "its sender can no longer assign this role. Ask another owner or maint
 ENDS: dict[str, tuple[Callable[[Sent], object], str]] = {
     "its time is over": (lambda sent: sent.update(created_at=now() - A_MONTH), GONE),
     "it was revoked": (revoke, GONE),
-    "it was used": (lambda sent: finish(sent.service, sent.link, newcomer()), GONE),
+    "it was used": (
+        lambda sent: create_account_from_link(sent.service, sent.link, make_newcomer()),
+        GONE,
+    ),
     "the project is deleted": (delete_project, GONE),
     "the project is archived": (archive, "is archived, so members cannot be added"),
     "its sender has a lower role": (
@@ -210,14 +219,14 @@ ENDS: dict[str, tuple[Callable[[Sent], object], str]] = {
 @pytest.fixture
 def sent(service: LiveGatebell) -> Sent:
     """An invitation of a user without an account."""
-    owner, email = make_user(service), newcomer().email
+    owner, email = make_user(service), make_newcomer().email
     project, link = invited(service, owner, email)
     return Sent(service=service, owner=owner, email=email, project=project, link=link)
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_an_ended_invitation_shows_a_remedy_and_creates_no_account(sent: Sent, end: str) -> None:
-    person, browser = newcomer(), sent.service.http()
+    person, browser = make_newcomer(), sent.service.http()
     page = browser.get(sent.link)
     act, why = ENDS[end]
     act(sent)
@@ -239,7 +248,7 @@ def test_an_old_or_forged_link_shows_a_remedy(sent: Sent) -> None:
     for link, why in (
         (sent.signed(age=month + 60), "Ask for a new invitation."),
         (sent.signed(key="another key of forty characters, or more"), "its link is incomplete"),
-        (sent.signed(email=newcomer().email), GONE),
+        (sent.signed(email=make_newcomer().email), GONE),
         (sent.link[:-2], "its link is incomplete"),
     ):
         answer = sent.service.http().get(link)
@@ -249,7 +258,7 @@ def test_an_old_or_forged_link_shows_a_remedy(sent: Sent) -> None:
 
 @pytest.mark.long
 def test_an_invitation_for_another_account_offers_to_switch(service: LiveGatebell) -> None:
-    person, owner = newcomer(), make_user(service)
+    person, owner = make_newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     browser = open_browser(service, alice(service))
     page = browser.get(link)
@@ -260,7 +269,10 @@ def test_an_invitation_for_another_account_offers_to_switch(service: LiveGatebel
     assert left.headers["Location"].startswith("/users/sign_in?next=/-/invitations/")
     back = browser.get(service.url + left.headers["Location"])
     assert back.status_code == 200
-    assert finish(service, link, person, browser=browser).headers["Location"] == f"/{project}"
+    assert (
+        create_account_from_link(service, link, person, browser=browser).headers["Location"]
+        == f"/{project}"
+    )
 
 
 @pytest.mark.long
@@ -279,7 +291,7 @@ def test_a_user_with_an_account_signs_in_to_accept(service: LiveGatebell) -> Non
 
 @pytest.mark.one_database("sqlite")
 def test_without_the_setting_the_page_refers_to_administrators(service: LiveGatebell) -> None:
-    person, owner = newcomer(), make_user(service)
+    person, owner = make_newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     browser = service.http()
     page = browser.get(link)
@@ -294,24 +306,29 @@ def test_without_the_setting_the_page_refers_to_administrators(service: LiveGate
         assert "Sign up with this address" in words(browser.get(link))
     with changed_settings(service, invitations_create_accounts="off", sign_up="open"):
         # A user who signs up instead can still accept the invitation.
-        finish(service, sign_up_link(service, person.email), person, browser=browser)
+        create_account_from_link(
+            service, sign_up_link(service, person.email), person, browser=browser
+        )
         page = browser.get(link)
         answer = submit(browser, page, form_to(page, link.rpartition("/")[2]))
         assert answer.headers["Location"] == f"/{project}"
-        other = newcomer()
+        other = make_newcomer()
         _, link = invited(service, owner, other.email)
-        assert finish(service, link, other).status_code == 302
+        assert create_account_from_link(service, link, other).status_code == 302
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_attempts_with_taken_user_names_are_limited(service: LiveGatebell) -> None:
-    person, owner = newcomer(), make_user(service)
+    person, owner = make_newcomer(), make_user(service)
     _, link = invited(service, owner, person.email)
     with changed_settings(service, sign_in_attempts_per_address="2"):
         with database_of(service) as session:
             session.query(AttemptCount).delete()
-        tries = [finish(service, link, person, username=owner.username) for _ in range(3)]
+        tries = [
+            create_account_from_link(service, link, person, username=owner.username)
+            for _ in range(3)
+        ]
     assert [each.status_code for each in tries] == [422, 422, 429]
     assert isinstance(tries[0], requests.Response)
     assert int(tries[-1].headers["Retry-After"]) > 0

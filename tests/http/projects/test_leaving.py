@@ -16,9 +16,9 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.accounts.personal_tokens import Api
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of, script_of
-from tests.support.accounts.team import give_role, member_id
-from tests.support.database.audit_log import event_about
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token, script_of
+from tests.support.accounts.team import find_member_id, give_role
+from tests.support.database.audit_log import get_event_about_user
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
@@ -39,7 +39,7 @@ def new_member(gatebell: LiveGatebell, path: str, role: Role) -> tuple[Person, r
 def membership_in_api(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str, int]:
     """Return an API client of a user, the API path of the members, and the user's id."""
     script = script_of(gatebell, person)
-    own = int(script.send("GET", "/user").json()["id"])
+    own = int(script.send_request("GET", "/user").json()["id"])
     kind = "projects" if "/" in path else "groups"
     return script, f"/{kind}/{quote(path, safe='')}/members", own
 
@@ -57,13 +57,13 @@ def test_a_guest_sees_members_changes_none_and_leaves(gatebell: LiveGatebell, ki
         in browser.get(f"{gatebell.url}/{path}").text
     )
     actions = [form.action for form in forms_in(page.text) if "/members" in form.action]
-    number = member_id(gatebell, path, person)
+    number = find_member_id(gatebell, path, person)
     assert [each.rpartition("/members/")[2] for each in actions] == [f"{number}/remove"]
     assert "Pending invitations" not in page.text
     form = form_to(page, f"/{number}/remove")
     # Direct requests are rejected as well.
     group = project.partition("/")[0]
-    others = member_id(gatebell, group, alice(gatebell))
+    others = find_member_id(gatebell, group, alice(gatebell))
     token = {"csrf_token": form.value("csrf_token")}
     at = address_of(gatebell, group)
     give_role(gatebell, group, person, Role.GUEST)
@@ -74,7 +74,7 @@ def test_a_guest_sees_members_changes_none_and_leaves(gatebell: LiveGatebell, ki
     answer = submit(browser, page, form)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/groups")
     assert f"You left {path}." in browser.get(f"{gatebell.url}/groups").text
-    event = event_about(gatebell, person, EventKind.MEMBER_REMOVED)
+    event = get_event_about_user(gatebell, person, EventKind.MEMBER_REMOVED)
     assert (event.actor_name, event.subject) == (person.username, path)
     assert submit(browser, page, form).status_code == 404
 
@@ -85,18 +85,20 @@ def test_the_last_owner_cannot_leave_and_sees_the_reason(gatebell: LiveGatebell)
     group = make_project(gatebell, owner).partition("/")[0]
     browser = signed_in(gatebell, owner)
     page = browser.get(address_of(gatebell, group))
-    answer = submit(browser, page, form_to(page, f"/{member_id(gatebell, group, owner)}/remove"))
+    answer = submit(
+        browser, page, form_to(page, f"/{find_member_id(gatebell, group, owner)}/remove")
+    )
     assert answer.status_code == 422
     assert "A group must have an owner. Give the Owner role to another member" in answer.text
     assert "<h1>Members" in answer.text
     script, members, own = membership_in_api(gatebell, owner, group)
-    refused = script.send("DELETE", f"{members}/{own}")
+    refused = script.send_request("DELETE", f"{members}/{own}")
     assert "A group must have an owner" in refused.text
-    assert script.send("GET", f"{members}/{own}").status_code == 200
+    assert script.send_request("GET", f"{members}/{own}").status_code == 200
     second, theirs = new_member(gatebell, group, Role.OWNER)
-    assert script.send("DELETE", f"{members}/{own}").status_code == 204
+    assert script.send_request("DELETE", f"{members}/{own}").status_code == 204
     assert theirs.get(address_of(gatebell, group)).status_code == 200
-    assert member_id(gatebell, group, second)
+    assert find_member_id(gatebell, group, second)
 
 
 def test_an_inherited_role_can_be_left_only_in_its_group(gatebell: LiveGatebell) -> None:
@@ -105,7 +107,7 @@ def test_an_inherited_role_can_be_left_only_in_its_group(gatebell: LiveGatebell)
     page = browser.get(address_of(gatebell, project))
     assert not [form for form in forms_in(page.text) if "/members" in form.action]
     script, members, own = membership_in_api(gatebell, person, project)
-    assert script.send("DELETE", f"{members}/{own}").status_code == 404
+    assert script.send_request("DELETE", f"{members}/{own}").status_code == 404
     assert browser.get(f"{gatebell.url}/{project}").status_code == 200
 
 
@@ -118,10 +120,12 @@ def test_an_archived_project_can_be_left_and_members_removed(gatebell: LiveGateb
     settings = owner.get(f"{gatebell.url}/{project}/-/settings/general")
     assert submit(owner, settings, form_to(settings, "/archive")).status_code == 302
     page = browser.get(address_of(gatebell, project))
-    left = submit(browser, page, form_to(page, f"/{member_id(gatebell, project, person)}/remove"))
+    left = submit(
+        browser, page, form_to(page, f"/{find_member_id(gatebell, project, person)}/remove")
+    )
     assert left.status_code == 302
     page = owner.get(address_of(gatebell, project))
-    number = member_id(gatebell, project, other)
+    number = find_member_id(gatebell, project, other)
     assert not any(form.has("user") for form in forms_in(page.text))
     assert not any(form.action.endswith(f"/{number}/role") for form in forms_in(page.text))
     assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
@@ -131,9 +135,9 @@ def test_an_archived_project_can_be_left_and_members_removed(gatebell: LiveGateb
 def test_a_bot_cannot_leave_its_project(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     script = script_of(gatebell, alice(gatebell))
-    bot = Api(gatebell, make_bot_token(script, namespace_of(gatebell, "projects", project)).clear)
-    own = bot.send("GET", "/user").json()["id"]
-    refused = bot.send("DELETE", f"/projects/{quote(project, safe='')}/members/{own}")
+    bot = Api(gatebell, make_bot_token(script, get_namespace(gatebell, "projects", project)).clear)
+    own = bot.send_request("GET", "/user").json()["id"]
+    refused = bot.send_request("DELETE", f"/projects/{quote(project, safe='')}/members/{own}")
     assert refused.status_code == 400
     assert "Revoke the access token instead" in refused.text
 

@@ -5,7 +5,7 @@ import requests
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from tests.support.accounts.administration import fill_in, root
+from tests.support.accounts.administration import get_shared_administrator, submit_form_by_field
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.memberships import all_members
 from tests.support.accounts.namespaces import get_namespace
@@ -20,8 +20,8 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.accounts.team import browser_of, give_role, member_id, person_for
-from tests.support.database.audit_log import event_about, events_about
+from tests.support.accounts.team import browser_of, find_member_id, give_role, person_for
+from tests.support.database.audit_log import get_event_about_user, list_events_about_user
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
@@ -46,7 +46,7 @@ def assert_out_of_reach(
     person: Person,
 ) -> None:
     """Check that neither the page nor a direct request changes or removes a member."""
-    number = member_id(gatebell, namespace, person)
+    number = find_member_id(gatebell, namespace, person)
     assert not any(f"/{number}/" in form.action for form in forms_in(page.text))
     added = submit(browser, page, form_with(page, "user"), user=person.username, role="10")
     assert added.status_code == 422
@@ -55,7 +55,7 @@ def assert_out_of_reach(
     for action, values in (("role", {"role": "10"}), ("remove", {})):
         address = f"{page.url}/{number}/{action}"
         assert browser.post(address, data={"csrf_token": token, **values}).status_code == 403
-    assert member_id(gatebell, namespace, person) == number
+    assert find_member_id(gatebell, namespace, person) == number
     assert roles_in(gatebell, namespace)[person.username] == Role.OWNER
 
 
@@ -81,7 +81,7 @@ def test_a_role_is_changed_in_the_list_and_logged(gatebell: LiveGatebell, namesp
     address = (
         f"/{path}/-/settings/members" if namespace == "project" else f"/groups/{path}/-/members"
     )
-    number = member_id(gatebell, path, newcomer)
+    number = find_member_id(gatebell, path, newcomer)
     page = owner.get(gatebell.url + address, params={"search": "newc"})
     form = form_to(page, f"/{number}/role")
     assert form.value("role") == "20"
@@ -90,7 +90,7 @@ def test_a_role_is_changed_in_the_list_and_logged(gatebell: LiveGatebell, namesp
     assert answer.headers["Location"].endswith(f"{address}?search=newc#member-{number}")
     assert f'id="member-{number}"' in page.text
     assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
-    event = event_about(gatebell, newcomer, EventKind.MEMBER_CHANGED)
+    event = get_event_about_user(gatebell, newcomer, EventKind.MEMBER_CHANGED)
     assert event.details == {
         "username": newcomer.username, "role": "Maintainer", "before": "Reporter"
     }  # fmt: skip
@@ -106,7 +106,7 @@ def test_the_last_owner_cannot_lower_their_role(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     owner = signed_in(gatebell, alice(gatebell))
     page = owner.get(f"{gatebell.url}/groups/{group}/-/members")
-    number = member_id(gatebell, group, alice(gatebell))
+    number = find_member_id(gatebell, group, alice(gatebell))
     answer = submit(owner, page, form_to(page, f"/{number}/role"), role="40")
     assert answer.status_code == 422
     assert "must have an owner" in answer.text
@@ -141,7 +141,10 @@ def test_an_administrator_can_add_members_by_email_address(
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     person = make_user(gatebell, name="hidden")
     path = f"/groups/{group}/-/members"
-    assert fill_in(gatebell, path, "user", user=person.email, role="30").status_code == 302
+    assert (
+        submit_form_by_field(gatebell, path, "user", user=person.email, role="30").status_code
+        == 302
+    )
     assert roles_in(gatebell, group)[person.username] == Role.DEVELOPER
 
 
@@ -155,7 +158,7 @@ def test_a_role_below_an_inherited_role_is_shown_and_can_be_removed(gatebell: Li
     row = page.text.partition(f"@{person.username}")[2].partition("</tr>")[0]
     assert "Maintainer" in row
     assert "Direct role: Reporter" in row
-    number = member_id(gatebell, project, person)
+    number = find_member_id(gatebell, project, person)
     assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
     row = owner.get(page.url).text.partition(f"@{person.username}")[2].partition("</tr>")[0]
     assert "Maintainer" in row
@@ -165,7 +168,9 @@ def test_a_role_below_an_inherited_role_is_shown_and_can_be_removed(gatebell: Li
 def custom_role(gatebell: LiveGatebell, base: Role) -> dict[str, object]:
     """Create a custom role that can read alerts."""
     body = {"name": unique("On-call"), "base_access_level": int(base), "read_alerts": True}
-    made = api_caller(gatebell, root(gatebell), "/member_roles").done("POST", json=body, status=201)
+    made = api_caller(gatebell, get_shared_administrator(gatebell), "/member_roles").done(
+        "POST", json=body, status=201
+    )
     assert isinstance(made, dict)
     return made
 
@@ -186,7 +191,7 @@ def test_a_custom_role_is_assigned_and_removed_on_the_page(gatebell: LiveGatebel
     assert theirs.get(alerts).status_code == 200
     page = owner.get(page.url)
     assert f"{newcomer.username} now has the {role['name']} role in {project}." in page.text
-    form = form_to(page, f"/{member_id(gatebell, project, newcomer)}/role")
+    form = form_to(page, f"/{find_member_id(gatebell, project, newcomer)}/role")
     assert form.value("role") == value
 
     # The base role replaces the custom role.
@@ -197,7 +202,7 @@ def test_a_custom_role_is_assigned_and_removed_on_the_page(gatebell: LiveGatebel
     assert submit(owner, page, form, role=value).status_code == 302
     assert roles_in(gatebell, project)[newcomer.username] == Role.GUEST
     assert theirs.get(alerts).status_code == 200
-    events = reversed(events_about(gatebell, newcomer, EventKind.MEMBER_CHANGED))
+    events = reversed(list_events_about_user(gatebell, newcomer, EventKind.MEMBER_CHANGED))
     noted = [each.details.get("member_role") or each.details["role"] for each in events]
     assert noted == [role["name"], "none", "Developer", "Guest", role["name"]]
     # A deleted custom role changes nothing.

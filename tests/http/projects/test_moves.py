@@ -18,10 +18,10 @@ from tests.support.accounts.people import (
     signed_in,
     unique,
 )
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, forms_in, submit
 
@@ -62,15 +62,17 @@ def test_a_renamed_project_is_found_at_its_old_path(gatebell: LiveGatebell) -> N
     assert sent.headers["Location"] == f"/{new}/-/settings/general"
     # As in GitLab's API, GET requests are redirected to the id, and other requests are rejected.
     script = script_of(gatebell, owner)
-    answer = script.send("GET", f"{path_of(old)}/alert_management_alerts", allow_redirects=False)
+    answer = script.send_request(
+        "GET", f"{path_of(old)}/alert_management_alerts", allow_redirects=False
+    )
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith("/api/v4/projects/")
-    assert len(script.send("GET", f"{path_of(old)}/alert_management_alerts").json()) == 3
-    refused = script.send("PUT", path_of(old), json={"name": "x"})
+    assert len(script.send_request("GET", f"{path_of(old)}/alert_management_alerts").json()) == 3
+    refused = script.send_request("PUT", path_of(old), json={"name": "x"})
     assert refused.status_code == 405
     assert "moved projects" in refused.json()["message"]
     assert browser.get(f"{gatebell.url}/{old}.git/{_REFS}").status_code == 200
-    event = events_with_subject(gatebell, new)[0]
+    event = list_events_with_subject(gatebell, new)[0]
     assert (event.details["path_before"], event.details["path"]) == (old, new)
 
 
@@ -94,46 +96,51 @@ def test_a_renamed_group_reserves_its_old_path_until_its_release(
     script, project = script_of(gatebell, owner), make_project(gatebell, owner)
     old = project.partition("/")[0]
     below = made(
-        script.send(
+        script.send_request(
             "POST",
             "/groups",
-            json={"path": "eu", "parent_id": namespace_of(gatebell, "groups", project).id},
+            json={"path": "eu", "parent_id": get_namespace(gatebell, "groups", project).id},
         )
     )
     body = {"name": "web", "namespace_id": below["id"]}
-    inner = made(script.send("POST", "/projects", json=body))["path_with_namespace"]
+    inner = made(script.send_request("POST", "/projects", json=body))["path_with_namespace"]
     endpoint = connect(gatebell, inner)
     new = unique("corp")
-    group = made(script.send("PUT", f"/groups/{old}", json={"path": new}), 200)
+    group = made(script.send_request("PUT", f"/groups/{old}", json={"path": new}), 200)
     assert group["full_path"] == new
-    web = made(script.send("GET", path_of(f"{new}/eu/web")), 200)
+    web = made(script.send_request("GET", path_of(f"{new}/eu/web")), 200)
     assert web["namespace"]["full_path"] == f"{new}/eu"
     endpoint.accepted(title="still there")
     # Another user cannot use the path for a group.
     thief = script_of(gatebell, other)
-    taken = thief.send("POST", "/groups", json={"path": old})
+    taken = thief.send_request("POST", "/groups", json={"path": old})
     assert taken.status_code == 400
     assert taken.json()["message"] == {"path": ["has already been taken"]}
     assert "former path" in taken.json()["errors"][0]["message"]
     # The group itself can return to its own old path.
-    assert made(script.send("PUT", f"/groups/{new}", json={"path": old}), 200)["full_path"] == old
-    assert script.send("GET", f"/groups/{new}").json()["full_path"] == old
-    made(script.send("PUT", f"/groups/{old}", json={"path": new}), 200)
+    assert (
+        made(script.send_request("PUT", f"/groups/{new}", json={"path": old}), 200)["full_path"]
+        == old
+    )
+    assert script.send_request("GET", f"/groups/{new}").json()["full_path"] == old
+    made(script.send_request("PUT", f"/groups/{old}", json={"path": new}), 200)
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{gatebell.url}/groups/{new}/-/path")
     released = [form for form in forms_in(page.text) if form.action.endswith("/release")]
     assert submit(browser, page, released[0]).status_code == 302
     assert endpoint.post(b"{}").status_code == 404
-    made(thief.send("POST", "/groups", json={"path": old}))
+    made(thief.send_request("POST", "/groups", json={"path": old}))
 
 
 def test_invalid_paths_are_rejected_and_change_nothing(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)
     for path in ("a b", "a/b", "x" * 101, "", "shop.git", "\x00"):
-        answer = script.send("PUT", path_of(project), json={"path": path, "name": "changed"})
+        answer = script.send_request(
+            "PUT", path_of(project), json={"path": path, "name": "changed"}
+        )
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "path"), path
-    assert made(script.send("GET", path_of(project)), 200)["name"] == "shop"
+    assert made(script.send_request("GET", path_of(project)), 200)["name"] == "shop"
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/path")
     for path in ("a b", "x" * 101, "x" * 3_000, "\x00"):
@@ -146,7 +153,9 @@ def test_a_group_cannot_take_the_name_of_a_route(gatebell: LiveGatebell) -> None
     owner = make_user(gatebell)
     group = make_project(gatebell, owner).partition("/")[0]
     for word in ("oauth", "Admin", "-", "help", "api"):
-        answer = script_of(gatebell, owner).send("PUT", f"/groups/{group}", json={"path": word})
+        answer = script_of(gatebell, owner).send_request(
+            "PUT", f"/groups/{group}", json={"path": word}
+        )
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "path"), word
 
 
@@ -161,8 +170,8 @@ def test_a_transfer_lists_changed_roles_and_keeps_everything_else(gatebell: Live
     give_role(gatebell, source, helper, Role.DEVELOPER)
     give_role(gatebell, target, newcomer, Role.REPORTER)
     script = script_of(gatebell, owner)
-    bot = make_bot_token(script, namespace_of(gatebell, "projects", old))
-    made(script.send("PUT", path_of(old), json={"path": "web"}), 200)
+    bot = make_bot_token(script, get_namespace(gatebell, "projects", old))
+    made(script.send_request("PUT", path_of(old), json={"path": "web"}), 200)
     old = f"{source}/web"
     endpoint, browser = connect(gatebell, old), signed_in(gatebell, owner)
     url = f"{gatebell.url}/{old}/-/settings/transfer"
@@ -196,16 +205,18 @@ def test_a_transfer_needs_the_maintainer_role_in_the_target(gatebell: LiveGatebe
     project, foreign = make_project(gatebell, owner), make_project(gatebell, stranger)
     script, group = script_of(gatebell, owner), foreign.partition("/")[0]
     for target, status in ((group, 404), (project.partition("/")[0], 400), (2**40, 404)):
-        answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": target})
+        answer = script.send_request(
+            "PUT", f"{path_of(project)}/transfer", json={"namespace": target}
+        )
         assert answer.status_code == status, answer.text
     give_role(gatebell, group, owner, Role.DEVELOPER)
-    answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
+    answer = script.send_request("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
     assert answer.status_code == 403
     give_role(gatebell, group, owner, Role.MAINTAINER)
-    listed = script.send("GET", f"{path_of(project)}/transfer_locations").json()
+    listed = script.send_request("GET", f"{path_of(project)}/transfer_locations").json()
     assert [each["full_path"] for each in listed] == [group]
     # The target already has a project with this path.
-    answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
+    answer = script.send_request("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
     assert answer.status_code == 400
     assert answer.json()["message"] == {"path": ["has already been taken"]}
 
@@ -215,18 +226,20 @@ def test_a_transfer_needs_the_maintainer_role_in_the_target(gatebell: LiveGatebe
 def test_a_group_moves_to_the_top_and_keeps_an_owner(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     script, project = script_of(gatebell, owner), make_project(gatebell, owner)
-    top, leaf = namespace_of(gatebell, "groups", project), unique("eu")
-    below = made(script.send("POST", "/groups", json={"path": leaf, "parent_id": top.id}))
-    own = f"/groups/{below['id']}/members/{script.send('GET', '/user').json()['id']}"
-    assert script.send("DELETE", own).status_code == 204
-    inside = script.send("POST", f"/groups/{top.id}/transfer", json={"group_id": below["id"]})
+    top, leaf = get_namespace(gatebell, "groups", project), unique("eu")
+    below = made(script.send_request("POST", "/groups", json={"path": leaf, "parent_id": top.id}))
+    own = f"/groups/{below['id']}/members/{script.send_request('GET', '/user').json()['id']}"
+    assert script.send_request("DELETE", own).status_code == 204
+    inside = script.send_request(
+        "POST", f"/groups/{top.id}/transfer", json={"group_id": below["id"]}
+    )
     assert inside.status_code == 400
-    moved = made(script.send("POST", f"/groups/{below['id']}/transfer", json={}))
+    moved = made(script.send_request("POST", f"/groups/{below['id']}/transfer", json={}))
     assert (moved["full_path"], moved["parent_id"]) == (leaf, None)
-    members = script.send("GET", f"/groups/{below['id']}/members").json()
+    members = script.send_request("GET", f"/groups/{below['id']}/members").json()
     assert [each["access_level"] for each in members] == [50]
     old = quote(f"{project.partition('/')[0]}/{leaf}", safe="")
-    assert script.send("GET", f"/groups/{old}").json()["full_path"] == leaf
+    assert script.send_request("GET", f"/groups/{old}").json()["full_path"] == leaf
 
 
 @pytest.mark.long

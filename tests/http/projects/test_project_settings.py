@@ -6,7 +6,7 @@ from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project, signed_in
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -31,13 +31,13 @@ def test_a_maintainer_changes_name_and_description(
     shown = browser_of(gatebell, project, Role.GUEST).get(f"{gatebell.url}/{project}").text
     assert "<h1><bdi>Web shop</bdi></h1>" in shown
     assert "Sells &lt;b&gt;things&lt;/b&gt;.\nSince 1999." in shown
-    event = events_with_subject(gatebell, project)[0]
+    event = list_events_with_subject(gatebell, project)[0]
     assert (event.kind, event.details["changed"]) == ("project.changed", "name description")
     # A save without changes writes no event.
     page = browser.get(page.url)
     assert submit(browser, page, form_with(page, "monitor_access_level")).status_code == 302
     assert "Nothing was changed." in browser.get(page.url).text
-    assert len(events_with_subject(gatebell, project)) == 1
+    assert len(list_events_with_subject(gatebell, project)) == 1
 
 
 @pytest.mark.long
@@ -88,7 +88,7 @@ def test_the_form_keeps_valid_values_and_shows_errors(gatebell: LiveGatebell) ->
             assert kept.value("description") == "kept too"
         shown = f'id="{field}-error"' in answer.text or "has-error" in answer.text
         assert shown, given
-    assert events_with_subject(gatebell, project) == []
+    assert list_events_with_subject(gatebell, project) == []
 
 
 def test_an_archived_project_shows_no_settings_form(gatebell: LiveGatebell) -> None:

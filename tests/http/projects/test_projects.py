@@ -5,7 +5,7 @@ import requests
 
 from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project, make_user, signed_in, unique
-from tests.support.accounts.team import browser_of, member_id, person_for
+from tests.support.accounts.team import browser_of, find_member_id, person_for
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -129,7 +129,7 @@ def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell) -> None:
     assert answer.status_code == 302
     assert status(theirs, gatebell, f"{project}/-/alerts") == 403
     page = browser.get(address)
-    change = form_to(page, f"/{member_id(gatebell, project, newcomer)}/role")
+    change = form_to(page, f"/{find_member_id(gatebell, project, newcomer)}/role")
     assert submit(browser, page, change, role="30").status_code == 302
     assert status(theirs, gatebell, f"{project}/-/alerts") == 200
     page = browser.get(address)

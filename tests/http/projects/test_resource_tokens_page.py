@@ -12,8 +12,8 @@ from tests.support.accounts.people import Person, make_project, now, open_browse
 from tests.support.accounts.personal_tokens import Api, change
 from tests.support.accounts.resource_tokens import (
     Namespace,
+    get_namespace,
     make_bot_token,
-    namespace_of,
     script_of,
 )
 from tests.support.accounts.team import browser_of, give_role
@@ -65,7 +65,7 @@ def test_a_token_is_created_for_a_bot_and_shown_once(
 
     assert page.headers["Cache-Control"] == "no-store"
     token = shown_token(page)
-    assert Api(gatebell, token).send("GET", "/user").status_code == 200
+    assert Api(gatebell, token).send_request("GET", "/user").status_code == 200
     again = browser.get(gatebell.url + namespace.page)
     assert "gbp-" not in again.text
     assert "1 active token." in words(again)
@@ -105,12 +105,12 @@ def test_tokens_are_rotated_revoked_and_listed_as_inactive(
     submit(browser, page, form_to(page, f"/{old.id}/rotate"))
     page = browser.get(gatebell.url + namespace.page)
     new = Api(gatebell, shown_token(page))
-    assert new.send("GET", "/user").status_code == 200
-    assert Api(gatebell, old.clear).send("GET", "/user").status_code == 401
+    assert new.send_request("GET", "/user").status_code == 200
+    assert Api(gatebell, old.clear).send_request("GET", "/user").status_code == 401
 
     submit(browser, page, form_to(page, "/revoke"))
 
-    assert new.send("GET", "/user").status_code == 401
+    assert new.send_request("GET", "/user").status_code == 401
     shown = words(browser.get(gatebell.url + namespace.page))
     assert "Token nightly revoked." in shown
     assert "There are no active tokens" in shown
@@ -123,7 +123,7 @@ def test_tokens_are_rotated_revoked_and_listed_as_inactive(
 def test_a_maintainer_cannot_rotate_or_revoke_an_owners_token(
     gatebell: LiveGatebell, alice: Person
 ) -> None:
-    project = namespace_of(gatebell, "projects", make_project(gatebell, alice))
+    project = get_namespace(gatebell, "projects", make_project(gatebell, alice))
     owners = make_bot_token(script_of(gatebell, alice), project, access_level=50)
     browser = browser_of(gatebell, project.path, Role.MAINTAINER)
 
@@ -169,7 +169,7 @@ def test_an_invalid_token_is_explained_and_creates_no_bot(
 def test_a_bot_does_not_count_as_an_owner_of_its_group(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
-    group = namespace_of(gatebell, "groups", make_project(gatebell, alice))
+    group = get_namespace(gatebell, "groups", make_project(gatebell, alice))
     make_bot_token(script_of(gatebell, alice), group, access_level=50)
     page = browser.get(f"{gatebell.url}/groups/{group.path}/-/members")
 
@@ -185,7 +185,7 @@ def test_a_bot_does_not_count_as_an_owner_of_its_group(
 def test_a_bot_is_pruned_from_the_members_after_its_token_expires(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
-    namespace = namespace_of(gatebell, "projects", make_project(gatebell, alice))
+    namespace = get_namespace(gatebell, "projects", make_project(gatebell, alice))
     script = script_of(gatebell, alice)
     lives, dies = (make_bot_token(script, namespace, name=name) for name in ("lives", "dies"))
     change(gatebell, dies.id, expires_at=now() - timedelta(minutes=1))
@@ -195,7 +195,7 @@ def test_a_bot_is_pruned_from_the_members_after_its_token_expires(
     page = words(browser.get(f"{gatebell.url}/{namespace.path}/-/settings/members"))
     assert "lives @" in page
     assert "dies @" not in page
-    assert Api(gatebell, lives.clear).send("GET", "/user").status_code == 200
+    assert Api(gatebell, lives.clear).send_request("GET", "/user").status_code == 200
 
 
 @pytest.mark.both_databases

@@ -10,7 +10,7 @@ from domain.audit.events import EventKind
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import make_project, make_user, now, signed_in, unique
 from tests.support.accounts.team import give_role
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -92,7 +92,7 @@ def test_an_additional_override_uses_local_time_during_a_clock_change(
     assert f"Hours on call in this period: {hours}" in text
     (event,) = [
         each
-        for each in events_with_subject(gatebell, name)
+        for each in list_events_with_subject(gatebell, name)
         if each.kind == EventKind.ON_CALL_OVERRIDE_CHANGED
     ]
     assert (event.details["user"], event.details["in_addition"]) == (helper.username, True)

@@ -8,7 +8,7 @@ import requests
 
 from domain.access.roles import Ability, Role
 from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
-from tests.support.accounts.administration import id_of, root
+from tests.support.accounts.administration import find_user_id, get_shared_administrator
 from tests.support.accounts.people import (
     Person,
     database_of,
@@ -19,19 +19,19 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.team import give_role, take_role
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 
 
 def share(script: Api, project: str, group: dict[str, Any], **more: Any) -> requests.Response:
     body = {"group_id": group["id"], "group_access": 30, **more}
-    return script.send("POST", f"{path_of(project)}/share", json=body)
+    return script.send_request("POST", f"{path_of(project)}/share", json=body)
 
 
 def role_of(script: Api, project: str) -> int | None:
     """Return the caller's role in a project, or None if the project is not visible."""
-    answer = script.send("GET", path_of(project))
+    answer = script.send_request("GET", path_of(project))
     if answer.status_code == 404:
         return None
     access = made(answer, 200)["permissions"]["project_access"]
@@ -43,7 +43,7 @@ def members_of(script: Api, project: str) -> dict[str, int]:
 
 
 def listed(script: Api, project: str) -> Any:
-    return made(script.send("GET", f"{path_of(project)}/members/all"), 200)
+    return made(script.send_request("GET", f"{path_of(project)}/members/all"), 200)
 
 
 def team_of(gatebell: LiveGatebell, owner: Person, **roles: Role) -> tuple[dict[str, Any], Any]:
@@ -65,7 +65,7 @@ def test_members_of_the_group_get_at_most_the_role_of_the_share(
     keeper, guest = (script_of(gatebell, people[name]) for name in ("keeper", "guest"))
     assert role_of(keeper, project) is None
     made_share = made(share(script, project, group))
-    number = made(script.send("GET", path_of(project)), 200)["id"]
+    number = made(script.send_request("GET", path_of(project)), 200)["id"]
     assert made_share == {
         "id": made_share["id"],
         "project_id": number,
@@ -76,10 +76,12 @@ def test_members_of_the_group_get_at_most_the_role_of_the_share(
     assert (role_of(keeper, project), role_of(guest, project)) == (30, 10)
     names = {people["keeper"].username: 30, people["guest"].username: 10, owner.username: 50}
     assert members_of(script, project) == names
-    assert number in [each["id"] for each in keeper.send("GET", "/projects?membership=true").json()]
-    owned = keeper.send("GET", "/projects?min_access_level=40").json()
+    assert number in [
+        each["id"] for each in keeper.send_request("GET", "/projects?membership=true").json()
+    ]
+    owned = keeper.send_request("GET", "/projects?min_access_level=40").json()
     assert number not in [each["id"] for each in owned]
-    (shown,) = made(keeper.send("GET", path_of(project)), 200)["shared_with_groups"]
+    (shown,) = made(keeper.send_request("GET", path_of(project)), 200)["shared_with_groups"]
     assert shown == {
         "group_id": group["id"],
         "group_name": group["name"],
@@ -88,16 +90,18 @@ def test_members_of_the_group_get_at_most_the_role_of_the_share(
         "expires_at": None,
     }
     alerts = f"{path_of(project)}/alert_management_alerts"
-    assert keeper.send("GET", alerts).status_code == 200
-    assert guest.send("GET", alerts).status_code == 403
+    assert keeper.send_request("GET", alerts).status_code == 200
+    assert guest.send_request("GET", alerts).status_code == 403
     # Another share with the same group changes the role.
     assert made(share(script, project, group, group_access=40))["id"] == made_share["id"]
     assert role_of(keeper, project) == 40
-    gone = script.send("DELETE", f"{path_of(project)}/share/{group['id']}")
+    gone = script.send_request("DELETE", f"{path_of(project)}/share/{group['id']}")
     assert (gone.status_code, gone.content) == (204, b"")
     assert role_of(keeper, project) is None
-    assert script.send("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 404
-    events = events_with_subject(gatebell, project)
+    assert (
+        script.send_request("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 404
+    )
+    events = list_events_with_subject(gatebell, project)
     roles = [each.details["role"] for each in events if each.details.get("group")]
     assert roles == ["none", "Maintainer", "Developer"]
 
@@ -108,9 +112,9 @@ def test_members_of_ancestor_groups_are_members_of_the_group(gatebell: LiveGateb
     group, people = team_of(gatebell, owner, chief=Role.MAINTAINER)
     script = script_of(gatebell, owner)
     body = {"name": "Below", "path": "below", "parent_id": group["id"]}
-    below = made(script.send("POST", "/groups", json=body))
+    below = made(script.send_request("POST", "/groups", json=body))
     beside = f"{group['path']}x"  # Its path has the same beginning.
-    made(script.send("POST", "/groups", json={"name": "x", "path": beside}))
+    made(script.send_request("POST", "/groups", json={"name": "x", "path": beside}))
     stranger = make_user(gatebell)
     give_role(gatebell, beside, stranger, Role.OWNER)
     project = make_project(gatebell, owner)
@@ -162,7 +166,7 @@ def test_a_share_ends_on_its_expiry_date(gatebell: LiveGatebell) -> None:
         session.get_one(ProjectShare, number).expires_at = today
     assert role_of(script_of(gatebell, people["keeper"]), project) is None
     assert people["keeper"].username not in members_of(script, project)
-    assert made(script.send("GET", path_of(project)), 200)["shared_with_groups"] == []
+    assert made(script.send_request("GET", path_of(project)), 200)["shared_with_groups"] == []
     lasting = made(share(script, make_project(gatebell, owner), group))["id"]
     gatebell.cli("prune")
     with database_of(gatebell) as session:
@@ -185,12 +189,12 @@ def test_sharing_needs_a_role_in_project_and_group(gatebell: LiveGatebell) -> No
     assert share(own, project, others).status_code == 404
     assert share(own, project, {"id": 2**62}).status_code == 404
     public = {"name": "Open", "namespace_id": others["id"], "visibility": "public"}
-    made(script_of(gatebell, foreign).send("POST", "/projects", json=public))
+    made(script_of(gatebell, foreign).send_request("POST", "/projects", json=public))
     assert share(own, project, others).status_code == 403
-    space = made(own.send("POST", "/projects", json={"name": "Mine"}))["namespace"]
+    space = made(own.send_request("POST", "/projects", json={"name": "Mine"}))["namespace"]
     personal = share(own, project, space)
     assert (personal.status_code, "is a personal namespace" in personal.text) == (403, True)
-    holder = made(own.send("GET", path_of(project)), 200)["namespace"]
+    holder = made(own.send_request("GET", path_of(project)), 200)["namespace"]
     above = share(script_of(gatebell, owner), project, holder)
     assert (above.status_code, "group already have access" in above.text) == (400, True)
 
@@ -204,13 +208,13 @@ def test_a_share_above_the_own_role_cannot_be_changed_or_ended(gatebell: LiveGat
     chief, own = script_of(gatebell, people["chief"]), script_of(gatebell, keeper)
     made(share(script, project, group, group_access=50))
     lowered = share(own, project, group, group_access=30)
-    ended = own.send("DELETE", f"{path_of(project)}/share/{group['id']}")
+    ended = own.send_request("DELETE", f"{path_of(project)}/share/{group['id']}")
     for refused in (lowered, ended):
         assert refused.status_code == 403
         assert "a share with the Owner role, because your own role is Maintainer" in refused.text
     assert role_of(chief, project) == 50
     made(share(script, project, group, group_access=40))
-    assert own.send("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 204
+    assert own.send_request("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 204
 
 
 def test_visitors_of_a_public_project_cannot_see_its_shares(
@@ -220,25 +224,25 @@ def test_visitors_of_a_public_project_cannot_see_its_shares(
     group, _ = team_of(gatebell, owner)
     project = make_project(gatebell, owner, visibility="public")
     made(share(script_of(gatebell, owner), project, group))
-    shown = made(script_of(gatebell).send("GET", path_of(project)), 200)
+    shown = made(script_of(gatebell).send_request("GET", path_of(project)), 200)
     assert "shared_with_groups" not in shown
-    listed = script_of(gatebell).send("GET", f"/projects?search={shown['path']}")
+    listed = script_of(gatebell).send_request("GET", f"/projects?search={shown['path']}")
     assert group["full_path"] not in listed.text
 
 
 def test_custom_roles_of_the_group_do_not_apply_to_shares(gatebell: LiveGatebell) -> None:
-    owner, boss = make_user(gatebell), script_of(gatebell, root(gatebell))
+    owner, boss = make_user(gatebell), script_of(gatebell, get_shared_administrator(gatebell))
     group, people = team_of(gatebell, owner, guest=Role.GUEST)
     role = {"name": group["path"], "base_access_level": 10, str(Ability.READ_ALERTS): True}
-    number = made(boss.send("POST", "/member_roles", json=role))["id"]
+    number = made(boss.send_request("POST", "/member_roles", json=role))["id"]
     script, guest = script_of(gatebell, owner), people["guest"]
     gift = {"access_level": 10, "member_role_id": number}
-    member = f"/groups/{group['id']}/members/{id_of(gatebell, guest)}"
-    made(script.send("PUT", member, json=gift), 200)
+    member = f"/groups/{group['id']}/members/{find_user_id(gatebell, guest)}"
+    made(script.send_request("PUT", member, json=gift), 200)
     project = make_project(gatebell, owner)
     made(share(script, project, group, group_access=50))
     alerts = f"{path_of(project)}/alert_management_alerts"
-    assert script_of(gatebell, guest).send("GET", alerts).status_code == 403
+    assert script_of(gatebell, guest).send_request("GET", alerts).status_code == 403
     (shown,) = [each for each in listed(script, project) if each["username"] == guest.username]
     assert "member_role" not in shown
 
@@ -248,9 +252,9 @@ def test_a_share_ends_when_its_group_is_deleted(gatebell: LiveGatebell) -> None:
     group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)
     made(share(script, project, group))
-    made(script.send("DELETE", f"/groups/{group['id']}"), 202)
+    made(script.send_request("DELETE", f"/groups/{group['id']}"), 202)
     assert role_of(script_of(gatebell, people["keeper"]), project) is None
-    assert made(script.send("GET", path_of(project)), 200)["shared_with_groups"] == []
+    assert made(script.send_request("GET", path_of(project)), 200)["shared_with_groups"] == []
 
 
 @pytest.mark.long
@@ -299,6 +303,6 @@ def test_members_of_a_shared_group_can_be_paged(gatebell: LiveGatebell) -> None:
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)
     policies = f"{path_of(project)}/escalation_policies"
     policy = {"name": "Night", "steps": [f"0s user:{people['keeper'].username}"]}
-    assert script.send("POST", policies, json=policy).status_code == 400
+    assert script.send_request("POST", policies, json=policy).status_code == 400
     made(share(script, project, group))
-    made(script.send("POST", policies, json=policy))
+    made(script.send_request("POST", policies, json=policy))

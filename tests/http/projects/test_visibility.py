@@ -6,13 +6,13 @@ from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import (
+    create_member_script,
+    get_namespace,
     make_bot_token,
-    member_script,
-    namespace_of,
     script_of,
 )
 from tests.support.accounts.team import browser_of, give_role, person_for
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -21,23 +21,25 @@ SETTINGS = "monitor_access_level"
 
 def visibility_of(gatebell: LiveGatebell, project: str) -> str:
     script = script_of(gatebell, alice(gatebell))
-    answer = script.send("GET", f"/projects/{project.replace('/', '%2F')}")
+    answer = script.send_request("GET", f"/projects/{project.replace('/', '%2F')}")
     return str(answer.json()["visibility"])
 
 
 def put(script: Api, project: str, **values: str) -> tuple[int, str]:
-    answer = script.send("PUT", f"/projects/{project.replace('/', '%2F')}", json=values)
+    answer = script.send_request("PUT", f"/projects/{project.replace('/', '%2F')}", json=values)
     return answer.status_code, answer.text
 
 
 def test_a_maintainer_cannot_change_the_visibility_in_the_api(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
-    script = member_script(gatebell, namespace_of(gatebell, "projects", project), Role.MAINTAINER)
+    script = create_member_script(
+        gatebell, get_namespace(gatebell, "projects", project), Role.MAINTAINER
+    )
     for visibility in ("public", "internal"):
         status, said = put(script, project, visibility=visibility, description="changed")
         assert status == 403
         assert f"You need the Owner role in {project} to change its visibility." in said
-    assert (visibility_of(gatebell, project), events_with_subject(gatebell, project)) == (
+    assert (visibility_of(gatebell, project), list_events_with_subject(gatebell, project)) == (
         "private",
         [],
     )
@@ -50,7 +52,7 @@ def test_a_maintainer_cannot_change_the_visibility_in_the_api(gatebell: LiveGate
 @pytest.mark.parametrize("kind", ["projects", "groups"])
 def test_a_bot_cannot_change_the_visibility(gatebell: LiveGatebell, kind: str) -> None:
     project = make_project(gatebell, alice(gatebell))
-    namespace = namespace_of(gatebell, kind, project)
+    namespace = get_namespace(gatebell, kind, project)
     made = make_bot_token(script_of(gatebell, alice(gatebell)), namespace, access_level=50)
     status, said = put(Api(gatebell, made.clear), project, visibility="public")
     assert status == 403, said

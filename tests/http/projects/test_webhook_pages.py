@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from tests.support.accounts.people import make_project, make_user, signed_in
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import Receiver, running_receiver
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -84,7 +84,7 @@ def test_a_webhook_is_added_tested_rotated_paused_and_deleted(
     assert "Sending resumed." in page.text
     page = shop.press(page, "/delete")
     assert "was deleted" in page.text
-    kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]
+    kinds = [each.kind for each in list_events_with_subject(gatebell, receiver.url)]
     assert kinds == [
         "webhook.removed",
         "webhook.changed",

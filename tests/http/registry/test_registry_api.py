@@ -10,7 +10,7 @@ import requests
 from sqlalchemy import select
 
 from models import RegistryRemoval
-from tests.support.accounts.administration import last_event
+from tests.support.accounts.administration import find_last_event
 from tests.support.accounts.people import (
     alice,
     database_of,
@@ -41,12 +41,12 @@ class Repository:
             for number in range(1, 6)
         ]
         assert notify(gatebell, *events).status_code == 200
-        (found,) = self.script.send("GET", self.all).json()
+        (found,) = self.script.send_request("GET", self.all).json()
         self.id: int = found["id"]
         self.tags = f"{self.all}/{self.id}/tags"
 
     def names(self, **options: Any) -> list[str]:
-        answer = self.script.send("GET", self.tags, **options)
+        answer = self.script.send_request("GET", self.tags, **options)
         assert answer.status_code == 200, answer.text
         return [tag["name"] for tag in answer.json()]
 
@@ -93,14 +93,18 @@ def test_an_oauth_token_lists_and_shows_pushed_tags(
 
 
 def seconds_as_json(repository: Repository, tag: str) -> str:
-    found: str = repository.script.send("GET", f"{repository.tags}/{tag}").json()["created_at"]
+    found: str = repository.script.send_request("GET", f"{repository.tags}/{tag}").json()[
+        "created_at"
+    ]
     assert now() - datetime.fromisoformat(found) < timedelta(hours=2)
     return found
 
 
 def pages(repository: Repository, **first: str) -> Iterator[requests.Response]:
     """Yield the pages of tags by following the links to the next page."""
-    answer = repository.script.send("GET", repository.tags, params={"per_page": "2", **first})
+    answer = repository.script.send_request(
+        "GET", repository.tags, params={"per_page": "2", **first}
+    )
     while True:
         assert answer.status_code == 200, answer.text
         yield answer
@@ -110,7 +114,7 @@ def pages(repository: Repository, **first: str) -> Iterator[requests.Response]:
         given = {
             name: value[0] for name, value in parse_qs(urlsplit(following["url"]).query).items()
         }
-        answer = repository.script.send("GET", repository.tags, params=given)
+        answer = repository.script.send_request("GET", repository.tags, params=given)
 
 
 @pytest.mark.long
@@ -123,20 +127,20 @@ def test_since_release_18_0_tags_have_only_keyset_pages(repository: Repository) 
         assert names == [["v1", "v2"], ["v3", "v4"], ["v5"]]
         assert all("X-Total" not in answer.headers for answer in found)
     for refused in ({"page": "2"}, {"pagination": "offset", "page": "2"}, {"cursor": "a b"}):
-        answer = repository.script.send("GET", repository.tags, params=refused)
+        answer = repository.script.send_request("GET", repository.tags, params=refused)
         assert answer.status_code == 400
-    page = repository.script.send("GET", repository.tags, params={"page": "2"})
+    page = repository.script.send_request("GET", repository.tags, params={"page": "2"})
     assert "rel=next" in page.json()["error"]
 
 
 @pytest.mark.both_databases
 def test_before_release_18_0_tags_have_numbered_pages(repository: Repository) -> None:
-    answer = repository.script.send(
+    answer = repository.script.send_request(
         "GET", repository.tags, params={"per_page": "2", "page": "2"}, headers=BEFORE
     )
     assert [tag["name"] for tag in answer.json()] == ["v3", "v4"]
     assert (answer.headers["X-Total"], answer.headers["X-Next-Page"]) == ("5", "3")
-    by_key = repository.script.send(
+    by_key = repository.script.send_request(
         "GET", repository.tags, params={"per_page": "2", "pagination": "keyset"}, headers=BEFORE
     )
     assert "X-Total" not in by_key.headers
@@ -144,7 +148,7 @@ def test_before_release_18_0_tags_have_numbered_pages(repository: Repository) ->
 
 
 def test_nothing_is_deleted_without_a_registry(repository: Repository) -> None:
-    answer = repository.script.send("DELETE", f"{repository.tags}/v1")
+    answer = repository.script.send_request("DELETE", f"{repository.tags}/v1")
     assert answer.status_code == 503
     assert "REGISTRY_URL" in answer.json()["message"]
     assert repository.names() == ["v1", "v2", "v3", "v4", "v5"]
@@ -160,14 +164,14 @@ def test_background_removals_are_queued_for_the_worker(
         "keep_n": "2",
         "older_than": "2 weeks",
     }
-    answer = repository.script.send("DELETE", repository.tags, params=rule)
+    answer = repository.script.send_request("DELETE", repository.tags, params=rule)
     assert answer.status_code == 202
     for _ in range(2):  # A repeated request changes nothing.
-        gone = repository.script.send("DELETE", f"{repository.all}/{repository.id}")
+        gone = repository.script.send_request("DELETE", f"{repository.all}/{repository.id}")
         assert gone.status_code == 202
-    shown = repository.script.send("GET", f"/registry/repositories/{repository.id}").json()
+    shown = repository.script.send_request("GET", f"/registry/repositories/{repository.id}").json()
     assert shown["status"] == "delete_scheduled"
-    event = last_event(gatebell, repository.project)
+    event = find_last_event(gatebell, repository.project)
     assert event.kind == "registry_repository.removed"
     with database_of(gatebell) as session:
         rows = session.scalars(
@@ -197,7 +201,7 @@ NO_RULES: tuple[tuple[dict[str, str], str], ...] = (
 def test_invalid_removal_rules_are_rejected(repository: Repository) -> None:
     for number, (given, field) in enumerate(NO_RULES):
         way = ("params", "json")[number % 2]
-        answer = repository.script.send("DELETE", repository.tags, **{way: given})
+        answer = repository.script.send_request("DELETE", repository.tags, **{way: given})
         assert answer.status_code == 400, answer.text
         assert field in answer.text
 
@@ -206,7 +210,7 @@ def test_invalid_removal_rules_are_rejected(repository: Repository) -> None:
 def test_too_many_queued_removals_are_rejected(repository: Repository) -> None:
     rule = {"name_regex_delete": "x"}
     statuses = [
-        repository.script.send("DELETE", repository.tags, params=rule).status_code
+        repository.script.send_request("DELETE", repository.tags, params=rule).status_code
         for _ in range(21)
     ]
     assert statuses == [202] * 20 + [400]
@@ -218,11 +222,11 @@ def test_repositories_of_other_projects_are_not_found(
 ) -> None:
     other = Repository(gatebell)
     stranger = script_of(gatebell, make_user(gatebell))
-    missing = stranger.send("GET", "/registry/repositories/999999999")
-    hidden = stranger.send("GET", f"/registry/repositories/{repository.id}")
+    missing = stranger.send_request("GET", "/registry/repositories/999999999")
+    hidden = stranger.send_request("GET", f"/registry/repositories/{repository.id}")
     assert (missing.status_code, missing.json()) == (404, hidden.json())
     for path in (f"{other.all}/{repository.id}/tags", f"{other.all}/{repository.id}/tags/v1"):
-        assert other.script.send("GET", path).status_code == 404
-    assert other.script.send("DELETE", f"{other.all}/{repository.id}").status_code == 404
+        assert other.script.send_request("GET", path).status_code == 404
+    assert other.script.send_request("DELETE", f"{other.all}/{repository.id}").status_code == 404
     for tag in ("nothing", "v1%00", "%F0%9F%90%B3", "a" * 300):
-        assert repository.script.send("GET", f"{repository.tags}/{tag}").status_code == 404
+        assert repository.script.send_request("GET", f"{repository.tags}/{tag}").status_code == 404

@@ -32,7 +32,7 @@ def project(gatebell: LiveGatebell) -> str:
 def listed(gatebell: LiveGatebell, project: str) -> dict[str, list[str]]:
     """Return the repositories of a project with their tags."""
     path = f"/projects/{project.replace('/', '%2F')}/registry/repositories"
-    answer = script_of(gatebell, alice(gatebell)).send("GET", path, params={"tags": "true"})
+    answer = script_of(gatebell, alice(gatebell)).send_request("GET", path, params={"tags": "true"})
     assert answer.status_code == 200, answer.text
     return {each["path"]: [tag["name"] for tag in each["tags"]] for each in answer.json()}
 

@@ -6,7 +6,12 @@ import pytest
 import yaml
 
 from domain.access.roles import Role
-from tests.support.accounts.administration import at_work, fill_in, last_event, next_page
+from tests.support.accounts.administration import (
+    find_last_event,
+    get_administrator_browser,
+    read_redirected_page,
+    submit_form_by_field,
+)
 from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.team import browser_of
 from tests.support.oauth.oauth_wire import machine
@@ -78,7 +83,7 @@ def test_maintainers_see_the_configuration_without_the_secret(
 
 
 def test_administrators_see_the_whole_configuration(gatebell: LiveGatebell) -> None:
-    page = at_work(gatebell).get(f"{gatebell.url}{ADMIN}").text
+    page = get_administrator_browser(gatebell).get(f"{gatebell.url}{ADMIN}").text
     ready = yaml.safe_load(configuration_on(page))
     (endpoint,) = ready["notifications"]["endpoints"]
     assert endpoint["headers"]["Authorization"] == [authorization(gatebell)]
@@ -91,20 +96,24 @@ def bundle(gatebell: LiveGatebell) -> int:
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_a_new_key_is_published_signs_and_replaces_old_keys(gatebell: LiveGatebell) -> None:
-    fill_in(gatebell, ADMIN, "notice", notice="leaked")
+    submit_form_by_field(gatebell, ADMIN, "notice", notice="leaked")
     assert bundle(gatebell) == 1
-    page = next_page(gatebell, fill_in(gatebell, ADMIN, "notice", notice="week"))
+    page = read_redirected_page(
+        gatebell, submit_form_by_field(gatebell, ADMIN, "notice", notice="week")
+    )
     assert bundle(gatebell) == 2
     assert "Waiting" in page
     # The new key replaces the other key that is waiting.
-    fill_in(gatebell, ADMIN, "notice", notice="day")
+    submit_form_by_field(gatebell, ADMIN, "notice", notice="day")
     assert bundle(gatebell) == 2
     kid = re.findall(r"<code>((?:[A-Z2-7]{4}:){11}[A-Z2-7]{4})</code>", page)[0]
-    event = last_event(gatebell, kid)
+    event = find_last_event(gatebell, kid)
     assert event.kind == "registry_key.rotated"
     assert event.details == {"notice_hours": 168, "forget_former": False}
-    page = next_page(gatebell, fill_in(gatebell, ADMIN, "notice", notice="now"))
+    page = read_redirected_page(
+        gatebell, submit_form_by_field(gatebell, ADMIN, "notice", notice="now")
+    )
     assert "Former" in page
     assert bundle(gatebell) == 2
-    fill_in(gatebell, ADMIN, "notice", notice="leaked")
+    submit_form_by_field(gatebell, ADMIN, "notice", notice="leaked")
     assert bundle(gatebell) == 1

@@ -16,7 +16,7 @@ import requests
 
 from domain.releases.changes import Change, ReleaseChangeKind
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
-from tests.support.accounts.administration import forget_settings, root
+from tests.support.accounts.administration import forget_settings, get_shared_administrator
 from tests.support.accounts.api_caller import ApiCaller
 from tests.support.accounts.people import make_project, signed_in, unique
 from tests.support.accounts.personal_tokens import make_token
@@ -70,13 +70,13 @@ class World:
             url = use.path if use.path.startswith("/-/") else f"/api/v4{use.path}"
             called = ApiCaller(url=f"{self.gatebell.url}{url}", token=self.api.token)
             return called(use.method, headers=headers, **use.sent)
-        browser = signed_in(self.gatebell, root(self.gatebell))
+        browser = signed_in(self.gatebell, get_shared_administrator(self.gatebell))
         return browser.get(f"{self.gatebell.url}{use.path}", headers=headers, allow_redirects=False)
 
 
 @pytest.fixture
 def world(gatebell: LiveGatebell) -> Iterator[World]:
-    owner = root(gatebell)
+    owner = get_shared_administrator(gatebell)
     token = make_token(gatebell, owner, scopes="api").clear
     yield World(
         gatebell=gatebell,

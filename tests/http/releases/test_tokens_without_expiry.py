@@ -12,7 +12,11 @@ import requests
 
 from domain.releases.schedule import CHANGES_BY_ID
 from tests.http.releases.test_both_sides import assert_announced
-from tests.support.accounts.administration import forget_settings, id_of, root
+from tests.support.accounts.administration import (
+    find_user_id,
+    forget_settings,
+    get_shared_administrator,
+)
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import make_project, now
 from tests.support.service.live import LiveGatebell
@@ -52,14 +56,14 @@ class Places:
 
 @pytest.fixture
 def places(gatebell: LiveGatebell) -> Iterator[Places]:
-    owner = root(gatebell)
+    owner = get_shared_administrator(gatebell)
     project = make_project(gatebell, owner)
     group = project.partition("/")[0]
     yield Places(
         gatebell=gatebell,
         api=api_caller(gatebell, owner),
         paths=(
-            f"/users/{id_of(gatebell, owner)}/personal_access_tokens",
+            f"/users/{find_user_id(gatebell, owner)}/personal_access_tokens",
             f"/projects/{project.replace('/', '%2F')}/access_tokens",
             f"/groups/{group}/access_tokens",
         ),
@@ -163,7 +167,7 @@ def assert_a_year_ahead(places: Places) -> None:
 
 
 def assert_operators_create_endless_tokens(places: Places) -> None:
-    name = root(places.gatebell).username
+    name = get_shared_administrator(places.gatebell).username
     run = ("tokens", "create", name, "--name", "x", "--scopes", "api")
     made = places.gatebell.cli(*run)
     assert made["expires_at"] is None

@@ -10,12 +10,12 @@ from sqlalchemy import select
 
 from domain.access.roles import Role
 from models import Alert, EscalationPage, Project
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
 from tests.support.alerts.senders import connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -41,7 +41,7 @@ class Night:
 
     def page(self, *, ago: timedelta = timedelta()) -> None:
         """Page the developer for the first alert."""
-        user_id = id_of(self.gatebell, self.developer)
+        user_id = find_user_id(self.gatebell, self.developer)
         with database_of(self.gatebell) as session:
             project = select(Project.id).where(Project.path == self.project).scalar_subquery()
             is_first = Alert.iid == 1
@@ -66,7 +66,7 @@ class Night:
         return api_caller(self.gatebell, self.developer, scopes=scopes)
 
     def events(self, subject: str) -> list[tuple[str, str]]:
-        return [(e.kind, e.actor_name) for e in events_with_subject(self.gatebell, subject)]
+        return [(e.kind, e.actor_name) for e in list_events_with_subject(self.gatebell, subject)]
 
 
 @pytest.fixture

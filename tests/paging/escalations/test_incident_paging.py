@@ -127,7 +127,7 @@ def answer(shop: Escalated, by: Person, status: str = "acknowledged") -> None:
     """Set the status of incident 1 as a user does."""
     with shop.session() as session:
         row, actor = session.get_one(Incident, 1), EventActor(id=by.id, name=by.username)
-        change_incident_status(row, status, by=actor, session=session, now=shop.now)
+        change_incident_status(row, status, actor=actor, session=session, now=shop.now)
 
 
 def timeline(shop: Escalated) -> list[TimelineItem]:

@@ -54,7 +54,7 @@ _DEVELOPER = 30
 def record_eligibility(shop: Escalated) -> None:
     """Record who can be on call, as the worker does every few minutes."""
     with shop.session() as session:
-        record_eligibility_changes(session=session, now=shop.now, between=session.flush)
+        record_eligibility_changes(session=session, now=shop.now, commit_batch=session.flush)
 
 
 def member(shop: Escalated, person: Person, *, is_one: bool, **more: Any) -> None:
@@ -146,7 +146,7 @@ class History:
 
     def ask(self) -> None:
         with self.shop.session() as session:
-            found = find_users_on_call([self.id], at=self.shop.now, session=session)
+            found = find_users_on_call([self.id], moment=self.shop.now, session=session)
         self.answers[self.shop.now] = tuple(sorted(found[self.id]))
 
     def answers_later(self) -> dict[datetime, tuple[int, ...]]:

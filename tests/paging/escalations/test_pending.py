@@ -43,10 +43,10 @@ def escalate_due(shop: Escalated) -> int:
 
 
 def escalates_to(shop: Escalated, alert_id: int) -> str:
-    reading = policies.parser_settings(shop.settings)
+    reading = policies.build_parser_settings(shop.settings)
     with shop.session() as session:
         view = explain_escalation(
-            shop.project_id, alert_id, session=session, now=shop.now, reading=reading
+            shop.project_id, alert_id, session=session, now=shop.now, parser_settings=reading
         )
     return view.escalates_to
 

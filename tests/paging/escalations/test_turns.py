@@ -134,5 +134,7 @@ def test_a_dry_run_uses_round_robin(three: Escalated) -> None:
     with three.session() as session:
         asked = build_dry_run_period(None, None, now=three.now)
         reading = three.work(session).policy(ParserSettings)
-        found = simulate_pages(three.project_view(session), asked, session=session, reading=reading)
+        found = simulate_pages(
+            three.project_view(session), asked, session=session, parser_settings=reading
+        )
     assert [alert.pages[0].user for alert in found.alerts] == ["carol", "bob", "alice"]

@@ -387,7 +387,7 @@ def test_old_pages_are_pruned(pages: Pages, mailbox: Mailbox) -> None:
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
     with pages.session() as session:
         removed = prune_expired_rows(
-            retention, session=session, now=pages.now, between=session.flush
+            retention, session=session, now=pages.now, commit_batch=session.flush
         )
     assert (removed["pages"], removed["page_messages"], removed["page_batches"]) == (1, 1, 1)
     assert len(mailbox.messages) == 1

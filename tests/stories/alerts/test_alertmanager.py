@@ -16,7 +16,7 @@ from tests.support.alerts.monitoring import (
     wait_until,
 )
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 
@@ -81,19 +81,24 @@ def test_prometheus_fires_and_resolves(
     endpoint = connect(gatebell, kind="prometheus")
     metric = measured(notify(bearer(endpoint)))
     metric.value = 1
-    wait_until(lambda: len(alerts_of(gatebell, endpoint.project)) == 1, "the alert is there")
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    wait_until(
+        lambda: len(list_stored_alerts(gatebell, endpoint.project)) == 1, "the alert is there"
+    )
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.title, alert.status) == ("Disk of db-1 is full", "triggered")
     assert (alert.description, alert.severity) == ("Value 1", 3)
     metric.value = 0
     wait_until(
-        lambda: alerts_of(gatebell, endpoint.project)[0].status == "resolved", "it is resolved"
+        lambda: list_stored_alerts(gatebell, endpoint.project)[0].status == "resolved",
+        "it is resolved",
     )
-    (resolved,) = alerts_of(gatebell, endpoint.project)
+    (resolved,) = list_stored_alerts(gatebell, endpoint.project)
     assert resolved.ended_at is not None
     assert resolved.ended_at > resolved.started_at
     metric.value = 1
-    wait_until(lambda: len(alerts_of(gatebell, endpoint.project)) == 2, "a second alert is there")
+    wait_until(
+        lambda: len(list_stored_alerts(gatebell, endpoint.project)) == 2, "a second alert is there"
+    )
 
 
 @pytest.mark.spec("I2", "I11")
@@ -107,14 +112,14 @@ def test_alertmanager_groups_and_repeats_with_each_way_to_give_the_key(
     alertmanager.fire(*(labelled(f"web-{number}") for number in range(3)))
     for way, endpoint in zip(ways, endpoints, strict=True):
         wait_until(partial(is_repeated, live_sqlite, endpoint), f"{way.__name__} repeats the group")
-        alerts = alerts_of(live_sqlite, endpoint.project)
+        alerts = list_stored_alerts(live_sqlite, endpoint.project)
         assert sorted(alert.title for alert in alerts) == [f"web-{n} is down" for n in range(3)]
-        first = deliveries_of(live_sqlite, endpoint.project)[0]
+        first = list_stored_deliveries(live_sqlite, endpoint.project)[0]
         assert (first.opened, first.status_code) == (3, 200)
 
 
 def is_repeated(gatebell: LiveGatebell, endpoint: Endpoint) -> bool:
-    return any(alert.events > 1 for alert in alerts_of(gatebell, endpoint.project))
+    return any(alert.events > 1 for alert in list_stored_alerts(gatebell, endpoint.project))
 
 
 @pytest.mark.long
@@ -132,8 +137,8 @@ def test_alertmanager_repeats_rate_limited_webhooks(
         wait_until(
             lambda: "503" in alertmanager.log_text(), "Alertmanager is told to come again later"
         )
-    wait_until(lambda: len(alerts_of(live_sqlite, endpoint.project)) == 6, "all are there")
-    assert {alert.events for alert in alerts_of(live_sqlite, endpoint.project)} == {1}
+    wait_until(lambda: len(list_stored_alerts(live_sqlite, endpoint.project)) == 6, "all are there")
+    assert {alert.events for alert in list_stored_alerts(live_sqlite, endpoint.project)} == {1}
 
 
 @pytest.fixture(scope="module")
@@ -149,15 +154,19 @@ def test_a_restart_loses_no_alerts(own: LiveGatebell, notify: Notify) -> None:
     flushing, failing = notify(bearer(many)), notify(bearer(few))
     # Alerts with different names are in different groups, so each is sent in its own webhook.
     flushing.fire(*({"labels": {"alertname": f"Down{number}"}} for number in range(60)))
-    wait_until(lambda: bool(alerts_of(own, many.project)), "the first one is there")
+    wait_until(lambda: bool(list_stored_alerts(own, many.project)), "the first one is there")
     own.stop()
     failing.fire(*(labelled(f"web-{number}") for number in range(3)))
     wait_until(lambda: "connection refused" in failing.log_text(), "a flush fails")
     own.start()
-    wait_until(lambda: len(alerts_of(own, many.project)) == 60, "all that were sent are there")
-    wait_until(lambda: len(alerts_of(own, few.project)) == 3, "all that were tried are there")
-    answered = [row for row in deliveries_of(own, many.project) if row.opened]
+    wait_until(
+        lambda: len(list_stored_alerts(own, many.project)) == 60, "all that were sent are there"
+    )
+    wait_until(
+        lambda: len(list_stored_alerts(own, few.project)) == 3, "all that were tried are there"
+    )
+    answered = [row for row in list_stored_deliveries(own, many.project) if row.opened]
     assert len(answered) == 60
     # Alertmanager repeats a webhook whose response was late, so its alerts are counted again.
-    kept = deliveries_of(own, few.project)
-    assert {alert.events for alert in alerts_of(own, few.project)} == {len(kept)}
+    kept = list_stored_deliveries(own, few.project)
+    assert {alert.events for alert in list_stored_alerts(own, few.project)} == {len(kept)}

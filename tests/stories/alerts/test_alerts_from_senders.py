@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import JSON, captured, connect, curl, notifier
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -40,7 +40,7 @@ def test_curl_sends_with_each_way_to_give_the_key(gatebell: LiveGatebell) -> Non
         printed = curl(*content, *way)
         assert printed.status == 200
         assert json.loads(printed.body) == [{"iid": 1, "title": "Disk full"}]
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.events, alert.hosts) == (4, "web-1")
 
 
@@ -70,7 +70,7 @@ def test_apprise_sends_and_the_team_sees_it(gatebell: LiveGatebell) -> None:
         assert sender.notify(
             title="Disk full 磁盘", body="web-1 at 98%", notify_type=apprise.NotifyType.FAILURE
         )
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.title, alert.events) == ("Disk full 磁盘", 2)
     page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert "Disk full 磁盘" in page.text
@@ -84,7 +84,7 @@ def test_apprise_notices_a_wrong_key(gatebell: LiveGatebell) -> None:
     stranger = connect(gatebell)
     wrong = notifier(type(endpoint)(1, "", endpoint.url, stranger.key, gatebell.url))
     assert not wrong.notify(title="x", body="y")
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @pytest.mark.spec("I1", "I11", "I13", "J5")
@@ -96,12 +96,12 @@ def test_each_item_of_a_captured_webhook_opens_an_alert(gatebell: LiveGatebell, 
     items = json.loads(captured(name))["alerts"]
     assert len(items) == FIRST[name]
     assert [each["iid"] for each in answer.json()] == list(range(1, FIRST[name] + 1))
-    alerts = alerts_of(gatebell, endpoint.project)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
     assert [alert.title for alert in alerts] == [each["title"] for each in answer.json()]
     assert [alert.status == "resolved" for alert in alerts] == [
         item["status"] == "resolved" for item in items
     ]
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.body == captured(name)
 
 
@@ -121,9 +121,9 @@ def test_a_captured_recovery_resolves_open_alerts(
     endpoint = connect(gatebell, kind="prometheus")
     opened = endpoint.post(captured(firing)).json()
     assert endpoint.post(captured(firing)).json() == opened
-    assert {alert.events for alert in alerts_of(gatebell, endpoint.project)} == {2}
+    assert {alert.events for alert in list_stored_alerts(gatebell, endpoint.project)} == {2}
     assert endpoint.post(captured(recovery)).json() == opened
-    alerts = alerts_of(gatebell, endpoint.project)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
     assert {alert.status for alert in alerts} == {"resolved"}
     assert all(alert.ended_at for alert in alerts)
     # A late copy opens no alert, but an alert that begins afterwards does.
@@ -154,7 +154,7 @@ def test_an_alert_page_shows_the_complete_body_of_monit(gatebell: LiveGatebell) 
 def test_the_log_counts_alerts_that_the_sender_omitted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.truncated_alerts == 3
     assert "omitted 3 alerts" in delivery.parse_warnings[0]
     assert delivery.sender == "127.0.0.1"

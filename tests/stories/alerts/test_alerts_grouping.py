@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.support.alerts.senders import connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 
 
@@ -18,12 +18,12 @@ def test_an_alert_opens_counts_resolves_and_opens_again(gatebell: LiveGatebell) 
     still = {"iid": 1, "title": "Disk still full"}
     assert endpoint.accepted(title="Disk still full", fingerprint="disk") == still
     assert endpoint.accepted(fingerprint="disk", end_time="2999-11-21T09:00:00Z") == still
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.status, alert.events) == ("resolved", 2)
     assert alert.ended_at == datetime(2999, 11, 21, 9, tzinfo=UTC)
     again = endpoint.accepted(title="Disk full again", fingerprint="disk")
     assert again == {"iid": 2, "title": "Disk full again"}
-    log = deliveries_of(gatebell, endpoint.project)
+    log = list_stored_deliveries(gatebell, endpoint.project)
     outcomes = [(row.opened, row.joined, row.resolved) for row in log]
     assert outcomes == [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)]
 
@@ -46,11 +46,11 @@ def test_a_recovery_without_an_alert_is_stored_as_a_resolved_alert(gatebell: Liv
     endpoint = connect(gatebell)
     ended = {"fingerprint": "gone", "end_time": "2026-11-21T08:00:00Z"}
     assert endpoint.accepted(title="Unknown", **ended) == {"iid": 1, "title": "Unknown"}
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.status, alert.events) == ("resolved", 1)
     # A repeated recovery finds the alert and does not change it.
     assert endpoint.accepted(title="Other words", **ended) == {"iid": 1, "title": "Unknown"}
-    (same,) = alerts_of(gatebell, endpoint.project)
+    (same,) = list_stored_alerts(gatebell, endpoint.project)
     assert (same.status, same.events, same.ended_at) == ("resolved", 1, alert.ended_at)
 
 
@@ -60,7 +60,7 @@ def test_projects_do_not_share_fingerprints(gatebell: LiveGatebell) -> None:
     assert one.accepted(fingerprint="x")["iid"] == 1
     assert other.accepted(fingerprint="x")["iid"] == 1
     assert other.accepted(fingerprint="x", end_time="2026-11-21T08:00:00Z")["iid"] == 1
-    (alert,) = alerts_of(gatebell, one.project)
+    (alert,) = list_stored_alerts(gatebell, one.project)
     assert alert.status == "triggered"
 
 
@@ -110,7 +110,7 @@ def test_an_invalid_item_does_not_affect_other_items(gatebell: LiveGatebell) -> 
     timeless = item("y", startsAt=None)
     answer = endpoint.post(webhook(nameless, item("good"), "nonsense", timeless))
     assert answer.json() == answered((1, "good"))
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert [warning.partition(":")[0] for warning in delivery.parse_warnings] == [
         "Item 1 was rejected",
         "Item 3 was rejected",
@@ -133,11 +133,13 @@ def test_a_webhook_without_valid_items_is_rejected_with_a_reason_for_each(
         },
         {"item": 1, "reason": "it is not an object"},
     ]
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 def summary(gatebell: LiveGatebell, project: str) -> list[tuple[str, str, int]]:
-    return [(alert.title, alert.status, alert.events) for alert in alerts_of(gatebell, project)]
+    return [
+        (alert.title, alert.status, alert.events) for alert in list_stored_alerts(gatebell, project)
+    ]
 
 
 def answered(*pairs: tuple[int, str]) -> list[dict[str, int | str]]:

@@ -12,7 +12,11 @@ from domain.alerts.storing.lifecycle import ARRIVED_LATE_WARNING
 from models import Alert
 from tests.support.accounts.people import alice, database_of, signed_in
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, newest_delivery, resolve_for_silence
+from tests.support.database.stored import (
+    get_newest_delivery,
+    list_stored_alerts,
+    resolve_for_silence,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 from tests.support.wire.html_forms import form_to, submit
@@ -40,10 +44,10 @@ def test_an_end_before_the_start_counts_as_the_start(
     endpoint = connect(gatebell)
     for body in bodies:
         endpoint.accepted(fingerprint="x", **body)
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.status == "resolved"
     assert alert.ended_at == alert.started_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
-    assert newest_delivery(gatebell, endpoint.project).parse_warnings == [END_BEFORE_START]
+    assert get_newest_delivery(gatebell, endpoint.project).parse_warnings == [END_BEFORE_START]
     assert (
         "after" not in page_of(gatebell, endpoint).partition("state-line")[2].partition("</p>")[0]
     )
@@ -56,7 +60,7 @@ def test_a_recovery_with_a_slow_clock_never_ends_an_alert_before_its_start(
     endpoint.accepted(fingerprint="x")
     behind = datetime.now(UTC) - timedelta(seconds=187)
     endpoint.accepted(fingerprint="x", end_time=behind.isoformat())
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.ended_at == alert.started_at
     assert not re.search(r"(?<!\w)-18", page_of(gatebell, endpoint))
 
@@ -64,9 +68,9 @@ def test_a_recovery_with_a_slow_clock_never_ends_an_alert_before_its_start(
 def test_an_alert_reported_after_its_end_keeps_its_end(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(fingerprint="x", end_time=NINE)
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.ended_at == alert.started_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
-    assert newest_delivery(gatebell, endpoint.project).parse_warnings == []
+    assert get_newest_delivery(gatebell, endpoint.project).parse_warnings == []
 
 
 def test_an_alert_with_a_future_start_cannot_end_before_its_start(gatebell: LiveGatebell) -> None:
@@ -76,7 +80,7 @@ def test_an_alert_with_a_future_start_cannot_end_before_its_start(gatebell: Live
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(address, timeout=20)
     assert submit(browser, page, form_to(page, "/status"), status="resolved").ok
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.ended_at == alert.started_at == datetime(2999, 1, 1, tzinfo=UTC)
 
 
@@ -90,9 +94,9 @@ def test_a_late_copy_opens_no_alert(
     endpoint.post(webhook(resolved("a")))
     answer = endpoint.post(webhook(item("a"), *others))
     assert answer.json()[0] == {"iid": 1, "title": "a"}
-    first = alerts_of(gatebell, endpoint.project)[0]
+    first = list_stored_alerts(gatebell, endpoint.project)[0]
     assert (first.status, first.events) == ("resolved", 2)
-    log = newest_delivery(gatebell, endpoint.project)
+    log = get_newest_delivery(gatebell, endpoint.project)
     assert (log.opened, log.joined, log.resolved) == (len(others), 1, 0)
     assert log.parse_warnings == [
         f"Item 1: {ARRIVED_LATE_WARNING}" if others else ARRIVED_LATE_WARNING
@@ -118,7 +122,7 @@ def test_a_manually_resolved_alert_that_still_fires_opens_a_new_alert(
 
 def age_recoveries(gatebell: LiveGatebell, endpoint: Endpoint, **time: float) -> None:
     """Move the recoveries of a project into the past."""
-    ids = [alert.id for alert in alerts_of(gatebell, endpoint.project)]
+    ids = [alert.id for alert in list_stored_alerts(gatebell, endpoint.project)]
     with database_of(gatebell) as session:
         for alert in session.scalars(select(Alert).where(Alert.id.in_(ids))):
             assert alert.recovery_received_at is not None
@@ -139,13 +143,15 @@ def test_a_payload_repeated_long_after_its_recovery_opens_a_new_alert(
     assert endpoint.post(webhook(item("a"))).json()[0]["iid"] == 1
     age_recoveries(gatebell, endpoint, seconds=15)
     assert endpoint.post(webhook(item("a"), *others)).json()[0] == {"iid": 2, "title": "a"}
-    first, second, *_ = alerts_of(gatebell, endpoint.project)
+    first, second, *_ = list_stored_alerts(gatebell, endpoint.project)
     assert (first.status, first.events) == ("resolved", 2)
     assert (second.status, second.started_at) == ("triggered", first.started_at)
     # It is an ordinary alert: it is repeated, and its own recovery resolves it.
     assert endpoint.post(webhook(item("a"))).json()[0]["iid"] == 2
     endpoint.post(webhook(resolved("a")))
-    assert {each.status for each in alerts_of(gatebell, endpoint.project)[:2]} == {"resolved"}
+    assert {each.status for each in list_stored_alerts(gatebell, endpoint.project)[:2]} == {
+        "resolved"
+    }
 
 
 @pytest.mark.long
@@ -166,5 +172,5 @@ def test_an_alert_resolved_without_reports_that_fires_again_is_new(
     endpoint = connect(gatebell)
     endpoint.accepted(fingerprint="x", start_time=NINE)
     resolve_for_silence(gatebell, endpoint.id, minutes=1)
-    assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
+    assert list_stored_alerts(gatebell, endpoint.project)[0].status == "resolved"
     assert endpoint.accepted(fingerprint="x", start_time=NINE)["iid"] == 2

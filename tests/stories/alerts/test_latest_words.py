@@ -14,7 +14,7 @@ from models import Alert, AlertNote, Integration, Project
 from tests.support.accounts.people import alice, database_of, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.stored import alerts_of, change
+from tests.support.database.stored import change, list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 LOW: dict[str, Any] = {
@@ -80,7 +80,7 @@ def test_an_alert_that_gets_worse_is_seen_everywhere(
     # A single item and an item among others are stored by different code.
     sent = endpoint.post_json([DEAD, *company] if company else DEAD)
     assert sent[0] == {"iid": 1, "title": "CPU 100% DEAD"}
-    alert = alerts_of(gatebell, endpoint.project)[0]
+    alert = list_stored_alerts(gatebell, endpoint.project)[0]
     assert {name: getattr(alert, name) for name in COLUMNS} == {n: DEAD[n] for n in COLUMNS}
     assert (alert.severity, alert.hosts, alert.events) == (0, "web-1\nweb-2", 2)
     listed = in_api(gatebell, endpoint, "?sort=severity")
@@ -122,7 +122,7 @@ def test_fields_missing_from_a_report_are_kept(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(**LOW)
     assert endpoint.accepted(fingerprint="cpu") == {"iid": 1, "title": "CPU 80%"}
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.severity, alert.hosts, alert.events) == (3, "web-1", 2)
     assert changes_of(gatebell, endpoint) == []
     endpoint.accepted(fingerprint="cpu", description="Now 85%")
@@ -147,7 +147,7 @@ def test_recoveries_and_late_reports_do_not_change_fields(gatebell: LiveGatebell
     assert endpoint.accepted(**recovered) == {"iid": 1, "title": "CPU 80%"}
     late = endpoint.accepted(**DEAD, start_time="2026-11-21T07:00:00Z")
     assert late == {"iid": 1, "title": "CPU 80%"}
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.status, alert.severity, alert.events) == ("resolved", 3, 2)
     assert changes_of(gatebell, endpoint) == []
 
@@ -187,7 +187,9 @@ def test_concurrent_reports_record_a_complete_chain_of_changes(
     with ThreadPoolExecutor(crowd) as senders:
         statuses = [status for each in senders.map(send, range(crowd)) for status in each]
     assert statuses == [200] * crowd * rounds
-    (alert, *_) = sorted(alerts_of(gatebell, endpoint.project), key=lambda each: -each.events)
+    (alert, *_) = sorted(
+        list_stored_alerts(gatebell, endpoint.project), key=lambda each: -each.events
+    )
     assert alert.events == crowd * rounds
     told = [changes["description"] for changes in changes_of(gatebell, endpoint, alert.iid)]
     assert len(told) == crowd * rounds - 1

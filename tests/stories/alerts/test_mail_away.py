@@ -16,7 +16,12 @@ from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Mail, User
 from tests.http.accounts.sign_in.test_forgotten_password import ask_for
 from tests.http.api.projects.test_invitations_api import invite
-from tests.support.accounts.administration import at_work, id_of, press, root
+from tests.support.accounts.administration import (
+    find_user_id,
+    get_administrator_browser,
+    get_shared_administrator,
+    submit_form_by_ending,
+)
 from tests.support.accounts.people import (
     Person,
     database_of,
@@ -28,11 +33,11 @@ from tests.support.accounts.people import (
 from tests.support.accounts.resource_tokens import script_of
 from tests.support.accounts.sign_ups import (
     ask_to_sign_up,
-    finish,
-    newcomer,
-    opened,
-    sealed,
+    create_account_from_link,
+    make_newcomer,
+    seal_test_value,
     sign_up_link,
+    unseal_test_value,
 )
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -79,7 +84,7 @@ class Night:
             moment = self.next_try()
         with Session(self.service.engine()) as session:
             kept = Retention(keep_deliveries=1, keep_for=DAY)
-            prune_expired_rows(kept, session=session, now=until, between=session.commit)
+            prune_expired_rows(kept, session=session, now=until, commit_batch=session.commit)
 
     def come_back(self, moment: datetime) -> None:
         """Send all waiting messages as soon as they are due."""
@@ -130,10 +135,10 @@ class People:
 def wait_for_mail(service: LiveGatebell) -> People:
     """Trigger a message to each user."""
     people = People(
-        new=newcomer(),
-        approved=newcomer(),
-        rejected=newcomer(),
-        invited=newcomer(),
+        new=make_newcomer(),
+        approved=make_newcomer(),
+        rejected=make_newcomer(),
+        invited=make_newcomer(),
         forgetful=make_user(service),
         idle=_idle(service),
     )
@@ -141,9 +146,11 @@ def wait_for_mail(service: LiveGatebell) -> People:
     for person, _ in decisions:
         link = sign_up_link(service, person.email)
         _forget_messages_to(service, person)
-        assert finish(service, link, person).status_code == 302
+        assert create_account_from_link(service, link, person).status_code == 302
     for person, decision in decisions:
-        assert press(service, f"/admin/users/{id_of(service, person)}", decision).is_redirect
+        assert submit_form_by_ending(
+            service, f"/admin/users/{find_user_id(service, person)}", decision
+        ).is_redirect
     assert ask_to_sign_up(service, people.new.email).status_code == 302
     owner = make_user(service)
     invite(script_of(service, owner), make_project(service, owner), people.invited.email)
@@ -169,7 +176,7 @@ def _forget_messages_to(service: LiveGatebell, person: Person) -> None:
 
 @pytest.mark.long
 def test_all_messages_arrive_after_a_day_without_a_mail_server(night: Night) -> None:
-    service, administrator = night.service, root(night.service)
+    service, administrator = night.service, get_shared_administrator(night.service)
     people, back = wait_for_mail(service), night.began + DAY + timedelta(hours=1)
     night.be_away(back)
     assert night.mailbox.messages == []
@@ -180,12 +187,17 @@ def test_all_messages_arrive_after_a_day_without_a_mail_server(night: Night) -> 
 
     assert_expired_links_lead_to_new_ones(night, people)
     # Invitations are valid for weeks, and the other links contain no secrets.
-    assert finish(service, night.link_to(people.invited.email), people.invited).is_redirect
+    assert create_account_from_link(
+        service, night.link_to(people.invited.email), people.invited
+    ).is_redirect
     assert night.link_to(people.approved.email) == f"{service.url}/users/sign_in"
     assert "was approved" in night.message_to(people.approved.email).get_content()
     sign_in(service, people.approved)
     assert "was not approved" in night.message_to(people.rejected.email).get_content()
-    assert at_work(service).get(night.link_to(administrator.email)).status_code == 200
+    assert (
+        get_administrator_browser(service).get(night.link_to(administrator.email)).status_code
+        == 200
+    )
     notice = " ".join(night.message_to(people.idle.email).get_content().split())
     assert f"will be deactivated on {(night.began + timedelta(days=7)).date()}" in notice
     sign_in(service, people.idle)
@@ -208,4 +220,4 @@ def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:
 def aged(link: str, purpose: str, age: float) -> str:
     """Return a link as it was created `age` seconds ago."""
     begin, _, text = link.rpartition("/")
-    return f"{begin}/{sealed(opened(text, purpose), purpose, age=age)}"
+    return f"{begin}/{seal_test_value(unseal_test_value(text, purpose), purpose, age=age)}"

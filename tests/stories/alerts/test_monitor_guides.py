@@ -21,7 +21,11 @@ from tests.support.alerts.integration_pages import address
 from tests.support.alerts.monitoring import is_installed, wait_until
 from tests.support.alerts.senders import JSON, Endpoint, captured, connect
 from tests.support.alerts.tool_messages import load_messages
-from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
+from tests.support.database.stored import (
+    list_stored_alerts,
+    list_stored_deliveries,
+    list_stored_integrations,
+)
 from tests.support.documents.guides import guide_for_integration
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
@@ -42,7 +46,7 @@ def connect_tool(gatebell: LiveGatebell, slug: str) -> Endpoint:
     page = browser.get(address(gatebell, project, f"new/tools/{slug}"))
     made = submit(browser, page, form_with(page, "name"))
     assert made.status_code == 302
-    (row,) = integrations_of(gatebell, project)
+    (row,) = list_stored_integrations(gatebell, project)
     shown = browser.get(gatebell.url + made.headers["Location"]).text
     (url,) = re.findall(r'<code class="copy-value" id="url">(.*?)</code>', shown)
     (key,) = re.findall(r'<code id="authorization-key">(.*?)</code>', shown)
@@ -50,14 +54,14 @@ def connect_tool(gatebell: LiveGatebell, slug: str) -> Endpoint:
 
 
 def assert_opened(gatebell: LiveGatebell, endpoint: Endpoint, *titles: str) -> None:
-    alerts = alerts_of(gatebell, endpoint.project)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
     assert [(each.title, each.status) for each in alerts] == [
         (title, "triggered") for title in titles
     ]
 
 
 def assert_all_resolved(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
-    assert {each.status for each in alerts_of(gatebell, endpoint.project)} == {"resolved"}
+    assert {each.status for each in list_stored_alerts(gatebell, endpoint.project)} == {"resolved"}
 
 
 def post(endpoint: Endpoint, body: str, headers: dict[str, str]) -> None:
@@ -75,7 +79,7 @@ def test_curl_opens_and_resolves(gatebell: LiveGatebell, endpoint: Endpoint) -> 
     guide.run_shell("resolve", KEY=endpoint.key)
     assert_all_resolved(gatebell, endpoint)
     guide.run_shell("job", KEY=endpoint.key)
-    assert alerts_of(gatebell, endpoint.project)[1].title == "Backup failed"
+    assert list_stored_alerts(gatebell, endpoint.project)[1].title == "Backup failed"
 
 
 @pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring could not fetch it")
@@ -85,7 +89,7 @@ def test_alertmanager_sends_with_its_configuration(gatebell: LiveGatebell, notif
     (receiver,) = file["receivers"]
     assert file["route"] == {"receiver": receiver["name"]}
     notify(*receiver["webhook_configs"]).fire({"labels": {"alertname": "InstanceDown"}})
-    wait_until(lambda: bool(alerts_of(gatebell, endpoint.project)), "the alert is there")
+    wait_until(lambda: bool(list_stored_alerts(gatebell, endpoint.project)), "the alert is there")
     assert_opened(gatebell, endpoint, "InstanceDown")
 
 
@@ -98,7 +102,7 @@ def test_grafana_sends_with_its_contact_point(gatebell: LiveGatebell) -> None:
     scheme, key = settings["authorization_scheme"], settings["authorization_credentials"]
     headers = {"Content-Type": JSON, "Authorization": f"{scheme} {key}"}
     post(endpoint, captured("grafana.json").decode(), headers)
-    assert len(alerts_of(gatebell, endpoint.project)) == 2
+    assert len(list_stored_alerts(gatebell, endpoint.project)) == 2
 
 
 def test_uptime_kuma_sends_its_own_body(gatebell: LiveGatebell) -> None:
@@ -136,10 +140,10 @@ def test_zabbix_runs_its_script(gatebell: LiveGatebell) -> None:
 
     tell("1")
     assert_opened(gatebell, endpoint, 'Free disk space is less than "5 %"')
-    assert alerts_of(gatebell, endpoint.project)[0].severity == 1
+    assert list_stored_alerts(gatebell, endpoint.project)[0].severity == 1
     tell("0")
     assert_all_resolved(gatebell, endpoint)
-    for delivery in deliveries_of(gatebell, endpoint.project):
+    for delivery in list_stored_deliveries(gatebell, endpoint.project):
         assert endpoint.key.encode() not in (delivery.body or b"")
 
 

@@ -12,8 +12,8 @@ from tests.support.accounts.people import alice, database_of, now, settings_of, 
 from tests.support.alerts.integration_pages import address
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
-from tests.support.database.audit_log import events_with_subject
-from tests.support.database.stored import alerts_of, change, integrations_of
+from tests.support.database.audit_log import list_events_with_subject
+from tests.support.database.stored import change, list_stored_alerts, list_stored_integrations
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 from web.jobs.retention import assign_alerts_to_monitors
@@ -43,7 +43,7 @@ def join(gatebell: LiveGatebell, one: Endpoint, *others: Endpoint) -> requests.R
 
 
 def states(gatebell: LiveGatebell, endpoint: Endpoint) -> list[tuple[int, str, int]]:
-    found = alerts_of(gatebell, endpoint.project)
+    found = list_stored_alerts(gatebell, endpoint.project)
     return [(each.iid, each.status, each.events) for each in found]
 
 
@@ -145,7 +145,7 @@ def test_separated_integrations_take_their_own_alerts_along(gatebell: LiveGatebe
     assert other.accepted(fingerprint="x")["iid"] == 3
     integrations(gatebell, one).put(f"/{one.id}", name=f"Staging of {one.project}")
     join(gatebell, one, other)
-    newest = events_with_subject(gatebell, f"Staging of {one.project}")[0]
+    newest = list_events_with_subject(gatebell, f"Staging of {one.project}")[0]
     assert newest.details["change"] == "joined with Production"
 
 
@@ -229,14 +229,14 @@ def test_integrations_are_joined_on_their_page(gatebell: LiveGatebell) -> None:
     assert "Same monitor" in page.text
     saved = submit(browser, page, form_to(page, "/configure"), joined_with=str(other.id))
     assert saved.status_code == 302, saved.text
-    (row, partner) = integrations_of(gatebell, one.project)
+    (row, partner) = list_stored_integrations(gatebell, one.project)
     assert list_joined_ids(row, [partner]) == (other.id,)
     assert "checked" in browser.get(url).text.split("Same monitor")[1].split("</fieldset>")[0]
 
 
 def remove_monitors(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     """Store integrations as releases without monitors did."""
-    project_id = integrations_of(gatebell, endpoint.project)[0].project_id
+    project_id = list_stored_integrations(gatebell, endpoint.project)[0].project_id
     change(
         gatebell,
         update(Integration).where(Integration.project_id == project_id).values(monitor_id=None),
@@ -278,9 +278,9 @@ def test_an_upgrade_changes_nothing_where_a_project_has_one_integration(
     one = connect(gatebell)
     remove_monitors(gatebell, one)
     one.accepted(fingerprint="x")
-    before = alerts_of(gatebell, one.project)[0].fingerprint
+    before = list_stored_alerts(gatebell, one.project)[0].fingerprint
     assign_alerts_to_monitors(settings_of(gatebell))
-    assert alerts_of(gatebell, one.project)[0].fingerprint == before
+    assert list_stored_alerts(gatebell, one.project)[0].fingerprint == before
     assert one.accepted(fingerprint="x")["iid"] == 1
     other = connect(gatebell, one.project, name="New")
     assert other.accepted(fingerprint="x")["iid"] == 2
@@ -319,7 +319,9 @@ def store_alert_of_monitor(
     gatebell: LiveGatebell, endpoint: Endpoint, monitor_id: int | None, name: str
 ) -> None:
     """Store an alert with another monitor, as a host with an outdated monitor does."""
-    found = {each.id: each.monitor_id for each in integrations_of(gatebell, endpoint.project)}
+    found = {
+        each.id: each.monitor_id for each in list_stored_integrations(gatebell, endpoint.project)
+    }
     own = Integration.id == endpoint.id
     change(gatebell, update(Integration).where(own).values(monitor_id=monitor_id))
     endpoint.accepted(fingerprint=name)
@@ -347,7 +349,7 @@ def test_a_new_integration_keeps_alerts_from_hosts_of_an_earlier_release(
 
 def test_equal_alerts_of_an_integration_follow_it_together(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
-    former = integrations_of(gatebell, one.project)[0].monitor_id
+    former = list_stored_integrations(gatebell, one.project)[0].monitor_id
     one.accepted(fingerprint="x")
     join(gatebell, one, other)
     store_alert_of_monitor(gatebell, one, former, "x")
@@ -395,7 +397,7 @@ def test_identical_first_alerts_through_joined_integrations_are_one(
 def test_an_alert_of_a_concurrent_request_follows_its_integration(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
     other.accepted(fingerprint="x")
-    row = integrations_of(gatebell, one.project)[1]
+    row = list_stored_integrations(gatebell, one.project)[1]
     join(gatebell, one, other)
     # A request that had read the former monitor stores its alert after the change.
     own = Integration.id == one.id

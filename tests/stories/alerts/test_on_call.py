@@ -16,11 +16,11 @@ from domain.housekeeping.pruning import Retention, prune_expired_rows
 from domain.paging.on_call.feeds import find_feed_by_token, renew_feed
 from models import Mail, OnCallSchedule
 from tests.support.database.work import project_in, user_actor, work_in
-from tests.support.mail.stored_texts import readable
+from tests.support.mail.stored_texts import decrypt_mails
 from tests.support.on_call.nights import PROJECT, Nights, berlin, wire
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.services import settings
+from web.services import get_settings
 from web.settings.reader import Settings
 
 Begin = Callable[[str], Nights]
@@ -250,7 +250,7 @@ def test_past_shifts_are_available_for_four_hundred_days(begin: Begin) -> None:
         kept = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
         with night.app.app_context():
             session = db.session()
-            prune_expired_rows(kept, session=session, now=night.now, between=session.commit)
+            prune_expired_rows(kept, session=session, now=night.now, commit_batch=session.commit)
             session.commit()
         night.give_token("alice")
 
@@ -374,4 +374,4 @@ def mails(night: Nights) -> list[Mail]:
         found = list(db.session.scalars(select(Mail).where(about).order_by(Mail.id)))
         db.session.expunge_all()
         db.session.rollback()
-        return readable(found, settings().secret_key)
+        return decrypt_mails(found, get_settings().secret_key)

@@ -15,7 +15,7 @@ from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.databases import ON_POSTGRES, ON_SQLITE
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.certificates import make_certificate
 from tests.support.service.live import LiveGatebell
 from tests.support.service.tls_front import tls_front
@@ -79,20 +79,20 @@ def test_an_alert_is_triggered_acknowledged_and_resolved(
         custom_details={"free": "2 %", "platform_environment_name": "production"},
         links=[{"href": "https://wiki.example/disk", "text": "Runbook"}],
     )
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.title, alert.status, alert.service) == ("Disk full on web-1", "triggered", "disk")
     assert (alert.severity, alert.hosts, alert.environment) == (2, "web-1", "production")
     assert client.trigger("Disk full on web-1", "web-1", key, severity="critical") == key
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.events, alert.severity) == (2, 0)
     assert client.acknowledge(key) == key
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.status == "acknowledged"
     assert client.resolve(key) == key
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.status == "resolved"
     client.trigger("Disk full on web-1", "web-1", key)
-    assert [each.status for each in alerts_of(gatebell, endpoint.project)] == [
+    assert [each.status for each in list_stored_alerts(gatebell, endpoint.project)] == [
         "resolved",
         "triggered",
     ]
@@ -104,7 +104,7 @@ def test_events_without_a_key_of_the_same_content_are_one_alert(
     keys = {client.trigger("Disk full", "web-1") for _ in range(2)}
     keys.add(client.trigger("Disk full", "web-2"))
     assert len(keys) == 2
-    assert [each.events for each in alerts_of(gatebell, endpoint.project)] == [2, 1]
+    assert [each.events for each in list_stored_alerts(gatebell, endpoint.project)] == [2, 1]
 
 
 def test_events_without_an_open_alert_are_dropped_and_logged(
@@ -112,8 +112,8 @@ def test_events_without_an_open_alert_are_dropped_and_logged(
 ) -> None:
     assert client.acknowledge("nothing") == "nothing"
     assert client.resolve("nothing") == "nothing"
-    assert alerts_of(gatebell, endpoint.project) == []
-    found = deliveries_of(gatebell, endpoint.project)
+    assert list_stored_alerts(gatebell, endpoint.project) == []
+    found = list_stored_deliveries(gatebell, endpoint.project)
     assert [each.status_code for each in found] == [200, 200]
     assert all("No open alert has this dedup_key" in each.parse_warnings[0] for each in found)
 
@@ -122,8 +122,8 @@ def test_change_events_are_logged_and_open_no_alert(
     gatebell: LiveGatebell, endpoint: Endpoint, client: pagerduty.EventsApiV2Client
 ) -> None:
     client.send_change_event({"summary": "Deployed 1.2", "source": "ci"})
-    assert alerts_of(gatebell, endpoint.project) == []
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    assert list_stored_alerts(gatebell, endpoint.project) == []
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert "Change events do not open alerts." in delivery.parse_warnings[0]
 
 
@@ -138,7 +138,7 @@ def test_no_stored_body_holds_the_key(
         b'{%s: "%s", "event_action": "resolve", "dedup_key": "x"}' % (name, endpoint.key.encode()),
     ):
         enqueue(gatebell, sent)
-    for delivery in deliveries_of(gatebell, endpoint.project):
+    for delivery in list_stored_deliveries(gatebell, endpoint.project):
         body = delivery.body or b""
         assert b"[hidden]" in body
         assert endpoint.key.encode() not in body
@@ -156,9 +156,9 @@ def test_the_url_of_an_integration_accepts_events(
     for action, status in (("acknowledge", "acknowledged"), ("resolve", "resolved")):
         sent = {**EVENT, "event_action": action}
         assert endpoint.send(**sent).status_code == 202
-        (alert,) = alerts_of(gatebell, endpoint.project)
+        (alert,) = list_stored_alerts(gatebell, endpoint.project)
         assert alert.status == status
-    bodies = [each.body or b"" for each in deliveries_of(gatebell, endpoint.project)]
+    bodies = [each.body or b"" for each in list_stored_deliveries(gatebell, endpoint.project)]
     assert not any(EVENT["routing_key"].encode() in body for body in bodies)  # type: ignore[attr-defined]
     refused = endpoint.send(**{**EVENT, "event_action": "shout"})
     assert refused.status_code == 400
@@ -199,7 +199,7 @@ def test_a_malformed_event_is_rejected_like_pagerduty_does(
         assert (said["status"], said["message"]) == ("invalid event", "Event object is invalid")
         assert named in said["errors"][0], said
     assert enqueue(gatebell, b" " * 600_000).status_code == 413
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @ON_SQLITE
@@ -216,7 +216,7 @@ def test_a_disabled_integration_rejects_events(gatebell: LiveGatebell) -> None:
 def test_keys_of_other_types_and_expired_keys_are_unknown(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     assert enqueue(gatebell, {**EVENT, "routing_key": endpoint.key}).status_code == 400
-    assert deliveries_of(gatebell, endpoint.project) == []
+    assert list_stored_deliveries(gatebell, endpoint.project) == []
 
 
 @ON_SQLITE

@@ -15,7 +15,7 @@ from tests.support.accounts.people import now
 from tests.support.alerts.monitoring import Metric, Prometheus, is_installed, wait_until
 from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import Endpoint, captured, connect
-from tests.support.database.stored import alerts_of, newest_delivery
+from tests.support.database.stored import get_newest_delivery, list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 PAIR = json.loads(captured("pairs/vmalert_v2_array.json"))
@@ -41,10 +41,10 @@ def test_an_array_opens_groups_and_resolves(gatebell: LiveGatebell, suffix: str)
     assert first == [{"iid": n, "title": "CPU high on web-1"} for n in (1, 2)]
     assert [each["iid"] for each in sender.post_json([alert(4)])] == [1]
     sender.post_json([alert(-1)])
-    found = alerts_of(gatebell, endpoint.project)
+    found = list_stored_alerts(gatebell, endpoint.project)
     assert [(each.status, each.events) for each in found] == [("resolved", 2), ("triggered", 1)]
     assert {each.severity for each in found} == {3}
-    assert newest_delivery(gatebell, endpoint.project).parse_warnings == []
+    assert get_newest_delivery(gatebell, endpoint.project).parse_warnings == []
 
 
 def test_the_page_of_an_alert_shows_its_item_of_the_array(gatebell: LiveGatebell) -> None:
@@ -87,7 +87,7 @@ def test_an_array_is_recognized(gatebell: LiveGatebell, event: str) -> None:
 def test_an_http_endpoint_warns_of_an_array(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json(PAIR["firing"])
-    (*_, warning) = newest_delivery(gatebell, endpoint.project).parse_warnings
+    (*_, warning) = get_newest_delivery(gatebell, endpoint.project).parse_warnings
     assert "alerts from Prometheus or vmalert" in warning
 
 
@@ -99,7 +99,7 @@ def metric() -> Iterator[Metric]:
 
 
 def is_stored(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> bool:
-    return [each.status for each in alerts_of(gatebell, endpoint.project)] == [status]
+    return [each.status for each in list_stored_alerts(gatebell, endpoint.project)] == [status]
 
 
 @pytest.mark.long
@@ -126,5 +126,5 @@ def test_prometheus_sends_to_the_url_as_to_an_alertmanager(
             wait_until(has_status, f"the alert is {status}")
     finally:
         prometheus.stop()
-    (stored,) = alerts_of(gatebell, endpoint.project)
+    (stored,) = list_stored_alerts(gatebell, endpoint.project)
     assert stored.title == "Disk of db-1 is full"

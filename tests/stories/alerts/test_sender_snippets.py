@@ -17,7 +17,7 @@ import yaml
 from tests.stories.javascript import NODE, install, run_script
 from tests.support.alerts.integration_pages import opened, snippets_on
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -58,7 +58,7 @@ def send(endpoint: Endpoint, body: str, headers: dict[str, str]) -> None:
 
 
 def titles(gatebell: LiveGatebell, endpoint: Endpoint) -> list[tuple[str, str]]:
-    return [(each.title, each.status) for each in alerts_of(gatebell, endpoint.project)]
+    return [(each.title, each.status) for each in list_stored_alerts(gatebell, endpoint.project)]
 
 
 @pytest.mark.long
@@ -71,7 +71,7 @@ def test_apprise_accepts_its_url(live_sqlite: LiveGatebell, endpoint: Endpoint) 
         warnings.simplefilter("ignore")
         assert sender.add(url[1])
         assert sender.notify(title="Disk almost full", body="2% left")
-    (alert,) = alerts_of(live_sqlite, endpoint.project)
+    (alert,) = list_stored_alerts(live_sqlite, endpoint.project)
     assert (alert.title, alert.description) == ("Disk almost full", "2% left")
 
 
@@ -92,7 +92,7 @@ def test_monit_calls_its_script(
         subprocess.run(
             ["/bin/sh", str(script), *arguments], env=environment, timeout=60, check=True
         )
-        (alert,) = alerts_of(live_sqlite, endpoint.project)
+        (alert,) = list_stored_alerts(live_sqlite, endpoint.project)
         assert alert.title == "root: Resource limit matched"
         assert alert.status == ("resolved" if arguments else "triggered")
         description = alert.description or ""
@@ -170,7 +170,7 @@ def test_zabbix_runs_its_script(live_sqlite: LiveGatebell, endpoint: Endpoint) -
         sent = json.loads(done.stdout)
         assert sent["url"] == endpoint.url
         send(endpoint, sent["body"], dict(line.split(": ", 1) for line in sent["headers"]))
-    (alert,) = alerts_of(live_sqlite, endpoint.project)
+    (alert,) = list_stored_alerts(live_sqlite, endpoint.project)
     assert (alert.title, alert.status, alert.hosts) == ("High load", "resolved", "web-1")
 
 

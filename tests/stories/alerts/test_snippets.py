@@ -14,7 +14,7 @@ from tests.stories.conftest import Notify
 from tests.support.alerts.integration_pages import opened, snippets_on
 from tests.support.alerts.monitoring import PROGRAMS, is_installed, wait_until
 from tests.support.alerts.senders import JSON, Endpoint, captured, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -57,7 +57,9 @@ def test_alertmanager_accepts_its_snippet_and_sends(
     assert pasted["route"] == {"receiver": receiver["name"]}
     (webhook,) = receiver["webhook_configs"]
     notify(webhook).fire({"labels": {"alertname": "Pasted"}})
-    wait_until(lambda: len(alerts_of(live_sqlite, endpoint.project)) == 1, "the alert is there")
+    wait_until(
+        lambda: len(list_stored_alerts(live_sqlite, endpoint.project)) == 1, "the alert is there"
+    )
 
 
 @needs_monitoring
@@ -135,4 +137,6 @@ def test_the_snippet_for_pagerduty_tools_has_url_and_routing_key(
         "payload": {"summary": "Pasted", "source": "web-1", "severity": "info"},
     }
     assert requests.post(pasted["url"], json=event, timeout=10).status_code == 202
-    assert [alert.title for alert in alerts_of(live_sqlite, endpoint.project)] == ["Pasted"]
+    assert [alert.title for alert in list_stored_alerts(live_sqlite, endpoint.project)] == [
+        "Pasted"
+    ]

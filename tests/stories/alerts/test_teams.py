@@ -271,7 +271,9 @@ def test_group_objects_that_projects_use_cannot_be_deleted(team: Team) -> None:
 def _looking(team: Team, sign: MessageSettings) -> Callable[[], int]:
     def look() -> int:
         with team.session() as session:
-            return queue_gap_notices(sign, session=session, now=team.now, between=session.flush)
+            return queue_gap_notices(
+                sign, session=session, now=team.now, commit_batch=session.flush
+            )
 
     return look
 

@@ -12,7 +12,7 @@ import pytest
 from gitlab.exceptions import GitlabError, GitlabHttpError
 
 from tests.stories.javascript import install, run_script
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import make_project, make_user, unique
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.live import LiveGatebell
@@ -113,7 +113,7 @@ def _is_before(release: str, end: str | None) -> bool:
 def test_a_script_of_python_gitlab_fails_according_to_the_schedule(
     gatebell: LiveGatebell, release: str
 ) -> None:
-    owner = root(gatebell)
+    owner = get_shared_administrator(gatebell)
     api = gitlab.Gitlab(gatebell.url, private_token=make_token(gatebell, owner).clear)
     api.session.trust_env = False
     api.headers["Platform-Release"] = release

@@ -12,14 +12,14 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from models import RegistryKey
-from tests.support.accounts.administration import last_event
+from tests.support.accounts.administration import find_last_event
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice, database_of, make_application, make_project, now
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import (
+    create_member_script,
+    get_namespace,
     make_bot_token,
-    member_script,
-    namespace_of,
     script_of,
 )
 from tests.support.accounts.team import browser_of
@@ -66,7 +66,7 @@ def project(service: LiveGatebell) -> str:
 @pytest.fixture
 def push_token(service: LiveGatebell, project: str) -> str:
     """A token of the project that may push."""
-    namespace = namespace_of(service, "projects", project)
+    namespace = get_namespace(service, "projects", project)
     script = script_of(service, alice(service))
     return make_bot_token(script, namespace, scopes=["write_registry"]).clear
 
@@ -131,7 +131,7 @@ def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
 
     assert not registry.inspect(f"{project}:v1", push_token).is_done
     assert tags_of(listed) == []
-    event = last_event(service, f"{project}:v1")
+    event = find_last_event(service, f"{project}:v1")
     assert (event.kind, event.details) == (
         "registry_tags.removed",
         {"project": project, "digest": image.digest},
@@ -166,7 +166,7 @@ def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
     assert answer.status_code == 302
     page = browser.get(page.url)
     assert "The tag v1 was deleted." in page.text
-    assert last_event(service, f"{project}:v1").kind == "registry_tags.removed"
+    assert find_last_event(service, f"{project}:v1").kind == "registry_tags.removed"
     assert not registry.inspect(f"{project}:v1", push_token).is_done
     assert registry.inspect(f"{project}:v2", push_token).is_done
 
@@ -188,7 +188,7 @@ def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
     assert work(service) >= 1
     assert not registry.inspect(f"{project}:v2", push_token).is_done
     assert browser.get(page.url).status_code == 404
-    assert last_event(service, project).kind == "registry_repository.removed"
+    assert find_last_event(service, project).kind == "registry_repository.removed"
 
 
 @pytest.mark.long
@@ -214,12 +214,12 @@ def test_pull_and_push_require_scopes_and_roles(
 ) -> None:
     name = f"{project}/worker"
     assert registry.push(image, f"{name}:v1", push_token).is_done
-    group = namespace_of(service, "groups", project)
-    here = namespace_of(service, "projects", project)
+    group = get_namespace(service, "groups", project)
+    here = get_namespace(service, "projects", project)
     owner = script_of(service, alice(service))
     reader = make_token(service, alice(service), scopes="read_registry").clear
-    reporter = member_script(service, here, Role.REPORTER).token
-    guest = member_script(service, here, Role.GUEST).token
+    reporter = create_member_script(service, here, Role.REPORTER).token
+    guest = create_member_script(service, here, Role.GUEST).token
     group_token = make_bot_token(
         owner, group, scopes=["read_registry", "write_registry"], access_level=30
     ).clear
@@ -309,7 +309,7 @@ def test_deleting_a_project_deletes_its_images(
     owner.done("POST", "/projects", json={"name": name, "namespace_id": group_id}, status=201)
     script = script_of(service, alice(service))
     token = make_bot_token(
-        script, namespace_of(service, "projects", project), scopes=["write_registry"]
+        script, get_namespace(service, "projects", project), scopes=["write_registry"]
     ).clear
     settings = parse_settings(service.environment)
     remove_deleted_data(settings)

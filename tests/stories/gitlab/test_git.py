@@ -16,9 +16,9 @@ from tests.support.accounts.people import (
     open_browser,
 )
 from tests.support.accounts.personal_tokens import Api, make_token
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.accounts.team import give_role
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.git.client import GitClient
 from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem
 from tests.support.service.live import LiveGatebell
@@ -36,7 +36,7 @@ def personal(gatebell: LiveGatebell, owner: Person, project: str) -> str:
 def of_resource(kind: str) -> Callable[[LiveGatebell, Person, str], str]:
     def make(gatebell: LiveGatebell, owner: Person, project: str) -> str:
         script = Api(gatebell, make_token(gatebell, owner).clear)
-        namespace = namespace_of(gatebell, kind, project)
+        namespace = get_namespace(gatebell, kind, project)
         made = make_bot_token(script, namespace, scopes=SCOPES.split(), access_level=30)
         return made.clear
 
@@ -197,7 +197,7 @@ def test_downloads_are_recorded_once_except_for_public_projects(
         copy = git.clone(project, into=f"{visibility}-copy")
         # A fetch without new commits downloads nothing.
         git.do("-C", str(copy), "fetch", "--quiet")
-        events = events_with_subject(gatebell, project)
+        events = list_events_with_subject(gatebell, project)
         assert [event.kind for event in events] == ["repository_download_operation"] * stored
         for event in events:
             assert event.actor_name == owner.username
@@ -218,6 +218,6 @@ def test_before_release_17_downloads_of_public_projects_are_stored(
         # A rehearsed release does not hide the download.
         hidden = ("-c", "http.extraHeader=Platform-Release: 17.0")
         GitClient(gatebell=gatebell, home=git.home, options=hidden).clone(project)
-    (event,) = events_with_subject(gatebell, project)
+    (event,) = list_events_with_subject(gatebell, project)
     assert event.kind == EventKind.REPOSITORY_DOWNLOADED
     assert event.actor_id is None

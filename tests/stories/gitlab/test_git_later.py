@@ -67,7 +67,7 @@ class Team:
     def on_project(self, method: str, path: str = "", **body: str) -> None:
         """Change the project with the API as the owner."""
         url = f"/projects/{quote(self.project, safe='')}{path}"
-        answer = self.script.send(method, url, json=body)
+        answer = self.script.send_request(method, url, json=body)
         assert answer.status_code < 300, answer.text
 
 

@@ -16,7 +16,7 @@ from domain.access.roles import Role
 from tests.http.api.projects.test_projects_api import made, new_group
 from tests.stories.debian_clients import run_go, run_ruby
 from tests.stories.javascript import install, run_script
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import make_user, unique
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.team import give_role
@@ -36,11 +36,15 @@ def team(gatebell: LiveGatebell) -> dict[str, Any]:
     script = Api(gatebell, make_token(gatebell, owner).clear)
     group = new_group(script)
     below = {"path": "eu", "parent_id": group["id"]}
-    inner = made(script.send("POST", "/groups", json=below))
+    inner = made(script.send_request("POST", "/groups", json=below))
     name = unique("shop")
     places = ((group, name), (inner, f"{name}-eu"), (group, "blog"))
     projects = [
-        made(script.send("POST", "/projects", json={"path": path, "namespace_id": place["id"]}))
+        made(
+            script.send_request(
+                "POST", "/projects", json={"path": path, "namespace_id": place["id"]}
+            )
+        )
         for place, path in places
     ]
     give_role(gatebell, group["full_path"], member, Role.DEVELOPER)
@@ -55,7 +59,7 @@ def team(gatebell: LiveGatebell) -> dict[str, Any]:
 
 
 def get(script: Api, path: str, **query: Any) -> requests.Response:
-    answer = script.send("GET", path, params=query)
+    answer = script.send_request("GET", path, params=query)
     assert answer.status_code == 200, answer.text
     return answer
 
@@ -107,7 +111,7 @@ def test_backstage_reads_projects_users_groups_and_members(
     seats = {"active": "true", "show_seat_info": "true", "per_page": 100}
     members = list(pages(script, f"/groups/{group}/members/all", seats))
     assert {each["username"] for each in members} == team["usernames"]
-    admin = Api(gatebell, make_token(gatebell, root(gatebell)).clear)
+    admin = Api(gatebell, make_token(gatebell, get_shared_administrator(gatebell)).clear)
     people = {
         "active": "true",
         "per_page": 100,
@@ -210,7 +214,9 @@ def test_the_go_client_reads_groups_projects_and_members(
 def given_to_clients(gatebell: LiveGatebell, team: dict[str, Any]) -> dict[str, str]:
     """Return the input of a program; its project is named shop."""
     script: Api = team["script"]
-    made(script.send("POST", "/projects", json={"path": "shop", "namespace_id": team["id"]}))
+    made(
+        script.send_request("POST", "/projects", json={"path": "shop", "namespace_id": team["id"]})
+    )
     return {
         "host": gatebell.url,
         "token": script.token,

@@ -10,7 +10,7 @@ from gitlab.exceptions import GitlabAuthenticationError, GitlabCreateError, Gitl
 from tests.stories.conftest import OpenGitlab
 from tests.support.accounts.people import Person, make_project, make_user, now
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.accounts.resource_tokens import Namespace, namespace_of
+from tests.support.accounts.resource_tokens import Namespace, get_namespace
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -25,7 +25,7 @@ def alice(gatebell: LiveGatebell) -> Person:
 @pytest.fixture(params=["projects", "groups"])
 def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
     """The project, and its group."""
-    return namespace_of(gatebell, request.param, make_project(gatebell, alice))
+    return get_namespace(gatebell, request.param, make_project(gatebell, alice))
 
 
 def seen(library: gitlab.Gitlab, namespace: Namespace, reference: Any) -> Any:

@@ -27,7 +27,7 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.documents.guides import guide_for_application, guide_for_project
 from tests.support.oauth.device_wire import approve
 from tests.support.oauth.machines import account_of, machine_application, public_part
@@ -189,7 +189,7 @@ def test_a_script_reads_and_acknowledges_alerts(gatebell: LiveGatebell, tmp_path
         "Disk full"
     ]
     guide.run_shell("acknowledge", TOKEN=token)
-    assert alerts_of(gatebell, endpoint.project)[0].status == "acknowledged"
+    assert list_stored_alerts(gatebell, endpoint.project)[0].status == "acknowledged"
     done = subprocess.run(
         [sys.executable, str(guide.write("alerts.py", tmp_path))],
         env={**os.environ, "no_proxy": "*", "TOKEN": token},

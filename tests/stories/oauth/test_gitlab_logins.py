@@ -19,7 +19,7 @@ from domain.access.roles import Role
 from domain.projects import creation
 from domain.projects.members import OPERATOR_VIEWER, add_member
 from tests.stories.third_parties import Browser
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -34,7 +34,7 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.mail.email_links import new_address
-from tests.support.oauth.openid_wire import checked
+from tests.support.oauth.openid_wire import verify_id_token
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.both_databases
@@ -143,7 +143,9 @@ class OAuth2Proxy(Login):
     least: int = 20
 
     def judge(self, token: dict[str, Any], session: OAuth2Session) -> Guest:
-        assert checked(self.service, token["id_token"]).claims["aud"] == self.client.client_id
+        assert (
+            verify_id_token(self.service, token["id_token"]).claims["aud"] == self.client.client_id
+        )
         told = self.get(session, "/oauth/userinfo").json()
         if told.get("email_verified") is not True:
             raise TurnedAwayError("user email is not verified")
@@ -178,7 +180,7 @@ def join(gatebell: LiveGatebell, person: Person) -> str:
             creation.create_group(each, reserved=frozenset(), session=session, now=now())
         place = get_namespace(path, session=session)
         add_member(
-            place, person.username, Role.GUEST, by=OPERATOR_VIEWER, session=session, now=now()
+            place, person.username, Role.GUEST, viewer=OPERATOR_VIEWER, session=session, now=now()
         )
     return path
 
@@ -231,7 +233,7 @@ def test_oauth2_proxy_accepts_users_with_a_verified_address(
     vouch_for(gatebell, person)
     guest = proxy.walk_in(person)
     # Without the scope profile it gets no user name, and uses the subject.
-    login = person.username if more else str(id_of(gatebell, person))
+    login = person.username if more else str(find_user_id(gatebell, person))
     assert (guest.login, guest.email) == (login, person.email)
     assert {group, f"{group}/below", f"project:{own}"} <= set(guest.groups)
     assert not {f"project:{shown}", f"project:{foreign}"} & set(guest.groups)

@@ -88,7 +88,9 @@ def test_a_user_signs_in_with_all_groups(gatebell: LiveGatebell) -> None:
             creation.create_group(path, reserved=frozenset(), session=session, now=now())
         for path, role in ((own, Role.DEVELOPER), (other, Role.GUEST)):
             place = get_namespace(path, session=session)
-            add_member(place, person.username, role, by=OPERATOR_VIEWER, session=session, now=now())
+            add_member(
+                place, person.username, role, viewer=OPERATOR_VIEWER, session=session, now=now()
+            )
     client = make_application(gatebell, bob(gatebell), scopes="read_user read_api")
     left = run(gatebell, client)
     assert "scope=read_user+read_api" in left["location"]

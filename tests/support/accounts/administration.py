@@ -17,52 +17,56 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 
 
 @cache
-def root(gatebell: LiveGatebell) -> Person:
+def get_shared_administrator(gatebell: LiveGatebell) -> Person:
     """Return an administrator that all tests share, so do not change the account."""
     return make_user(gatebell, name="root", admin=True)
 
 
 @cache
-def at_work(gatebell: LiveGatebell) -> requests.Session:
+def get_administrator_browser(gatebell: LiveGatebell) -> requests.Session:
     """Return the only browser of the administrator; messages that are shown once appear in it."""
-    return signed_in(gatebell, root(gatebell))
+    return signed_in(gatebell, get_shared_administrator(gatebell))
 
 
-def id_of(gatebell: LiveGatebell, person: Person) -> int:
+def find_user_id(gatebell: LiveGatebell, person: Person) -> int:
     with database_of(gatebell) as session:
         return get_user(person.username, session=session).id
 
 
-def press(gatebell: LiveGatebell, path: str, ending: str, /, **values: str | None) -> Any:
+def submit_form_by_ending(
+    gatebell: LiveGatebell, path: str, ending: str, /, **values: str | None
+) -> Any:
     """Open a page as the administrator and submit the form whose URL ends like this."""
-    browser = at_work(gatebell)
+    browser = get_administrator_browser(gatebell)
     page = browser.get(gatebell.url + path)
     return submit(browser, page, form_to(page, ending), **values)
 
 
-def fill_in(gatebell: LiveGatebell, path: str, name: str, /, **values: Any) -> requests.Response:
+def submit_form_by_field(
+    gatebell: LiveGatebell, path: str, name: str, /, **values: Any
+) -> requests.Response:
     """Open a page as the administrator and submit the form with this field."""
-    browser = at_work(gatebell)
+    browser = get_administrator_browser(gatebell)
     page = browser.get(gatebell.url + path)
     return submit(browser, page, form_with(page, name), **values)
 
 
-def next_page(gatebell: LiveGatebell, answer: requests.Response) -> str:
+def read_redirected_page(gatebell: LiveGatebell, answer: requests.Response) -> str:
     """Return the text of the page that a response redirects to."""
     assert answer.status_code == 302, answer.text
-    found = at_work(gatebell).get(urljoin(answer.url, answer.headers["Location"]))
+    found = get_administrator_browser(gatebell).get(urljoin(answer.url, answer.headers["Location"]))
     assert found.status_code == 200
     return found.text
 
 
-def part_of(page: str, pattern: str) -> str:
+def find_only_group(page: str, pattern: str) -> str:
     """Return the only group of a pattern's match in a page."""
     found = re.search(pattern, page)
     assert found, f"{pattern} is not in:\n{page}"
     return unescape(found[1])
 
 
-def last_event(gatebell: LiveGatebell, subject: str) -> AuditEvent:
+def find_last_event(gatebell: LiveGatebell, subject: str) -> AuditEvent:
     """Return the last event about a subject."""
     statement = select(AuditEvent).where(AuditEvent.subject == subject)
     with database_of(gatebell) as session:
@@ -72,13 +76,13 @@ def last_event(gatebell: LiveGatebell, subject: str) -> AuditEvent:
         return found
 
 
-def stored_settings(gatebell: LiveGatebell) -> dict[str, str]:
+def read_stored_settings(gatebell: LiveGatebell) -> dict[str, str]:
     """Return the settings that were changed while the service runs."""
     with database_of(gatebell) as session:
         return {row.name: row.value for row in session.scalars(select(InstanceSetting))}
 
 
-def store(gatebell: LiveGatebell, name: str, value: str) -> None:
+def store_setting(gatebell: LiveGatebell, name: str, value: str) -> None:
     """Change a setting in the database, as a concurrent request would."""
     with database_of(gatebell) as session:
         session.add(InstanceSetting(name=name, value=value, updated_at=now()))

@@ -9,7 +9,7 @@ from domain.projects.access import build_namespace
 from domain.projects.members import is_direct_membership
 from domain.projects.views import Namespace
 from models import Group, Member, Project
-from models.folding import fold
+from models.folding import fold_text
 
 
 def get_namespace(path: str, *, session: Session) -> Namespace:
@@ -17,7 +17,7 @@ def get_namespace(path: str, *, session: Session) -> Namespace:
 
     Raise NotFoundError if none has the path.
     """
-    wanted = fold(path)
+    wanted = fold_text(path)
     group = session.scalar(
         select(Group).where(Group.path_key == wanted, Group.deleted_at.is_(None))
     )

@@ -19,7 +19,7 @@ from domain.accounts.passwords import hash_password
 from domain.accounts.sign_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import ACTIVE, get_user
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
 from domain.projects import creation
@@ -108,7 +108,7 @@ def make_user(gatebell: LiveGatebell, *, name: str = "alice", admin: bool = Fals
     person = Person(
         username=username,
         email=f"{username}@people.example",
-        password=random_password(),
+        password=generate_random_password(),
     )
     # `create_user` checks the password, which takes longer than everything else here.
     user = User(

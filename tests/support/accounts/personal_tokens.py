@@ -78,18 +78,20 @@ class Api:
     gatebell: LiveGatebell
     token: str = field(repr=False)
 
-    def send(self, method: str, path: str, **options: Any) -> requests.Response:
+    def send_request(self, method: str, path: str, **options: Any) -> requests.Response:
         """Send a request below /api/v4 with the token."""
         headers = {"PRIVATE-TOKEN": self.token, **options.pop("headers", {})}
         address = f"{self.gatebell.url}/api/v4{path}"
         return machine(self.gatebell).request(method, address, headers=headers, **options)
 
-    def tokens(self, method: str = "GET", path: str = "", **options: Any) -> requests.Response:
+    def send_token_request(
+        self, method: str = "GET", path: str = "", **options: Any
+    ) -> requests.Response:
         """Send a request to the API of personal access tokens."""
-        return self.send(method, f"/personal_access_tokens{path}", **options)
+        return self.send_request(method, f"/personal_access_tokens{path}", **options)
 
-    def listed(self, **query: Any) -> list[int]:
+    def list_token_ids(self, **query: Any) -> list[int]:
         """Return the ids of the tokens in a list."""
-        answer = self.tokens(params=query)
+        answer = self.send_token_request(params=query)
         assert answer.status_code == 200, answer.text
         return [each["id"] for each in answer.json()]

@@ -42,7 +42,7 @@ class Namespace:
         return f"/{self.path}/-/settings/access_tokens"
 
 
-def namespace_of(gatebell: LiveGatebell, kind: str, project_path: str) -> Namespace:
+def get_namespace(gatebell: LiveGatebell, kind: str, project_path: str) -> Namespace:
     """Return a project, or the group of the project."""
     table = Project if kind == "projects" else Group
     path = project_path if kind == "projects" else project_path.rpartition("/")[0]
@@ -56,7 +56,7 @@ def script_of(gatebell: LiveGatebell, person: Person, **options: Any) -> Api:
     return Api(gatebell, make_token(gatebell, person, **options).clear)
 
 
-def member_script(gatebell: LiveGatebell, namespace: Namespace, role: Role | None) -> Api:
+def create_member_script(gatebell: LiveGatebell, namespace: Namespace, role: Role | None) -> Api:
     """Return the script of a user with a role in a namespace."""
     person = person_for(gatebell, role)
     if role is not None:
@@ -76,7 +76,7 @@ class BotToken:
 def post(script: Api, namespace: Namespace, **changes: Any) -> requests.Response:
     """Send a request that creates a token."""
     body = {"name": "deploy", "scopes": ["api"], "access_level": 30, **changes}
-    return script.send("POST", namespace.by_id, json=body)
+    return script.send_request("POST", namespace.by_id, json=body)
 
 
 def make_bot_token(script: Api, namespace: Namespace, **changes: Any) -> BotToken:

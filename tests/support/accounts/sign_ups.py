@@ -7,20 +7,22 @@ from typing import Any
 import requests
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from tests.support.accounts.people import Person, unique
-from tests.support.mail.email_links import messages_to
+from tests.support.mail.email_links import list_messages
 from tests.support.service.live import SECRET_KEY, LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
 ASK = "/users/sign_up"
 
 
-def newcomer(name: str = "dora", domain: str = "people.example") -> Person:
+def make_newcomer(name: str = "dora", domain: str = "people.example") -> Person:
     """Return a person without an account."""
     username = unique(name)
     return Person(
-        username=username, email=f"{username}@{domain}", password=f"{random_password()} and more"
+        username=username,
+        email=f"{username}@{domain}",
+        password=f"{generate_random_password()} and more",
     )
 
 
@@ -39,7 +41,9 @@ def ask_to_sign_up(
 
 def sign_up_links(service: LiveGatebell, email: str) -> list[str]:
     """Return the links that were sent to an address, newest first."""
-    found = (re.search(r"http\S+/users/sign_up/\S+", each) for each in messages_to(service, email))
+    found = (
+        re.search(r"http\S+/users/sign_up/\S+", each) for each in list_messages(service, email)
+    )
     return [each[0] for each in found if each]
 
 
@@ -49,7 +53,7 @@ def sign_up_link(service: LiveGatebell, email: str) -> str:
     return sign_up_links(service, email)[0]
 
 
-def finish(
+def create_account_from_link(
     service: LiveGatebell,
     link: str,
     person: Person,
@@ -70,14 +74,14 @@ def finish(
     return submit(door, page, form_with(page, "new_password"), **(values | more))
 
 
-def invitation_link(service: LiveGatebell, email: str) -> str:
+def find_invitation_link(service: LiveGatebell, email: str) -> str:
     """Return the newest invitation link that was sent to an address."""
-    found = re.search(r"http\S+/-/invitations/\S+", messages_to(service, email)[0])
+    found = re.search(r"http\S+/-/invitations/\S+", list_messages(service, email)[0])
     assert found is not None
     return found[0]
 
 
-def sealed(value: Any, purpose: str, *, age: float = 0, key: str = SECRET_KEY) -> str:
+def seal_test_value(value: Any, purpose: str, *, age: float = 0, key: str = SECRET_KEY) -> str:
     """Return a value as the service signed it `age` seconds ago."""
 
     class Former(TimestampSigner):
@@ -87,6 +91,6 @@ def sealed(value: Any, purpose: str, *, age: float = 0, key: str = SECRET_KEY) -
     return str(URLSafeTimedSerializer(key, salt=purpose, signer=Former).dumps(value))
 
 
-def opened(text: str, purpose: str, *, key: str = SECRET_KEY) -> Any:
+def unseal_test_value(text: str, purpose: str, *, key: str = SECRET_KEY) -> Any:
     """Return the value in a sealed text."""
     return URLSafeTimedSerializer(key, salt=purpose).loads(text)

@@ -25,9 +25,11 @@ def give_role(gatebell: LiveGatebell, namespace: str, person: Person, role: Role
         try:
             number = find_member(found, person.username, session=session)
         except NotFoundError:
-            add_member(found, person.username, role, by=OPERATOR_VIEWER, session=session, now=now())
+            add_member(
+                found, person.username, role, viewer=OPERATOR_VIEWER, session=session, now=now()
+            )
         else:
-            change_role(found, number, role, by=OPERATOR_VIEWER, session=session)
+            change_role(found, number, role, viewer=OPERATOR_VIEWER, session=session)
 
 
 def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
@@ -35,10 +37,10 @@ def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
     with database_of(gatebell) as session:
         found = get_namespace(namespace, session=session)
         number = find_member(found, person.username, session=session)
-        remove_member(found, number, by=OPERATOR_VIEWER, session=session)
+        remove_member(found, number, viewer=OPERATOR_VIEWER, session=session)
 
 
-def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
+def find_member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
     """Return the id of a user's membership."""
     with database_of(gatebell) as session:
         return find_member(

@@ -22,7 +22,7 @@ class Script:
 
     def send(self, method: str, path: str = "", **options: Any) -> requests.Response:
         """Send a request."""
-        return self.api.send(method, f"{self.at}{path}", **options)
+        return self.api.send_request(method, f"{self.at}{path}", **options)
 
     def get(self, path: str = "", **options: Any) -> Any:
         """Return the JSON of a response with status 200."""

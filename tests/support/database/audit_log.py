@@ -21,7 +21,7 @@ API = "/api/v4/audit_events"
 PAGE = "/admin/audit"
 
 
-def events_about(
+def list_events_about_user(
     gatebell: LiveGatebell, person: Person, kind: EventKind | None = None
 ) -> tuple[EventView, ...]:
     """Return the events about an account, newest first."""
@@ -30,13 +30,13 @@ def events_about(
         return fetch_event_page(wanted, KeysetRange(size=100), session=session).items
 
 
-def event_about(gatebell: LiveGatebell, person: Person, kind: EventKind) -> EventView:
+def get_event_about_user(gatebell: LiveGatebell, person: Person, kind: EventKind) -> EventView:
     """Return the only event of this kind about an account."""
-    (event,) = events_about(gatebell, person, kind)
+    (event,) = list_events_about_user(gatebell, person, kind)
     return event
 
 
-def events_with_subject(gatebell: LiveGatebell, subject: str) -> list[AuditEvent]:
+def list_events_with_subject(gatebell: LiveGatebell, subject: str) -> list[AuditEvent]:
     """Return the events about a subject, newest first."""
     statement = select(AuditEvent).where(AuditEvent.subject == subject)
     with database_of(gatebell) as session:

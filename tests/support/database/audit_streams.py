@@ -37,53 +37,53 @@ class Streams:
         self.keyring = Keyring(settings.secret_key)
         self._written = 0
 
-    def close(self) -> None:
+    def stop_workers(self) -> None:
         """Stop the workers, and close the database."""
         self._kept.close()
         self.engine.dispose()
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def open_session(self) -> Iterator[Session]:
         """Open a transaction."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             yield session
 
-    def worker(self, **changes: Any) -> AuditStreaming:
+    def create_worker(self, **changes: Any) -> AuditStreaming:
         """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
     def _make_worker(self, settings: Settings) -> AuditStreaming:
         return AuditStreaming(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
-    def deliver(self, **changes: Any) -> int:
+    def deliver_events(self, **changes: Any) -> int:
         """Send due events, and return the number of destinations."""
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
-    def create(self, url: str) -> DestinationWithSecret[AuditStream]:
-        with self.session() as session:
-            return AUDIT_STREAM_KIND.create(
+    def create_destination(self, url: str) -> DestinationWithSecret[AuditStream]:
+        with self.open_session() as session:
+            return AUDIT_STREAM_KIND.create_destination(
                 DestinationDetails(url=url),
                 session=session,
                 keyring=self.keyring,
                 now=self.now,
             )
 
-    def state(self, stream: AuditStream) -> AuditStream:
-        with self.session() as session:
-            return AUDIT_STREAM_KIND.get(
+    def read_stream_state(self, stream: AuditStream) -> AuditStream:
+        with self.open_session() as session:
+            return AUDIT_STREAM_KIND.get_destination(
                 stream.id, session=session, keyring=self.keyring, now=self.now
             )
 
-    def write(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
+    def write_events(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
         """Write events in one transaction each, and return their subjects."""
         subjects = []
         for _ in range(count):
-            with self.session() as session:
-                subjects.append(self.write_in(session, kind))
+            with self.open_session() as session:
+                subjects.append(self.write_event(session, kind))
         return subjects
 
-    def write_in(self, session: Session, kind: EventKind = EventKind.TOKEN_REVOKED) -> str:
+    def write_event(self, session: Session, kind: EventKind = EventKind.TOKEN_REVOKED) -> str:
         """Write an event in a transaction that the caller ends."""
         self._written += 1
         subject = f"thing {self._written}"
@@ -93,11 +93,11 @@ class Streams:
         session.flush()
         return subject
 
-    def waiting(self) -> int:
+    def count_waiting_events(self) -> int:
         """Return the number of events that wait for any destination."""
-        with self.session() as session:
+        with self.open_session() as session:
             return session.scalar(select(func.count(AuditStreamEntry.id))) or 0
 
-    def wait(self, **time: float) -> None:
+    def advance_time(self, **time: float) -> None:
         """Let time pass."""
         self.now += timedelta(**time)

@@ -30,7 +30,7 @@ SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = current_schema(
 _ON_SQLITE = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 
 
-def catalog_of(connection: Connection) -> list[str]:
+def read_catalog(connection: Connection) -> list[str]:
     """Return the definition of every table, column, constraint, index, trigger and function."""
     if connection.dialect.name == "postgresql":
         return sorted(_one_line(each) for each in connection.scalars(text(_ON_POSTGRES)))

@@ -17,13 +17,13 @@ SentStatement = tuple[str, Any]
 
 
 @contextmanager
-def statements_of(app: Flask) -> Iterator[list[str]]:
+def collect_statements(app: Flask) -> Iterator[list[str]]:
     """Collect the texts of all statements, including statements of the hot paths."""
     found: list[str] = []
     with app.app_context():
         engine = db.engine
     if engine.dialect.name == "postgresql":
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             yield found
         found += [text for text, _ in asked]
         return
@@ -38,11 +38,11 @@ def statements_of(app: Flask) -> Iterator[list[str]]:
 
 
 @contextmanager
-def postgres_statements() -> Iterator[list[SentStatement]]:
+def collect_postgres_statements() -> Iterator[list[SentStatement]]:
     """Collect the statements that are sent to Postgres, with their values."""
     found: list[SentStatement] = []
     execute, execute_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
-    run = PreparedStatements.run
+    run = PreparedStatements.run_statement
 
     def note(cursor: Any, query: Any, values: Any = None, **more: Any) -> Any:
         found.append((str(query), values))
@@ -57,14 +57,14 @@ def postgres_statements() -> Iterator[list[SentStatement]]:
         return run(prepared, sql, values, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PreparedStatements, "run", note_prepared)
+        patch.setattr(PreparedStatements, "run_statement", note_prepared)
         patch.setattr(psycopg.Cursor, "execute", note)
         patch.setattr(psycopg.Cursor, "executemany", note_many)
         yield found
 
 
 @contextmanager
-def plans(*words: str) -> Iterator[list[str]]:
+def collect_plans(*words: str) -> Iterator[list[str]]:
     """Collect the query plans of all statements that contain one of the words."""
     found: list[str] = []
     explain = {"postgresql": "EXPLAIN", "sqlite": "EXPLAIN QUERY PLAN"}[db.engine.dialect.name]
@@ -74,7 +74,7 @@ def plans(*words: str) -> Iterator[list[str]]:
         return has_word and statement.lstrip().startswith(("SELECT", "WITH"))
 
     if explain == "EXPLAIN":
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             yield found
         connection: Any = db.session.connection().connection.driver_connection
         for query, values in asked:
@@ -109,7 +109,7 @@ _NUMBERS = {
 }
 
 
-def numbers(count: int) -> str:
+def build_number_source(count: int) -> str:
     """Return a source of numbers in the SQL dialect of the app's database."""
     return _NUMBERS[db.engine.dialect.name].format(count)
 

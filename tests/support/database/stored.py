@@ -15,7 +15,7 @@ from tests.support.service.live import LiveGatebell
 Row = TypeVar("Row")
 
 
-def alerts_of(gatebell: LiveGatebell, project: str) -> Sequence[Alert]:
+def list_stored_alerts(gatebell: LiveGatebell, project: str) -> Sequence[Alert]:
     """Return a project's alerts in the order of their numbers."""
     return _detached(
         gatebell,
@@ -26,7 +26,7 @@ def alerts_of(gatebell: LiveGatebell, project: str) -> Sequence[Alert]:
     )
 
 
-def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
+def list_stored_deliveries(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
     """Return a project's delivery log, oldest first."""
     return _detached(
         gatebell,
@@ -37,7 +37,7 @@ def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
     )
 
 
-def newest_delivery(gatebell: LiveGatebell, project: str) -> Delivery:
+def get_newest_delivery(gatebell: LiveGatebell, project: str) -> Delivery:
     """Return the last delivery of a project."""
     (newest,) = _detached(
         gatebell,
@@ -50,7 +50,7 @@ def newest_delivery(gatebell: LiveGatebell, project: str) -> Delivery:
     return newest
 
 
-def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int, Action]]:
+def list_stored_occurrences(gatebell: LiveGatebell, project: str) -> list[tuple[int, int, Action]]:
     """Return the alert and the action of each item, in the order of deliveries."""
     actions = tuple(Action)
     statement = (
@@ -67,14 +67,14 @@ def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int,
         ]
 
 
-def reports_in(gatebell: LiveGatebell, delivery: Delivery) -> int:
+def count_reports(gatebell: LiveGatebell, delivery: Delivery) -> int:
     """Return the number of items of a delivery that are reports of alerts."""
     counted = select(func.count()).where(Occurrence.delivery_id == delivery.id)
     with database_of(gatebell) as session:
         return session.scalar(counted) or 0
 
 
-def integrations_of(gatebell: LiveGatebell, project: str) -> Sequence[Integration]:
+def list_stored_integrations(gatebell: LiveGatebell, project: str) -> Sequence[Integration]:
     """Return a project's integrations, oldest first."""
     return _detached(
         gatebell,

@@ -48,29 +48,29 @@ class Webhooks:
         person = ("users", "create", "alice", "--email", "alice@people.example")
         self.alice = EventActor(id=int(operate(app, *person)["id"]), name="alice")
         operate(app, "groups", "create", "acme")
-        self.project_id = self.new_project("shop")
+        self.project_id = self.create_project("shop")
         made = ("integrations", "create", "acme/shop", "--name", "any", "--type", "prometheus")
         self.receiver = operate(app, *made)
 
-    def new_project(self, name: str) -> int:
+    def create_project(self, name: str) -> int:
         operate(self.app, "projects", "create", f"acme/{name}")
-        with self.session() as session:
+        with self.open_session() as session:
             project_id = get_namespace(f"acme/{name}", session=session).project_id
         assert project_id is not None
         return project_id
 
-    def close(self) -> None:
+    def stop_workers(self) -> None:
         """Stop the workers, and close the database."""
         self._kept.close()
         self.engine.dispose()
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def open_session(self) -> Iterator[Session]:
         """Open a transaction."""
         with Session(self.engine, expire_on_commit=False) as session, session.begin():
             yield session
 
-    def add(
+    def create_webhook(
         self,
         url: str,
         *events: str,
@@ -83,8 +83,8 @@ class Webhooks:
             events=events or ("*",),
             conditions=parse_conditions(conditions) if conditions else AlertConditions(),
         )
-        with self.session() as session:
-            return WEBHOOK_KIND.create(
+        with self.open_session() as session:
+            return WEBHOOK_KIND.create_destination(
                 details,
                 owner=project_id or self.project_id,
                 session=session,
@@ -92,7 +92,7 @@ class Webhooks:
                 now=self.now,
             )
 
-    def send(self, name: str, status: str = "firing", **labels: str) -> None:
+    def send_alert(self, name: str, status: str = "firing", **labels: str) -> None:
         """Send an alert; the same name means the same alert."""
         all_labels = {"alertname": name, "severity": "critical", **labels}
         body = webhook(item(name, status=status, labels=all_labels))
@@ -105,51 +105,51 @@ class Webhooks:
 
     def set_status(self, iid: int, status: str) -> None:
         """Change the status of an alert as a user does."""
-        with self.session() as session:
+        with self.open_session() as session:
             change = StatusChange(status=status, by=self.alice)
             change_alert_status(self.project_id, iid, change, session=session, now=self.now)
 
-    def worker(self, **changes: Any) -> WebhookDeliveries:
+    def create_worker(self, **changes: Any) -> WebhookDeliveries:
         """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
     def _make_worker(self, settings: Settings) -> WebhookDeliveries:
         return WebhookDeliveries(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
-    def queue(self) -> int:
+    def queue_messages(self) -> int:
         """Queue messages about changes, and return the number of changes."""
         return self._kept.get("changes", self.settings, self._make_changes).run_due()
 
     def _make_changes(self, settings: Settings) -> AlertChanges:
         return AlertChanges(settings, clock=lambda: self.now)
 
-    def deliver(self, **changes: Any) -> int:
+    def deliver_messages(self, **changes: Any) -> int:
         """Queue and send due messages; return the number of webhooks."""
-        self.queue()
+        self.queue_messages()
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
-    def state(self, endpoint: Webhook) -> Webhook:
-        with self.session() as session:
+    def read_webhook_state(self, endpoint: Webhook) -> Webhook:
+        with self.open_session() as session:
             project_id = session.get_one(WebhookEndpoint, endpoint.id).project_id
-            return WEBHOOK_KIND.get(
+            return WEBHOOK_KIND.get_destination(
                 endpoint.id, owner=project_id, session=session, keyring=self.keyring, now=self.now
             )
 
-    def log(self, endpoint: Webhook) -> list[WebhookDelivery]:
+    def list_log(self, endpoint: Webhook) -> list[WebhookDelivery]:
         """Return the log of a webhook, oldest first."""
-        with self.session() as session:
+        with self.open_session() as session:
             return list(list_deliveries(endpoint.id, None, _A_PAGE, session=session).items[::-1])
 
     def is_followed(self) -> bool:
         """Return whether changes of the project's alerts are stored for webhooks."""
-        with self.session() as session:
+        with self.open_session() as session:
             mine = select(func.count()).where(
                 AlertFollower.project_id == self.project_id,
                 AlertFollower.follower == Follower.WEBHOOKS.value,
             )
             return session.scalar(mine) == 1
 
-    def wait(self, **time: float) -> None:
+    def advance_time(self, **time: float) -> None:
         """Let time pass."""
         self.now += timedelta(**time)

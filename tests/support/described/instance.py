@@ -5,7 +5,7 @@ from typing import Any
 
 import requests
 
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,
@@ -78,7 +78,7 @@ def furnish(gatebell: LiveGatebell) -> DescribedInstance:
     token = make_token(gatebell, person)
     made = DescribedInstance(
         url=gatebell.url,
-        user_id=id_of(gatebell, person),
+        user_id=find_user_id(gatebell, person),
         token=token.clear,
         token_id=token.id,
         registry_token=make_token(gatebell, person, scopes="read_registry write_registry").clear,

@@ -27,7 +27,9 @@ class Guide:
 
     def block(self, name: str) -> str:
         """Return the block of code with this name after its language."""
-        return self.values.fill(_blocks(self.name)[name]).replace("INTEGRATION_KEY", self.key)
+        return self.values.replace_placeholders(_blocks(self.name)[name]).replace(
+            "INTEGRATION_KEY", self.key
+        )
 
     @property
     def text(self) -> str:

@@ -21,9 +21,14 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.database.work import work_in
-from tests.support.mail.stored_texts import texts_to
+from tests.support.mail.stored_texts import list_texts
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
-from tests.support.oauth.openid_wire import SCOPES, checked, openid_application, userinfo
+from tests.support.oauth.openid_wire import (
+    SCOPES,
+    openid_application,
+    request_userinfo,
+    verify_id_token,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -35,18 +40,20 @@ def new_address() -> str:
     return f"{unique('new')}@people.example"
 
 
-def messages_to(service: LiveGatebell, email: str) -> list[str]:
+def list_messages(service: LiveGatebell, email: str) -> list[str]:
     """Return the texts of all messages to an address, newest first."""
-    return [*reversed(texts_to(service, email))]
+    return [*reversed(list_texts(service, email))]
 
 
-def link_to(service: LiveGatebell, email: str) -> str:
-    found = re.search(r"http\S+/-/email_confirmations/\S+", "\n".join(messages_to(service, email)))
+def find_link(service: LiveGatebell, email: str) -> str:
+    found = re.search(
+        r"http\S+/-/email_confirmations/\S+", "\n".join(list_messages(service, email))
+    )
     assert found is not None
     return found[0]
 
 
-def wish(service: LiveGatebell, person: Person, email: str) -> requests.Response:
+def request_new_address(service: LiveGatebell, person: Person, email: str) -> requests.Response:
     """Request another address on the profile page."""
     browser = open_browser(service, person)
     page = browser.get(service.url + PROFILE)
@@ -54,7 +61,7 @@ def wish(service: LiveGatebell, person: Person, email: str) -> requests.Response
     return submit(browser, page, form_with(page, "email"), **values)
 
 
-def follow(service: LiveGatebell, person: Person, link: str) -> requests.Response:
+def open_and_confirm_link(service: LiveGatebell, person: Person, link: str) -> requests.Response:
     """Open a link as a user and press its button; return the last response."""
     browser = signed_in(service, person)
     page = browser.get(link)
@@ -63,26 +70,26 @@ def follow(service: LiveGatebell, person: Person, link: str) -> requests.Respons
     return submit(browser, page, form_to(page, link.rpartition("/")[2]))
 
 
-def stored(service: LiveGatebell, person: Person) -> tuple[str, bool]:
+def read_stored_address(service: LiveGatebell, person: Person) -> tuple[str, bool]:
     """Return the address of an account, and whether it is confirmed."""
     with database_of(service) as session:
         found = get_user(person.username, session=session)
         return found.email, found.email_confirmed_at is not None
 
 
-def claims_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
+def read_claims(service: LiveGatebell, person: Person) -> dict[str, Any]:
     """Return the claims about a user, which are the same in the ID token and at userinfo."""
     client = openid_application(service)
     code = landing(ask(open_browser(service, person), service, client, scope=SCOPES))["code"]
     answer = redeem(service, client, code)
-    told: dict[str, Any] = userinfo(service, pair_in(answer).access).json()
-    claims = checked(service, answer.json()["id_token"]).claims
+    told: dict[str, Any] = request_userinfo(service, pair_in(answer).access).json()
+    claims = verify_id_token(service, answer.json()["id_token"]).claims
     for name in ("email", "email_verified"):
         assert claims[name] == told[name], name
     return told
 
 
-def waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
+def create_waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
     """Store an unconfirmed address of a user, and return the path of its link without a message."""
     keyring = Keyring(settings_of(service).secret_key)
     letterhead = AccountMessageBuilder(

@@ -12,7 +12,7 @@ from domain.delivery.mail.outbox import NewEmail, queue_emails
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Mail, User
 from tests.support.mail.mail_server import Mailbox
-from tests.support.mail.stored_texts import stored_mails
+from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.sign_in.password_rules import RULES
 from web.database.engine import open_engine
 from web.jobs.mail import queue_expiry_mail, send_mail
@@ -65,7 +65,7 @@ class Outbox:
 
     def rows(self) -> list[Mail]:
         with Session(self.engine) as session:
-            return stored_mails(session, self.settings.secret_key)
+            return list_stored_mails(session, self.settings.secret_key)
 
 
 def write(outbox: Outbox, **changes: str) -> None:

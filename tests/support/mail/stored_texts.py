@@ -12,7 +12,7 @@ from tests.support.accounts.people import Person, database_of, settings_of
 from tests.support.service.live import LiveGatebell
 
 
-def readable(mails: Iterable[Mail], secret_key: str) -> list[Mail]:
+def decrypt_mails(mails: Iterable[Mail], secret_key: str) -> list[Mail]:
     """Return messages with decrypted texts."""
     keyring, found = Keyring(secret_key), list(mails)
     for each in found:
@@ -21,16 +21,16 @@ def readable(mails: Iterable[Mail], secret_key: str) -> list[Mail]:
     return found
 
 
-def stored_mails(session: Session, secret_key: str) -> list[Mail]:
+def list_stored_mails(session: Session, secret_key: str) -> list[Mail]:
     """Return all messages with decrypted texts, oldest first, detached from the session."""
     found = list(session.scalars(select(Mail).order_by(Mail.id)))
     session.expunge_all()
-    return readable(found, secret_key)
+    return decrypt_mails(found, secret_key)
 
 
-def texts_to(service: LiveGatebell, reader: Person | str) -> Sequence[str]:
+def list_texts(service: LiveGatebell, reader: Person | str) -> Sequence[str]:
     """Return the texts of all messages to an address, oldest first."""
     email = reader if isinstance(reader, str) else reader.email
     with database_of(service) as session:
-        mails = stored_mails(session, settings_of(service).secret_key)
+        mails = list_stored_mails(session, settings_of(service).secret_key)
     return [each.text for each in mails if each.recipient == email]

@@ -210,7 +210,7 @@ class Escalated(Pages):
         with self.session() as session:
             reading = self.work(session).policy(ParserSettings)
             return explain_escalation(
-                self.project_id, alert_id, session=session, now=self.now, reading=reading
+                self.project_id, alert_id, session=session, now=self.now, parser_settings=reading
             )
 
     def said(self, alert_id: int) -> list[str]:

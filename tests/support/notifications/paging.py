@@ -26,7 +26,7 @@ from models import Alert, AlertNote, Mail, Member, Page, PageMessage, User
 from models import Contact as ContactRow
 from tests.support.database.kept_jobs import KeptJobs
 from tests.support.mail.mail_server import Mailbox
-from tests.support.mail.stored_texts import readable
+from tests.support.mail.stored_texts import decrypt_mails
 from web.database.engine import open_engine
 from web.jobs.pages import PagingJob
 from web.settings.reader import Settings
@@ -208,7 +208,7 @@ class Pages:
     def rows(self, table: type[Any]) -> list[Any]:
         with self.session() as session:
             found = list(session.scalars(select(table).order_by(table.id)))
-            return readable(found, self.settings.secret_key) if table is Mail else found
+            return decrypt_mails(found, self.settings.secret_key) if table is Mail else found
 
     def waiting_messages(self) -> list[PageMessage]:
         return [row for row in self.rows(PageMessage) if row.ended_at is None]

@@ -24,7 +24,12 @@ from tests.support.oauth.oauth_wire import (
     post_token,
     sign_in_on,
 )
-from tests.support.oauth.openid_wire import IdToken, checked, openid_application, userinfo
+from tests.support.oauth.openid_wire import (
+    IdToken,
+    openid_application,
+    request_userinfo,
+    verify_id_token,
+)
 from tests.support.service.live import LiveGatebell
 
 NONCE = "a nonce of a client"
@@ -74,13 +79,13 @@ def take(
     assert redeemed.headers["Pragma"] == "no-cache"
     pair = pair_in(redeemed)
     assert pair.answer["token_type"].lower() == "bearer"
-    token = checked(gatebell, pair.answer["id_token"])
+    token = verify_id_token(gatebell, pair.answer["id_token"])
     assert token.claims["iss"] == gatebell.url
     assert token.claims["aud"] == client.client_id
     assert token.claims["exp"] > token.claims["iat"]
     half = sha256(pair.access.encode()).digest()[:16]
     assert token.claims["at_hash"] == base64.urlsafe_b64encode(half).decode().rstrip("=")
-    told = userinfo(gatebell, pair.access)
+    told = request_userinfo(gatebell, pair.access)
     assert told.status_code == 200, told.text
     claims = told.json()
     assert claims["sub"] == token.claims["sub"]

@@ -11,7 +11,12 @@ from joserfc.jwk import RSAKey
 
 from tests.support.accounts.people import ClientCredentials, Person, open_browser
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
-from tests.support.oauth.openid_wire import IdToken, checked, keys_at, openid_application
+from tests.support.oauth.openid_wire import (
+    IdToken,
+    openid_application,
+    request_key_set,
+    verify_id_token,
+)
 from tests.support.service.live import LiveGatebell
 
 #: Registered URL that the application redirects to after the sign-out.
@@ -34,7 +39,9 @@ def somebody(gatebell: LiveGatebell, person: Person) -> tuple[requests.Session, 
     """Return a browser in which the user signed in to the application, and the ID token."""
     browser, client = open_browser(gatebell, person), openid_application(gatebell)
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
-    return browser, checked(gatebell, pair_in(redeem(gatebell, client, code)).answer["id_token"])
+    return browser, verify_id_token(
+        gatebell, pair_in(redeem(gatebell, client, code)).answer["id_token"]
+    )
 
 
 def assert_refused(gatebell: LiveGatebell, browser: requests.Session, **parameters: str) -> None:
@@ -59,7 +66,7 @@ def with_hmac(secret: bytes, kid: str, body: str) -> str:
 
 def forged(gatebell: LiveGatebell, token: IdToken, client: ClientCredentials) -> dict[str, str]:
     """Return forgeries of an ID token that attackers can create without the key."""
-    public = keys_at(gatebell).json()["keys"][-1]
+    public = request_key_set(gatebell).json()["keys"][-1]
     ours = RSAKey.import_key(public)
     theirs = RSAKey.generate_key(2048)
     kid = token.header["kid"]

@@ -8,7 +8,7 @@ import requests
 from joserfc import jwt
 from joserfc.jwk import ECKey, Key
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from domain.oauth.clients.service_accounts import find_service_account
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -88,7 +88,7 @@ def assertion(
         "iss": client.client_id,
         "sub": client.client_id,
         "aud": gatebell.url,
-        "jti": random_hex(16),
+        "jti": generate_random_hex(16),
         "iat": int(moment.timestamp()),
         "exp": int((moment + timedelta(minutes=1)).timestamp()),
     }

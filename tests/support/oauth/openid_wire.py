@@ -28,14 +28,16 @@ def openid_application(gatebell: LiveGatebell) -> ClientCredentials:
     )
 
 
-def keys_at(gatebell: LiveGatebell, path: str = "/oauth/discovery/keys") -> requests.Response:
+def request_key_set(
+    gatebell: LiveGatebell, path: str = "/oauth/discovery/keys"
+) -> requests.Response:
     """Request the key set."""
     return machine(gatebell).get(gatebell.url + path)
 
 
-def kids_of(gatebell: LiveGatebell) -> list[str]:
+def list_key_ids(gatebell: LiveGatebell) -> list[str]:
     """Return the ids of the published keys."""
-    return [key["kid"] for key in keys_at(gatebell).json()["keys"]]
+    return [key["kid"] for key in request_key_set(gatebell).json()["keys"]]
 
 
 @dataclass(frozen=True)
@@ -47,23 +49,23 @@ class IdToken:
     claims: dict[str, Any]
 
 
-def checked(gatebell: LiveGatebell, text: str) -> IdToken:
+def verify_id_token(gatebell: LiveGatebell, text: str) -> IdToken:
     """Check an ID token as an application does that only knows the key set."""
-    keys = KeySet.import_key_set(keys_at(gatebell).json())
+    keys = KeySet.import_key_set(request_key_set(gatebell).json())
     token = jwt.decode(text, keys, algorithms=["RS256"])
     return IdToken(text, token.header, token.claims)
 
 
-def sign_in_with(
+def sign_in_to_application(
     gatebell: LiveGatebell, client: ClientCredentials | None = None, **changes: Changes
 ) -> IdToken:
     """Let Alice sign in to an application; return the ID token."""
     wanted: dict[str, Changes] = {"scope": "openid", **changes}
     pair = new_pair(gatebell, client or openid_application(gatebell), **wanted)
-    return checked(gatebell, pair.answer["id_token"])
+    return verify_id_token(gatebell, pair.answer["id_token"])
 
 
-def userinfo(gatebell: LiveGatebell, token: str) -> requests.Response:
+def request_userinfo(gatebell: LiveGatebell, token: str) -> requests.Response:
     """Request the claims of the signed-in user."""
     return machine(gatebell).get(
         f"{gatebell.url}/oauth/userinfo", headers={"Authorization": f"Bearer {token}"}

@@ -11,7 +11,7 @@ import requests
 from joserfc.jwk import ECKey, JWKRegistry, Key
 from joserfc.jws import JWSRegistry
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from tests.support.accounts.people import ClientCredentials, now
 from tests.support.oauth.oauth_wire import VERIFIER, Changes, changed, machine, post_token
 from tests.support.service.live import LiveGatebell
@@ -75,7 +75,7 @@ class Prover:
     ) -> str:
         """Return a valid proof with changes."""
         payload: dict[str, Any] = {
-            "jti": random_hex(16),
+            "jti": generate_random_hex(16),
             "htm": method,
             "htu": url,
             "iat": int(now().timestamp()),

@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Application, User
 from web.extensions import db
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 CALLBACK = "https://client.example/callback"
 GOOD: dict[str, Any] = {"redirect_uris": [CALLBACK], "client_name": "Robot"}
@@ -31,7 +31,7 @@ def add_people(app: Flask) -> None:
                     name=name.capitalize(),
                     password_hash="none that anybody could give",
                     is_admin=is_admin,
-                    created_at=now(),
+                    created_at=get_current_time(),
                 )
             )
         db.session.commit()
@@ -41,9 +41,13 @@ def token_of(visitor: FlaskClient, name: str, scopes: str = "api") -> dict[str, 
     with visitor.application.app_context():
         session = db.session()
         user_id = session.scalars(select(User.id).where(User.username == name)).one()
-        details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
-        keyring = services().keyring
-        made = create_personal_token(user_id, details, session=session, keyring=keyring, now=now())
+        details = TokenDetails(
+            name="x", scopes=scopes, expires_at=get_current_time() + timedelta(days=9)
+        )
+        keyring = get_services().keyring
+        made = create_personal_token(
+            user_id, details, session=session, keyring=keyring, now=get_current_time()
+        )
         session.commit()
         return {"Authorization": f"Bearer {made.clear}"}
 

@@ -10,7 +10,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from sqlalchemy import insert
 
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.randomness import generate_credential, random_hex
+from domain.core.randomness import generate_credential, generate_random_hex
 from domain.oauth.clients.assertions import ASSERTION_TYPE
 from models import (
     AccessToken,
@@ -245,7 +245,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         "too early at the longest interval": in_rows(
             "device", interval=3_600, last_polled_at=NOW - timedelta(seconds=9)
         ),
-        "unknown": form(device_code=random_hex(32)),
+        "unknown": form(device_code=generate_random_hex(32)),
     },
     "request": {
         **CLIENT_CHANGES,
@@ -303,7 +303,7 @@ def stored(state: State) -> Copy:
     secrets = [generate_credential(CredentialType.CLIENT_SECRET) for _ in range(8)]
     for text, values in zip(secrets, state.secrets, strict=False):
         own = {key: value for key, value in values.items() if key != "keyring"}
-        digest = values.get("keyring", KEYRING).digest(text)
+        digest = values.get("keyring", KEYRING).compute_digest(text)
         _row(ApplicationSecret, application_id=own_id, digest=digest, **own)
     if state.sent_secret is not None:
         sent["client_secret"] = secrets[state.sent_secret]
@@ -318,7 +318,7 @@ def stored(state: State) -> Copy:
 
 def _credential(state: State, user_id: int, application_id: int) -> dict[str, str]:
     """Store the credential and its grant, and return the request parameter."""
-    digest, holder = state.credential_keyring.digest, {"application_id": application_id}
+    digest, holder = state.credential_keyring.compute_digest, {"application_id": application_id}
     grant_id, code = None, generate_credential(CredentialType.AUTHORIZATION_CODE)
     is_granted = state.device is None or state.device.get("approved_at") is not None
     if state.grant is not None and is_granted:

@@ -123,5 +123,5 @@ def _local(text: str) -> str:
 def _next_on_call(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    found = find_current_and_next(schedule_ids, at=at, session=session)
+    found = find_current_and_next(schedule_ids, moment=at, session=session)
     return {each: shown.next.user_ids if shown.next else () for each, shown in found.items()}

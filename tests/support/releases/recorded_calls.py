@@ -117,7 +117,7 @@ class RecordedService:
 
     def grant(self, application_id: int, person: UserView) -> Caller:
         """Issue an access token of a user to an application."""
-        made = self.keyring.issue(CredentialType.ACCESS_TOKEN)
+        made = self.keyring.issue_credential(CredentialType.ACCESS_TOKEN)
         with self.session() as session:
             session.add(
                 AccessToken(
@@ -153,7 +153,7 @@ class RecordedService:
             made = create_resource_token(
                 get_namespace(path, session=session),
                 ResourceTokenRequest(details=details, role=Role.MAINTAINER),
-                by=OPERATOR_VIEWER,
+                viewer=OPERATOR_VIEWER,
                 session=session,
                 keyring=self.keyring,
                 now=self.now,
@@ -167,7 +167,7 @@ class RecordedService:
         shape = UsageShape(method, route, (), changes)
         for _ in range(calls):
             counter = self.app.extensions["gatebell"].calls
-            counter.count(caller, shape, address="192.0.2.7", now=self.now)
+            counter.count_call(caller, shape, address="192.0.2.7", now=self.now)
 
     def browser_of(self, person: UserView) -> FlaskClient:
         """Sign a user in, as after a correct password."""
@@ -186,7 +186,7 @@ class RecordedService:
 
     def flush(self) -> bool:
         """Store the counted calls."""
-        stored: bool = self.app.extensions["gatebell_calls"].flush()
+        stored: bool = self.app.extensions["gatebell_calls"].flush_counts()
         return stored
 
     def rows(self) -> list[tuple[CallShape, CallCount]]:

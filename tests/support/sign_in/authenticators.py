@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 
 _PRESENT, _VERIFIED, _HAS_KEY = 0x01, 0x04, 0x40
 
@@ -29,7 +29,7 @@ class Authenticator:
     verifies: bool = True
     counts: bool = True
     uses: int = 0
-    credential_id: bytes = field(default_factory=lambda: bytes.fromhex(random_hex(32)))
+    credential_id: bytes = field(default_factory=lambda: bytes.fromhex(generate_random_hex(32)))
     key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey = field(
         default_factory=lambda: ec.generate_private_key(ec.SECP256R1())
     )

@@ -17,7 +17,7 @@ from joserfc.jwk import RSAKey
 
 from domain.audit.events import EventKind
 from tests.support.accounts.people import unique
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 from tests.support.wire.html_forms import form_to, submit
@@ -282,7 +282,7 @@ def landing_page(browser: requests.Session, answer: requests.Response) -> reques
 
 def last_failure(gatebell: LiveGatebell, slug: str) -> str:
     """Return the reason of the last failed sign-in through a provider, from the audit log."""
-    event = events_with_subject(gatebell, slug)[0]
+    event = list_events_with_subject(gatebell, slug)[0]
     assert event.kind == EventKind.SIGN_IN_FAILED.value, event.kind
     return str(event.details["reason"])
 

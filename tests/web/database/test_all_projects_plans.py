@@ -18,11 +18,15 @@ from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from domain.alerts.listing.watched_projects import build_member_projects_query
 from domain.alerts.reading.incoming import Severity
 from domain.audit.events import EventActor
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.incidents.listing import list_open_incidents_of_user
 from domain.projects.views import Viewer
 from models import User
-from tests.support.database.sql_statements import assert_nothing_is_read_whole, numbers, plans
+from tests.support.database.sql_statements import (
+    assert_nothing_is_read_whole,
+    build_number_source,
+    collect_plans,
+)
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -55,12 +59,12 @@ def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
     ids = [operate(app, "projects", "create", f"acme/{name}")["id"] for name in ("shop", "site")]
     with app.app_context():
         session = db.session()
-        fill = text(_FILL.format(numbers=numbers(15_000)))
+        fill = text(_FILL.format(numbers=build_number_source(15_000)))
         for project_id in ids:
             session.execute(fill, {"project_id": project_id})
         session.commit()
         me = session.scalars(select(User.id).where(User.username == "alice")).one()
-        viewer = Viewer(user_id=me, today=system_clock().date())
+        viewer = Viewer(user_id=me, today=read_system_clock().date())
         projects = build_member_projects_query(
             viewer, session=session, ability=Ability.ADMIN_ALERTS
         )
@@ -68,14 +72,14 @@ def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
         for name, (given, count) in FILTERS.items():
             wanted = AlertFilter(project_id=0, projects=projects, **given)
             for order in orders:
-                with plans("alerts") as found:
+                with collect_plans("alerts") as found:
                     page = list_alerts(wanted, AlertSlice(size=20, order=order), session=session)
                     count_by_status(wanted, session=session)
                 assert len(page.items) == count, (name, order.name)
                 assert_nothing_is_read_whole(found, "alerts", name, order.name)
-        with plans("alerts") as found:
+        with collect_plans("alerts") as found:
             counts = count_open_by_severity(projects, session=session)
-            list_open_incidents_of_user(me, projects, most=5, session=session)
+            list_open_incidents_of_user(me, projects, maximum=5, session=session)
         assert sum(counts.values()) == 1_500
         assert_nothing_is_read_whole(found, "alerts", "home")
         check_batch(EventActor(id=me, name="alice"))
@@ -83,10 +87,10 @@ def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
 
 def check_batch(by: EventActor) -> None:
     """Change the open alerts of all projects in slices, and undo the change."""
-    session, now = db.session(), system_clock()
+    session, now = db.session(), read_system_clock()
     order = BatchRequest(status="ignored", by=by, project_id=None, list_query="")
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES, service="service-3")
-    with plans("alerts") as found:
+    with collect_plans("alerts") as found:
         batch = change_all_matching_alerts(order, wanted, path=None, session=session, now=now)
         while process_next_batch_slice(session=session, now=now):
             session.flush()

@@ -10,28 +10,32 @@ from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
 from domain.accounts.users import NewUser, create_user
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import PersonalAccessToken
-from tests.support.database.sql_statements import SentStatement, postgres_statements, statements_of
+from tests.support.database.sql_statements import (
+    SentStatement,
+    collect_postgres_statements,
+    collect_statements,
+)
 from tests.support.sign_in.password_rules import RULES
 from web.extensions import db
-from web.services import now, services
+from web.services import get_current_time, get_services
 
 
 @pytest.fixture
 def token(app: Flask) -> str:
     """Create a user's token that was not used yet."""
     with app.app_context():
-        password = random_password()
+        password = generate_random_password()
         new = NewUser(username="alice", email="alice@a.example", name="Alice", password=password)
-        user = create_user(new, session=db.session(), now=now(), rules=RULES)
+        user = create_user(new, session=db.session(), now=get_current_time(), rules=RULES)
         made = create_personal_token(
             user.id,
-            TokenDetails(name="x", scopes="api", expires_at=now() + timedelta(days=9)),
+            TokenDetails(name="x", scopes="api", expires_at=get_current_time() + timedelta(days=9)),
             session=db.session(),
-            keyring=services().keyring,
-            now=now(),
+            keyring=get_services().keyring,
+            now=get_current_time(),
         )
         db.session.commit()
         return made.clear
@@ -40,7 +44,7 @@ def token(app: Flask) -> str:
 def test_a_check_is_one_statement_and_a_use_is_recorded_once_a_minute(
     app: Flask, client: FlaskClient, token: str
 ) -> None:
-    with statements_of(app) as found:
+    with collect_statements(app) as found:
         for _ in range(5):
             answer = client.get("/api/v4/version", headers={"PRIVATE-TOKEN": token})
             assert answer.status_code == 200
@@ -53,7 +57,7 @@ def test_a_check_is_one_statement_and_a_use_is_recorded_once_a_minute(
 def test_recording_a_use_does_not_wait_for_the_disk(
     app: Flask, client: FlaskClient, token: str
 ) -> None:
-    with postgres_statements() as found:
+    with collect_postgres_statements() as found:
         client.get("/api/v4/version", headers={"PRIVATE-TOKEN": token})
     (written,) = (each for each in found if each[0].startswith("UPDATE personal_access_tokens"))
     with app.app_context():

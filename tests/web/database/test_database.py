@@ -17,7 +17,7 @@ from domain.core.keyring import CredentialType
 from models import AccessToken
 from tests.support.accounts.people import now
 from tests.support.alerts.senders import JSON, item, resolved, webhook
-from tests.support.database.sql_statements import statements_of
+from tests.support.database.sql_statements import collect_statements
 from tests.support.service.commands import operate
 from web.database.connections import AutocommitPool
 from web.database.engine import open_engine
@@ -35,7 +35,7 @@ def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:
     client = app.test_client()
 
     def post(body: bytes) -> list[str]:
-        with statements_of(app) as found:
+        with collect_statements(app) as found:
             answer = client.post(path, data=body, headers=headers)
         assert answer.status_code == 200, answer.text
         assert "Set-Cookie" not in answer.headers
@@ -82,7 +82,7 @@ def test_a_token_and_its_owner_are_read_in_one_statement(app: Flask, client: Fla
         app, "applications", "create", "App", "--owner", "alice", "--scopes", "read_user",
         "--redirect-uri", "https://a.example/cb",
     )  # fmt: skip
-    token = services_of(app).keyring.issue(CredentialType.ACCESS_TOKEN)
+    token = services_of(app).keyring.issue_credential(CredentialType.ACCESS_TOKEN)
     with app.app_context():
         values = {"user_id": user["id"], "application_id": application["id"]}
         moments = {"created_at": now(), "expires_at": now() + timedelta(hours=1)}
@@ -93,7 +93,7 @@ def test_a_token_and_its_owner_are_read_in_one_statement(app: Flask, client: Fla
     for path, cost in (("/oauth/token/info", 1), ("/api/v4/user", 1)):
         # The first use is recorded, as one use is in each minute.
         client.get(path, headers=headers)
-        with statements_of(app) as found:
+        with collect_statements(app) as found:
             answer = client.get(path, headers=headers)
         assert answer.status_code == 200
         assert len(without_settings(found)) == cost, found
@@ -109,7 +109,7 @@ def connections(app: Flask) -> Iterator[AutocommitPool]:
     """Return the kept connections of this process."""
     found: AutocommitPool = services_of(app).connections
     yield found
-    found.close()
+    found.close_connections()
 
 
 ONE = text("SELECT 1")
@@ -119,45 +119,48 @@ ONE = text("SELECT 1")
 def test_successive_callers_share_one_connection(
     connections: AutocommitPool,
 ) -> None:
-    assert len({connections.all(text("SELECT pg_backend_pid()"))[0] for _ in range(5)}) == 1
+    assert (
+        len({connections.execute_statement(text("SELECT pg_backend_pid()"))[0] for _ in range(5)})
+        == 1
+    )
 
 
 @ON_POSTGRES
 def test_a_read_on_a_stale_connection_is_tried_again(connections: AutocommitPool) -> None:
-    (own,) = connections.all(text("SELECT pg_backend_pid()"))
+    (own,) = connections.execute_statement(text("SELECT pg_backend_pid()"))
     with pytest.raises(OperationalError):
-        connections.all(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-    (renewed,) = connections.all(text("SELECT pg_backend_pid()"))
+        connections.execute_statement(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    (renewed,) = connections.execute_statement(text("SELECT pg_backend_pid()"))
     assert renewed != own
-    connections.all(text("SET idle_session_timeout = 1"))
+    connections.execute_statement(text("SET idle_session_timeout = 1"))
     sleep(0.1)
-    assert connections.first(ONE, {}) is not None
+    assert connections.fetch_first_row(ONE, {}) is not None
 
 
 def test_work_that_raises_is_rolled_back_and_the_connection_stays_usable(
     connections: AutocommitPool,
 ) -> None:
     def write_and_break() -> None:
-        connections.all(text("CREATE TABLE half (id INTEGER)"))
+        connections.execute_statement(text("CREATE TABLE half (id INTEGER)"))
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        connections.transact(write_and_break)
+        connections.run_transaction(write_and_break)
     with pytest.raises(DBAPIError):
-        connections.all(text("SELECT * FROM half"))
-    assert connections.first(ONE, {}) is not None
+        connections.execute_statement(text("SELECT * FROM half"))
+    assert connections.fetch_first_row(ONE, {}) is not None
 
 
 @ON_POSTGRES
 def test_a_connection_is_usable_after_a_rollback(connections: AutocommitPool) -> None:
     def ask_and_break() -> None:
-        connections.first(ONE, {})
+        connections.fetch_first_row(ONE, {})
         raise ZeroDivisionError
 
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
-            connections.transact(ask_and_break)
-        assert connections.first(ONE, {}) is not None
+            connections.run_transaction(ask_and_break)
+        assert connections.fetch_first_row(ONE, {}) is not None
 
 
 @pytest.mark.long
@@ -178,12 +181,12 @@ def test_work_is_retried_after_a_conflict_with_a_limit(
 
         return work
 
-    assert connections.transact(conflict_until(3)) == 3
+    assert connections.run_transaction(conflict_until(3)) == 3
     tries.clear()
     with pytest.raises(OperationalError):
-        connections.transact(conflict_until(9))
+        connections.run_transaction(conflict_until(9))
     assert len(tries) == 5
-    assert connections.first(ONE, {}) is not None
+    assert connections.fetch_first_row(ONE, {}) is not None
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

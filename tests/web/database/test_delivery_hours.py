@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from domain.alerts.integrations.delivery_hours import DeliveryHour, find_delivery_hours
 from tests.support.alerts.bulk import NUMBERS
-from tests.support.database.sql_statements import postgres_statements, statements_of
+from tests.support.database.sql_statements import collect_postgres_statements, collect_statements
 from tests.support.service.commands import operate
 from tests.web.database.test_hot_plans import plan_of
 from web.extensions import db
@@ -61,7 +61,7 @@ def fill(app: Flask, count: int) -> list[int]:
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_the_hours_are_found_with_indexes_that_begin_with_the_integration(app: Flask) -> None:
     fill(app, 3 * 3600)
-    with postgres_statements() as sent, app.app_context():
+    with collect_postgres_statements() as sent, app.app_context():
         db.session.execute(text("ANALYZE deliveries"))
         db.session.commit()
         find_delivery_hours(1, session=db.session(), now=NOW)
@@ -75,7 +75,7 @@ def test_the_hours_are_found_with_indexes_that_begin_with_the_integration(app: F
 def test_each_hour_shows_whether_deliveries_were_accepted_or_rejected(app: Flask) -> None:
     busy, rare, silent = fill(app, 3 * 3600)
     project_id = 1
-    with statements_of(app) as sent, app.app_context():
+    with collect_statements(app) as sent, app.app_context():
         found = find_delivery_hours(project_id, session=db.session(), now=NOW)
     assert len([each for each in sent if "deliveries" in each]) == 1
     # A delivery each second, from 5.5 to 2.5 hours ago.

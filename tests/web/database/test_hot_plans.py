@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from tests.support.alerts.senders import JSON, item, resolved, webhook
-from tests.support.database.sql_statements import SentStatement, postgres_statements
+from tests.support.database.sql_statements import SentStatement, collect_postgres_statements
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True
 
 def sent_by(app: Flask, ask: Callable[[], object]) -> list[SentStatement]:
     """Return the statements of a request, with their values."""
-    with app.app_context(), postgres_statements() as found:
+    with app.app_context(), collect_postgres_statements() as found:
         ask()
     return found
 

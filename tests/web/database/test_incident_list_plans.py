@@ -15,7 +15,11 @@ from domain.incidents.listing import (
     count_by_status,
     list_incidents,
 )
-from tests.support.database.sql_statements import assert_nothing_is_read_whole, numbers, plans
+from tests.support.database.sql_statements import (
+    assert_nothing_is_read_whole,
+    build_number_source,
+    collect_plans,
+)
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -47,7 +51,7 @@ def test_lists_and_counts_do_not_read_all_incidents(app: Flask) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
-        fill = text(_FILL.format(numbers=numbers(20_000)))
+        fill = text(_FILL.format(numbers=build_number_source(20_000)))
         db.session.execute(fill, {"project_id": project_id})
         assigned = "SELECT id, 1 FROM incidents WHERE id % 5000 = 0"
         db.session.execute(text(f"INSERT INTO incident_assignees {assigned}"))
@@ -55,7 +59,7 @@ def test_lists_and_counts_do_not_read_all_incidents(app: Flask) -> None:
         for name, (given, count) in FILTERS.items():
             wanted = IncidentFilter(project_id=project_id, **given)
             for order in SORT_ORDERS.values():
-                with plans("FROM incidents", "JOIN incidents") as found:
+                with collect_plans("FROM incidents", "JOIN incidents") as found:
                     part = IncidentSlice(size=20, order=order)
                     page = list_incidents(wanted, part, session=db.session())
                     count_by_status(wanted, session=db.session())

@@ -10,7 +10,7 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status
 from domain.alerts.reading.incoming import Severity
 from domain.projects.access import COUNT_LIMIT
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -36,7 +36,7 @@ def test_alerts_are_counted_in_an_index(app: Flask, severity: Severity | None) -
         db.session.execute(text("ALTER TABLE alerts DISABLE TRIGGER USER"))
         db.session.execute(_FILL)
         db.session.execute(text("ANALYZE alerts"))
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             wanted = AlertFilter(project_id=project_id, severity=severity)
             counts = count_by_status(wanted, session=db.session())
         ((query, values),) = asked

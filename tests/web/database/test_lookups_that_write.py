@@ -29,7 +29,7 @@ from models import (
     DeviceAuthorization,
     TokenRefusal,
 )
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.oauth.token_states import (
     CHANGES,
     KEYRING,
@@ -137,7 +137,7 @@ def compare(state: State) -> dict[str, Any]:
             ("device_code", DeviceAuthorization.device_code_digest),
         ):
             if name in response.body:
-                digest = KEYRING.digest(str(response.body[name]))
+                digest = KEYRING.compute_digest(str(response.body[name]))
                 assert db.session.scalar(select(column).where(column == digest)) == digest
     return one
 
@@ -164,7 +164,7 @@ def test_an_ordinary_request_takes_one_statement(app: Flask, kind: str) -> None:
             state = STATES[kind]()
             state.application["last_used_at"] = state.secrets[0]["last_used_at"] = NOW
             copy = stored(state)
-            with postgres_statements() as sent:
+            with collect_postgres_statements() as sent:
                 response = answer(copy, may_write=True)
             assert response.status in {200, 400}
             counts.append(len(sent))
@@ -178,7 +178,10 @@ def test_only_devices_do_not_wait_for_the_disk(app: Flask, kind: str, waits: str
     with app.test_request_context("/oauth/token", method="POST"):
         copy = stored(STATES[kind]())
         # The statement is captured here, and runs below.
-        with patch.object(PreparedStatements, "run", lambda *_: ()), postgres_statements() as sent:
+        with (
+            patch.object(PreparedStatements, "run_statement", lambda *_: ()),
+            collect_postgres_statements() as sent,
+        ):
             answer(copy, may_write=True)
         connection: Any = db.session.connection().connection.driver_connection
         query, values = next(each for each in sent if each[0].startswith("WITH found"))

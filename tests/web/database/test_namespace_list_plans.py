@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.core.database.paging import PageRequest
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
 from domain.projects.views import Viewer
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -47,7 +47,7 @@ def plans_of(app: Flask, ask: Ask) -> list[str]:
     with app.app_context():
         for statement in _FILL:
             db.session.execute(text(statement))
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             found = ask(Viewer(user_id=user_id), db.session())
         assert len(found.items) == 20
         connection: Any = db.session.connection().connection.driver_connection

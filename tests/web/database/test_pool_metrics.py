@@ -16,7 +16,7 @@ from tests.support.accounts.people import now
 from web.database.connections import AutocommitPool
 from web.database.engine import build_engine_options, open_autocommit_engine
 from web.extensions import db
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -38,9 +38,9 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
     engine = create_engine(settings.database_url, **build_engine_options(small))
     with engine.connect(), pytest.raises(PoolTimeoutError):
         engine.connect()
-    kept = AutocommitPool(open_autocommit_engine(small), size=1, patience=0.1)
-    kept.transact(lambda: _fail_to_take(kept))
-    kept.close()
+    kept = AutocommitPool(open_autocommit_engine(small), size=1, timeout_seconds=0.1)
+    kept.run_transaction(lambda: _fail_to_take(kept))
+    kept.close_connections()
     engine.dispose()
     taken, timed_out = (events(client, name) for name in ("last_connection_taken", "timed_out"))
     assert (taken - before[0], timed_out - before[1]) == (2, 2)
@@ -48,14 +48,14 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
 
 def _fail_to_take(kept: AutocommitPool) -> None:
     with ThreadPoolExecutor(1) as another, pytest.raises(PoolTimeoutError):
-        another.submit(kept.transact, lambda: None).result()
+        another.submit(kept.run_transaction, lambda: None).result()
 
 
 def test_metrics_show_queued_mail_and_pruning(client: FlaskClient) -> None:
     assert scraped(client)["gatebell_prune_last_started_timestamp_seconds"] == 0
     message = NewEmail(key="k", recipient="a@acme.example", subject="s", text="t")
     with client.application.app_context():
-        keyring, long_ago = services().keyring, now() - timedelta(minutes=5)
+        keyring, long_ago = get_services().keyring, now() - timedelta(minutes=5)
         queue_emails([message], session=db.session(), keyring=keyring, now=long_ago)
         claim_run(PRUNE_JOB, period=timedelta(minutes=10), session=db.session(), now=now())
         db.session.commit()

@@ -18,7 +18,7 @@ _NEGATIVE = text("SELECT CAST(:a AS int) / CAST(:b AS int)")
 
 
 def _sums(connections: AutocommitPool, *pairs: tuple[Any, Any]) -> list[tuple[Any, ...]]:
-    return [tuple(connections.all(_SUM, {"a": a, "b": b})[0]) for a, b in pairs]
+    return [tuple(connections.execute_statement(_SUM, {"a": a, "b": b})[0]) for a, b in pairs]
 
 
 def test_a_statement_accepts_values_of_other_types(app: Flask) -> None:
@@ -30,8 +30,8 @@ def test_a_statement_accepts_values_of_other_types(app: Flask) -> None:
 def test_a_connection_prepares_a_hundred_statements_and_forgets_the_oldest(app: Flask) -> None:
     connections = services_of(app).connections
     for number in [*range(120), 0]:
-        assert connections.first(text(f"SELECT :a + {number}"), {"a": 1}) == (1 + number,)
-    found = connections.first(_PREPARED, {})
+        assert connections.fetch_first_row(text(f"SELECT :a + {number}"), {"a": 1}) == (1 + number,)
+    found = connections.fetch_first_row(_PREPARED, {})
     assert found is not None
     assert 90 < found[0] <= 101
 
@@ -41,11 +41,11 @@ def test_statements_survive_an_error_and_a_rollback(app: Flask) -> None:
 
     def fail() -> None:
         _sums(connections, (1, "x"))
-        connections.all(_NEGATIVE, {"a": 1, "b": 0})
+        connections.execute_statement(_NEGATIVE, {"a": 1, "b": 0})
 
     # psycopg would prepare BEGIN after five executions, and forget all statements at a ROLLBACK.
     for _ in range(7):
-        connections.transact(lambda: _sums(connections, (1, "x")))
+        connections.run_transaction(lambda: _sums(connections, (1, "x")))
     with pytest.raises(DBAPIError, match="division by zero"):
-        connections.transact(fail)
+        connections.run_transaction(fail)
     assert _sums(connections, (1, "x")) == [(2, "x")]

@@ -18,12 +18,12 @@ from domain.alerts.handling.occurrences import find_single_affected_alerts
 from domain.alerts.listing.filters import NO_ASSIGNEE, AlertFilter
 from domain.alerts.listing.queries import export_alerts_as_json, list_alerts
 from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.database.paging import KeysetRange
 from domain.oauth.applications.people import fetch_application_user_page
 from domain.oauth.applications.refusals import ApplicationViewer
 from models import Application, Integration, Project
-from tests.support.database.sql_statements import SentStatement, postgres_statements
+from tests.support.database.sql_statements import SentStatement, collect_postgres_statements
 from tests.support.service.commands import operate
 from tests.web.database.test_hot_plans import made
 from web.extensions import db
@@ -106,7 +106,7 @@ def _people() -> int:
         KeysetRange(size=_SHOWN),
         viewer=ApplicationViewer(user_id=0, sees_everybody=True),
         session=db.session(),
-        now=system_clock(),
+        now=read_system_clock(),
     )
     return len(found.items)
 
@@ -147,13 +147,13 @@ def test_lists_read_about_as_many_rows_as_they_return(filled: Flask, state: str)
             db.session.execute(text(f"ANALYZE {', '.join(_TABLES)}"))
             db.session.commit()
         for name, (ask, count) in _LISTS.items():
-            with postgres_statements() as asked:
+            with collect_postgres_statements() as asked:
                 assert ask() == count, name
             for statement in asked:
                 if state == "analyzed" or name not in _SORTED:
                     read = _most_read(statement)
                     assert read < _FEW, (name, read, statement[0])
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             counts = count_accounts(session=db.session())
         plan = str(_plan(asked[0]))
     assert counts.people == _MANY + 1
@@ -168,7 +168,7 @@ def test_alerts_of_deliveries_are_found_by_their_deliveries(filled: Flask) -> No
         db.session.execute(text("SET LOCAL session_replication_role = replica"))
         db.session.execute(text(_OCCURRENCES))
         newest = range(_MANY - _SHOWN + 1, _MANY + 1)
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             assert len(find_single_affected_alerts(newest, session=db.session())) == _SHOWN
         for statement in asked:
             assert _most_read(statement) < _FEW, statement[0]
@@ -182,7 +182,7 @@ def test_alert_exports_find_notes_and_pages_by_alert(filled: Flask) -> None:
             db.session.execute(text(statement))
         db.session.commit()
         project_id = db.session.scalars(select(Project.id)).one()
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             rows = export_alerts_as_json(
                 AlertFilter(project_id=project_id), NEWEST_FIRST, session=db.session()
             )
@@ -225,7 +225,7 @@ def test_postgres_estimates_few_rows_for_the_newest_alerts_of_a_search(filled: F
     with filled.app_context():
         db.session.execute(text("ANALYZE alerts"))
         db.session.commit()
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             ask()
         (newest,) = (each for each in asked if "FILTER" in each[0])
         plan = _plan(newest)

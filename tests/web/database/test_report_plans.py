@@ -8,11 +8,11 @@ from sqlalchemy import text
 
 from domain.reports.actions import show_report
 from domain.reports.types import ReportQuery
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -51,9 +51,9 @@ def test_a_report_scans_no_table(app: Flask, *, is_analyzed: bool) -> None:
         for table in (*_LARGE, "pages", "page_messages") if is_analyzed else ():
             session.execute(text(f"ANALYZE {table}"))
         session.commit()
-        unit = unit_of_work()
+        unit = get_unit_of_work()
         query = ReportQuery.model_validate({"from": unit.now - NIGHT})
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             report = show_report(unit, project_in(session, ids[0]), query)
         assert report.totals.alerts in {90, 91}
         assert report.totals.pages in {22, 23}

@@ -10,7 +10,7 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, list_alerts
 from domain.alerts.listing.search import MAX_MATCHES_LISTED_BY_ID
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
-from tests.support.database.sql_statements import plans
+from tests.support.database.sql_statements import collect_plans
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -35,7 +35,7 @@ def test_few_matching_alerts_are_found_by_word_and_then_by_id(app: Flask, order:
     with app.app_context():
         db.session.execute(_FILL, {"project_id": project_id, "count": MAX_MATCHES_LISTED_BY_ID})
         wanted = AlertFilter(project_id=project_id, search="again")
-        with plans("MATCH", "alerts.id IN") as found:
+        with collect_plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])
             page = list_alerts(wanted, part, session=db.session())
             counts = count_by_status(wanted, session=db.session())
@@ -56,7 +56,7 @@ def test_many_matching_alerts_are_read_in_list_order(app: Flask, order: str) -> 
     with app.app_context():
         db.session.execute(_FILL, {"project_id": project_id, "count": MAX_MATCHES_LISTED_BY_ID + 1})
         wanted = AlertFilter(project_id=project_id, search="disk", statuses=("triggered",))
-        with plans("MATCH", "alerts.id IN") as found:
+        with collect_plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])
             page = list_alerts(wanted, part, session=db.session())
     assert len(page.items) == 20

@@ -22,11 +22,11 @@ from domain.paging.silences.muting import find_mutes
 from domain.paging.silences.types import PreviewQuery, SilenceQuery, SilenceState
 from models import Alert
 from tests.support.accounts.people import now
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -68,18 +68,18 @@ def test_silences_are_found_without_table_scans(app: Flask) -> None:
         for is_analyzed in (False, True):
             if is_analyzed:
                 session.execute(text("ANALYZE alerts, silences"))
-            with postgres_statements() as asked:
+            with collect_postgres_statements() as asked:
                 labels = find_alert_labels(
                     session.scalars(is_open), session=session, reading=READING
                 )
-                held = find_mutes(tuple(labels.values()), at=now(), session=session)
+                held = find_mutes(tuple(labels.values()), moment=now(), session=session)
                 project = project_in(session, project_id)
-                seen = preview_silence(unit_of_work(), project, PreviewQuery(matchers=matchers))
+                seen = preview_silence(get_unit_of_work(), project, PreviewQuery(matchers=matchers))
                 get_silence_page(
-                    unit_of_work(), project, SilenceState.EXPIRED, KeysetRange(size=20)
+                    get_unit_of_work(), project, SilenceState.EXPIRED, KeysetRange(size=20)
                 )
-                list_silences(unit_of_work(), project, SilenceQuery(pagination="keyset"))
-                counts = count_silences_by_state(unit_of_work(), project)
+                list_silences(get_unit_of_work(), project, SilenceQuery(pagination="keyset"))
+                counts = count_silences_by_state(get_unit_of_work(), project)
             assert len(labels) == 200
             assert len(held) == sum(each.severity in {"high", "low"} for each in labels.values())
             assert seen.looked_at == MAX_PREVIEW_ALERTS
@@ -105,9 +105,9 @@ def test_a_flapping_alert_reads_no_more_rows_than_its_limit(app: Flask) -> None:
         alert_id = session.scalars(newest).one()
         labels = find_alert_labels([alert_id], session=session, reading=READING)
         opened = session.scalars(select(Alert.created_at).where(Alert.id == alert_id)).one()
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             found = find_mutes(
-                tuple(labels.values()), at=opened + timedelta(minutes=1), session=session
+                tuple(labels.values()), moment=opened + timedelta(minutes=1), session=session
             )
         assert found[alert_id].kind == "flapping"
         connection: Any = session.connection().connection.driver_connection

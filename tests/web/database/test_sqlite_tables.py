@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from web.database.engine import open_engine
-from web.database.schema import migrate_to, migrate_to_newest
+from web.database.schema import migrate_to_newest, migrate_to_revision
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -26,7 +26,7 @@ DELETE FROM escalation_policies WHERE id = 2
 
 
 def test_rows_and_sequences_survive_a_new_table_definition(settings: Settings) -> None:
-    migrate_to(settings, _BEFORE)
+    migrate_to_revision(settings, _BEFORE)
     engine = open_engine(settings)
     try:
         with engine.begin() as connection:
@@ -44,7 +44,7 @@ def test_rows_and_sequences_survive_a_new_table_definition(settings: Settings) -
             assert routes == [("Production", 1)]
             assert last == 2
             assert not broken
-            migrate_to(settings, _BEFORE)
+            migrate_to_revision(settings, _BEFORE)
     finally:
         migrate_to_newest(settings)
         engine.dispose()

@@ -7,11 +7,11 @@ from flask import Flask
 from sqlalchemy import text
 
 from domain.ci_cd.deployment_actions import find_deployments_between
-from tests.support.database.sql_statements import assert_nothing_is_read_whole, plans
+from tests.support.database.sql_statements import assert_nothing_is_read_whole, collect_plans
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import unit_of_work
+from web.http.work import get_unit_of_work
 
 _OTHERS, _OLD = 2_000, 50_000
 #: Projects with one environment each; one project has deployments, most of them old.
@@ -47,10 +47,10 @@ def test_a_timeline_reads_only_deployments_of_its_project(app: Flask, state: str
         session.commit()
         if state == "analyzed":
             session.execute(text("ANALYZE projects, environments, deployments"))
-        unit = unit_of_work()
+        unit = get_unit_of_work()
         project = project_in(session, project_id)
         start, end = unit.now - timedelta(days=1), unit.now + timedelta(days=1)
-        with plans("deployments") as found:
+        with collect_plans("deployments") as found:
             shown = find_deployments_between(unit, project, ["production"], start=start, end=end)
     assert len(shown) == 1
     assert_nothing_is_read_whole(found, "environments", state)

@@ -6,9 +6,9 @@ from datetime import timedelta
 from flask import Flask
 from sqlalchemy import select
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import AccessToken, PersonalAccessToken, User
-from web.database.schema import get_newest_known_revision, migrate_to
+from web.database.schema import get_newest_known_revision, migrate_to_revision
 from web.extensions import db
 from web.settings.reader import Settings
 
@@ -17,7 +17,7 @@ _BEFORE = "0062"
 
 def add_tokens(name: str, number: int, *, is_admin: bool) -> None:
     """Store an account with a live token of each kind, and with one revoked token."""
-    now = system_clock()
+    now = read_system_clock()
     user = User(
         username=name,
         email=f"{name}@people.example",
@@ -47,8 +47,8 @@ def test_live_tokens_of_administrators_keep_their_rights(
         db.session.commit()
         db.session.remove()
         db.engine.dispose()
-    migrate_to(settings, _BEFORE)
-    migrate_to(settings, get_newest_known_revision())
+    migrate_to_revision(settings, _BEFORE)
+    migrate_to_revision(settings, get_newest_known_revision())
     with make_app(settings).app_context():
         for table in (AccessToken, PersonalAccessToken):
             found = db.session.execute(

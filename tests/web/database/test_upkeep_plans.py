@@ -7,7 +7,7 @@ from tests.support.alerts.senders import JSON
 from tests.support.service.commands import operate
 from tests.web.database.test_hot_plans import made, plan_of, sent_by
 from web.jobs.retention import prune_database
-from web.services import settings
+from web.services import get_settings
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -24,7 +24,7 @@ _BY = (
 
 
 def test_expired_rows_are_found_by_index(app: Flask) -> None:
-    asked = sent_by(app, lambda: prune_database(settings()))
+    asked = sent_by(app, lambda: prune_database(get_settings()))
     for words, index in _BY:
         statement = next(each for each in asked if words in each[0])
         plan = plan_of(app, statement)

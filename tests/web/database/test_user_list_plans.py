@@ -9,7 +9,7 @@ from sqlalchemy import text
 from domain.accounts.directory import list_accounts, list_public_users
 from domain.accounts.types import UserQuery
 from domain.core.database.paging import PageRequest
-from tests.support.database.sql_statements import postgres_statements
+from tests.support.database.sql_statements import collect_postgres_statements
 from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
@@ -29,7 +29,7 @@ _PART = PageRequest(size=20, is_by_key=True, is_descending=True, last_id=10_000)
 def test_a_page_of_users_is_read_from_an_index(app: Flask, listed: Any) -> None:
     with app.app_context():
         db.session.execute(_FILL)
-        with postgres_statements() as asked:
+        with collect_postgres_statements() as asked:
             found = listed(UserQuery(), _PART, session=db.session(), base_url="https://g.example")
         query, values = asked[0]
         connection: Any = db.session.connection().connection.driver_connection

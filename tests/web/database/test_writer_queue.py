@@ -102,11 +102,11 @@ def test_all_waiting_writers_give_up_in_time_while_the_database_is_locked(engine
 def test_the_lock_holder_can_read_while_all_writer_connections_wait(
     engine: Engine, hasty: Settings
 ) -> None:
-    connections = AutocommitPool(open_autocommit_engine(hasty), size=1, patience=0.05)
+    connections = AutocommitPool(open_autocommit_engine(hasty), size=1, timeout_seconds=0.05)
     with engine.begin(), ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(connections.transact, lambda: None)
+        waiting = pool.submit(connections.run_transaction, lambda: None)
         while not waiting.done():
-            assert connections.all(select(literal(1)))
+            assert connections.execute_statement(select(literal(1)))
     with pytest.raises(OperationalError, match="locked"):
         waiting.result()
-    connections.close()
+    connections.close_connections()

@@ -27,7 +27,7 @@ def outbox(settings: Settings) -> Iterator[Outbox]:
 def webhooks(app: Flask, settings: Settings) -> Iterator[Webhooks]:
     made = Webhooks(app, settings)
     yield made
-    made.close()
+    made.stop_workers()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def streams(settings: Settings) -> Iterator[Streams]:
     """Open audit streams with their log, and a clock that the test moves."""
     made = Streams(settings)
     yield made
-    made.close()
+    made.stop_workers()
 
 
 @pytest.fixture

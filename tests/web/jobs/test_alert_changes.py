@@ -138,12 +138,12 @@ def test_changes_are_batched_after_a_transaction_that_was_not_full(project: Proj
     handlers: dict[Follower, ChangeHandler] = {Follower.INCIDENTS: project.handle}
     project.send(webhook(item("a")))
     with AlertChanges(project.settings, clock=lambda: NOON, handlers=handlers) as loop:
-        assert loop.look() == 1
+        assert loop.process_due_work() == 1
         project.send(webhook(item("b")))
         began = monotonic()
-        assert loop.look() == 1
+        assert loop.process_due_work() == 1
         assert monotonic() - began > 0.25
-        assert loop.look() == 0
+        assert loop.process_due_work() == 0
 
 
 @pytest.mark.long

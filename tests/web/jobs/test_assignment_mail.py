@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from models import Alert, AssignmentNotice, PageRecipient, User
 from tests.support.alerts.incidents import PROJECT, IncidentProject
 from tests.support.mail.mail_server import Mailbox, running_mail_server
-from tests.support.mail.stored_texts import stored_mails
+from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.mail import queue_assignment_notices, send_mail
@@ -36,7 +36,7 @@ def queued_messages(project: IncidentProject) -> list[tuple[str, str, str]]:
     with project.app.app_context():
         rows = [
             (row.recipient, row.subject, row.text)
-            for row in stored_mails(db.session(), project.settings.secret_key)
+            for row in list_stored_mails(db.session(), project.settings.secret_key)
         ]
         db.session.rollback()
     return rows
@@ -116,7 +116,7 @@ def test_a_waiting_message_is_cancelled_if_the_user_lost_access(
         send_mail(settings, clock=lambda: project.now)
     assert mailbox.messages == []
     with project.app.app_context():
-        (row,) = stored_mails(db.session(), project.settings.secret_key)
+        (row,) = list_stored_mails(db.session(), project.settings.secret_key)
         assert row.last_error == "canceled: the recipient no longer has access to the project"
         assert row.send_at is None
         db.session.rollback()

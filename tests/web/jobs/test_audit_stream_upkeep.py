@@ -17,7 +17,7 @@ from domain.housekeeping.rekeying import reencrypt_all_columns
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in
-from tests.support.mail.stored_texts import stored_mails
+from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.service.receiver import Receiver
 from tests.support.sign_in.password_rules import RULES
 from web.jobs.mail import queue_destination_mail
@@ -32,7 +32,7 @@ OLD_KEY, NEW_KEY = "the key of yesterday, which is long", "the key of tomorrow, 
 def streams(settings: Settings) -> Iterator[Streams]:
     made = Streams(replace(settings, secret_key=OLD_KEY))
     yield made
-    made.close()
+    made.stop_workers()
 
 
 def person(streams: Streams, username: str, *, admin: bool = False) -> UserView:
@@ -43,24 +43,24 @@ def person(streams: Streams, username: str, *, admin: bool = False) -> UserView:
         password="a-pass-phrase-of-words",
         is_admin=admin,
     )
-    with streams.session() as session:
+    with streams.open_session() as session:
         return create_user(new, session=session, now=streams.now, rules=RULES)
 
 
 def mails(streams: Streams) -> list[Mail]:
-    with streams.session() as session:
-        return stored_mails(session, streams.settings.secret_key)
+    with streams.open_session() as session:
+        return list_stored_mails(session, streams.settings.secret_key)
 
 
 def test_administrators_are_notified_once_of_a_failing_destination(streams: Streams) -> None:
     person(streams, "root", admin=True)
     person(streams, "alice")
-    streams.create(DOWN)
-    streams.write(2)
-    streams.deliver()
+    streams.create_destination(DOWN)
+    streams.write_events(2)
+    streams.deliver_events()
     written = []
     for _ in range(6):
-        streams.wait(hours=12)
+        streams.advance_time(hours=12)
         written.append(queue_destination_mail(streams.settings, clock=lambda: streams.now))
     assert written == [0, 1, 0, 0, 0, 0]
     (message,) = mails(streams)
@@ -76,16 +76,19 @@ def test_administrators_are_notified_once_of_a_failing_destination(streams: Stre
 @pytest.mark.long
 def test_old_entries_are_pruned_and_administrators_are_notified(streams: Streams) -> None:
     person(streams, "root", admin=True)
-    stream, removed = streams.create(DOWN).destination, streams.create(DOWN).destination
-    streams.wait(days=-20)
-    streams.write(2)
-    streams.wait(days=20)
-    streams.write()
-    with streams.session() as session:
-        AUDIT_STREAM_KIND.remove(removed.id, session=session)
+    stream, removed = (
+        streams.create_destination(DOWN).destination,
+        streams.create_destination(DOWN).destination,
+    )
+    streams.advance_time(days=-20)
+    streams.write_events(2)
+    streams.advance_time(days=20)
+    streams.write_events()
+    with streams.open_session() as session:
+        AUDIT_STREAM_KIND.delete_destination(removed.id, session=session)
     assert prune_database(streams.settings)["audit_stream_entries"] == 5
     assert prune_database(streams.settings)["audit_stream_entries"] == 0
-    state = streams.state(stream)
+    state = streams.read_stream_state(stream)
     assert (state.backlog, state.dropped) == (1, 2)
     assert queue_destination_mail(streams.settings, clock=lambda: streams.now) == 1
     (message,) = mails(streams)
@@ -96,43 +99,43 @@ def test_old_entries_are_pruned_and_administrators_are_notified(streams: Streams
 def test_an_event_that_was_pruned_before_it_was_sent_is_counted(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).destination
-    streams.write()
-    with streams.session() as session:
+    stream = streams.create_destination(receiver.url).destination
+    streams.write_events()
+    with streams.open_session() as session:
         session.execute(update(AuditStreamEntry).values(event_id=999_999))
-    kept = streams.write()
-    streams.deliver()
+    kept = streams.write_events()
+    streams.deliver_events()
     assert receiver.subjects == kept
-    assert streams.state(stream).dropped == 1
+    assert streams.read_stream_state(stream).dropped == 1
 
 
 def test_secrets_survive_a_change_of_the_secret_key(streams: Streams, receiver: Receiver) -> None:
-    made = streams.create(receiver.url)
-    with streams.session() as session:
+    made = streams.create_destination(receiver.url)
+    with streams.open_session() as session:
         done = reencrypt_all_columns(Keyring(NEW_KEY, OLD_KEY), session=session)
         assert (done["audit_stream_secrets"], done["previous_audit_stream_secrets"]) == (1, 0)
-    streams.write()
-    streams.deliver(secret_key=NEW_KEY)
+    streams.write_events()
+    streams.deliver_events(secret_key=NEW_KEY)
     assert receiver.received[0].verified_by(made.secret)
-    with streams.session() as session:
+    with streams.open_session() as session:
         ciphertext = session.scalars(select(AuditStream.secret_ciphertext)).one()
     assert made.secret not in ciphertext
 
 
 def test_waiting_events_do_not_name_a_deleted_user(streams: Streams, receiver: Receiver) -> None:
-    streams.create(receiver.url)
+    streams.create_destination(receiver.url)
     alice = person(streams, "alice")
-    with streams.session() as session:
+    with streams.open_session() as session:
         actor = EventActor(id=alice.id, name=alice.username)
         source = EventSource(actor=actor, address="192.0.2.7", user_agent="Lynx/2.9")
         clone = Event(
             kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED, user_id=alice.id, subject="alice/shop"
         )
         queue_streamed_event(clone, source, session=session, now=streams.now)
-    with streams.session() as session:
+    with streams.open_session() as session:
         key = get_or_create_audit_key(session=session, keyring=streams.keyring, now=streams.now)
         erase_person(work_in(session, now=streams.now), alice, heir=None, audit_key=key)
-    streams.deliver()
+    streams.deliver_events()
     (sent,) = receiver.of("public_repository_download_operation")
     for trace in (b"alice", b"Alice", b"192.0.2.7", b"Lynx"):
         assert trace not in sent.body
@@ -140,9 +143,9 @@ def test_waiting_events_do_not_name_a_deleted_user(streams: Streams, receiver: R
 
 
 def test_an_event_is_queued_once_for_each_destination(streams: Streams) -> None:
-    made = [streams.create(DOWN).destination.id for _ in range(3)]
-    streams.write()
-    with streams.session() as session:
+    made = [streams.create_destination(DOWN).destination.id for _ in range(3)]
+    streams.write_events()
+    with streams.open_session() as session:
         rows = session.scalars(select(AuditStreamEntry)).all()
     assert sorted(row.stream_id for row in rows) == made
     assert len({row.event_id for row in rows}) == 1

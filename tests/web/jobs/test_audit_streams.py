@@ -30,9 +30,9 @@ DOWN = "http://127.0.0.1:1/"
 def test_events_arrive_in_order_signed_and_with_the_content_of_the_api(
     streams: Streams, receiver: Receiver
 ) -> None:
-    created = streams.create(receiver.url)
-    written = streams.write(3)
-    assert streams.deliver() == 1
+    created = streams.create_destination(receiver.url)
+    written = streams.write_events(3)
+    assert streams.deliver_events() == 1
 
     assert receiver.subjects == written
     assert len({each.message_id for each in receiver.received}) == 3
@@ -40,41 +40,45 @@ def test_events_arrive_in_order_signed_and_with_the_content_of_the_api(
     body = first.verified_by(created.secret)
     assert first.headers["content-type"] == "application/json"
     assert (body["type"], body["timestamp"]) == ("token.revoked", body["data"]["created_at"])
-    with streams.session() as session:
+    with streams.open_session() as session:
         assert (
             body["data"] == get_event(body["data"]["id"], session=session).convert_to_json_value()
         )
     with pytest.raises(WebhookVerificationError):
         Received(first.path, first.headers, first.body + b" ").verified_by(created.secret)
-    state = streams.state(created.destination)
-    assert (state.state, state.backlog, streams.waiting()) == (DestinationState.ACTIVE, 0, 0)
+    state = streams.read_stream_state(created.destination)
+    assert (state.state, state.backlog, streams.count_waiting_events()) == (
+        DestinationState.ACTIVE,
+        0,
+        0,
+    )
     assert state.last_delivered_at == streams.now
 
 
 @pytest.mark.long
 def test_an_event_that_is_rolled_back_is_never_sent(streams: Streams, receiver: Receiver) -> None:
-    streams.create(receiver.url)
-    with streams.session() as session:
+    streams.create_destination(receiver.url)
+    with streams.open_session() as session:
         with session.begin_nested() as savepoint:
-            streams.write_in(session)
+            streams.write_event(session)
             savepoint.rollback()
-        kept = streams.write_in(session)
-    streams.deliver()
+        kept = streams.write_event(session)
+    streams.deliver_events()
     assert receiver.subjects == [kept]
 
 
 def test_without_a_destination_nothing_is_queued(streams: Streams) -> None:
-    streams.write()
-    streams.write(kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED)
-    assert streams.waiting() == 0
-    assert streams.deliver() == 0
+    streams.write_events()
+    streams.write_events(kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED)
+    assert streams.count_waiting_events() == 0
+    assert streams.deliver_events() == 0
 
 
 def test_a_streamed_event_is_sent_and_never_stored(streams: Streams, receiver: Receiver) -> None:
-    streams.create(receiver.url)
-    stored = streams.write()
-    streamed = streams.write(kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED)
-    streams.deliver()
+    streams.create_destination(receiver.url)
+    stored = streams.write_events()
+    streamed = streams.write_events(kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED)
+    streams.deliver_events()
     assert receiver.subjects == stored + streamed
     last = receiver.received[-1]
     assert last.type == "public_repository_download_operation"
@@ -87,31 +91,31 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
 ) -> None:
     is_down = True
     receiver.answer = lambda _request: (503, {}) if is_down else (204, {})
-    stream = streams.create(receiver.url).destination
-    written = streams.write(2)
+    stream = streams.create_destination(receiver.url).destination
+    written = streams.write_events(2)
     began, attempts = streams.now, []
     while streams.now - began < timedelta(hours=1):
-        assert streams.deliver() == 1
+        assert streams.deliver_events() == 1
         attempts.append(streams.now)
         # No attempt is made before it is due.
-        assert streams.deliver() == 0
-        written += streams.write()
-        next_try_at = streams.state(stream).next_try_at
+        assert streams.deliver_events() == 0
+        written += streams.write_events()
+        next_try_at = streams.read_stream_state(stream).next_try_at
         assert next_try_at is not None
         streams.now = next_try_at
     pauses = [after - before for before, after in pairwise(attempts)]
     assert pauses[0] <= timedelta(seconds=30)
     assert max(pauses[:10]) <= timedelta(minutes=2)
     assert sorted(pauses) == pauses
-    state = streams.state(stream)
+    state = streams.read_stream_state(stream)
     assert state.state is DestinationState.RETRYING
     assert (state.failing_since, state.failures) == (began, len(attempts))
     assert state.last_error == "the server returned 503 Service Unavailable"
 
     is_down = False
-    streams.deliver()
+    streams.deliver_events()
     assert receiver.subjects == written
-    state = streams.state(stream)
+    state = streams.read_stream_state(stream)
     assert (state.state, state.failures, state.backlog) == (DestinationState.ACTIVE, 0, 0)
 
 
@@ -124,11 +128,11 @@ def test_a_repeated_attempt_has_the_id_of_the_first(streams: Streams, receiver: 
         return (500 if len(seen) == 1 else 200), {}
 
     receiver.answer = answer
-    secret = streams.create(receiver.url).secret
-    streams.write()
-    streams.deliver()
-    streams.wait(seconds=30)
-    streams.deliver()
+    secret = streams.create_destination(receiver.url).secret
+    streams.write_events()
+    streams.deliver_events()
+    streams.advance_time(seconds=30)
+    streams.deliver_events()
     assert len({each.message_id for each in seen}) == 1
     # Each attempt is signed with its own time, because receivers reject old times.
     assert len({each.headers["webhook-timestamp"] for each in seen}) == 2
@@ -145,10 +149,10 @@ def test_an_unresponsive_destination_does_not_delay_others(
         return 204, {}
 
     with running_receiver(Receiver(answer=stall)) as silent:
-        streams.create(silent.url)
-        streams.create(receiver.url)
-        written = streams.write(3)
-        with streams.worker() as worker:
+        streams.create_destination(silent.url)
+        streams.create_destination(receiver.url)
+        written = streams.write_events(3)
+        with streams.create_worker() as worker:
             working = Thread(target=worker.run_due)
             working.start()
             receiver.wait_for(3, "token.revoked")
@@ -160,9 +164,9 @@ def test_an_unresponsive_destination_does_not_delay_others(
 
 @pytest.mark.long
 def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver) -> None:
-    streams.create(receiver.url)
-    written = streams.write(20)
-    with streams.worker() as one, streams.worker() as other:
+    streams.create_destination(receiver.url)
+    written = streams.write_events(20)
+    with streams.create_worker() as one, streams.create_worker() as other:
         workers = [Thread(target=each.run_due) for each in (one, other)]
         for each in workers:
             each.start()
@@ -175,18 +179,24 @@ def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver
 def test_only_one_of_two_simultaneous_workers_gets_a_claim(
     streams: Streams, receiver: Receiver
 ) -> None:
-    streams.create(receiver.url)
-    streams.write()
+    streams.create_destination(receiver.url)
+    streams.write_events()
 
     def claimed() -> int:
-        with streams.session() as session:
+        with streams.open_session() as session:
             return len(
-                AUDIT_STREAM_KIND.claim_due_destinations(most=64, session=session, now=streams.now)
+                AUDIT_STREAM_KIND.claim_due_destinations(
+                    maximum=64, session=session, now=streams.now
+                )
             )
 
-    with ThreadPoolExecutor(1) as other, streams.session() as session:
+    with ThreadPoolExecutor(1) as other, streams.open_session() as session:
         assert (
-            len(AUDIT_STREAM_KIND.claim_due_destinations(most=64, session=session, now=streams.now))
+            len(
+                AUDIT_STREAM_KIND.claim_due_destinations(
+                    maximum=64, session=session, now=streams.now
+                )
+            )
             == 1
         )
         later = other.submit(claimed)
@@ -199,49 +209,49 @@ def test_only_one_of_two_simultaneous_workers_gets_a_claim(
 def test_an_event_that_is_committed_late_is_not_skipped(
     streams: Streams, receiver: Receiver
 ) -> None:
-    streams.create(receiver.url)
-    with streams.session() as slow:
-        late = streams.write_in(slow)
-        early = streams.write(2)
-        streams.deliver()
+    streams.create_destination(receiver.url)
+    with streams.open_session() as slow:
+        late = streams.write_event(slow)
+        early = streams.write_events(2)
+        streams.deliver_events()
         assert receiver.subjects == early
-    streams.deliver()
+    streams.deliver_events()
     assert receiver.subjects == [*early, late]
 
 
 def test_a_crash_before_the_delivery_is_recorded_resends_the_event_with_its_id(
     streams: Streams, receiver: Receiver
 ) -> None:
-    streams.create(receiver.url)
-    streams.write(2)
+    streams.create_destination(receiver.url)
+    streams.write_events(2)
     # State after a worker was killed between the response and the record of the delivery.
-    with streams.session() as session:
+    with streams.open_session() as session:
         (claim,) = AUDIT_STREAM_KIND.claim_due_destinations(
-            most=64, session=session, now=streams.now
+            maximum=64, session=session, now=streams.now
         )
-    with streams.session() as session:
+    with streams.open_session() as session:
         delivery = AUDIT_STREAM_KIND.take_next_delivery(
             claim, session=session, keyring=streams.keyring, now=streams.now
         )
     assert delivery is not None
-    assert streams.deliver() == 0
-    streams.wait(seconds=30)
-    assert streams.deliver() == 1
+    assert streams.deliver_events() == 0
+    streams.advance_time(seconds=30)
+    assert streams.deliver_events() == 1
     assert receiver.received[0].message_id == delivery.message.id
     assert len(receiver.received) == 2
 
 
 @pytest.mark.long
 def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver: Receiver) -> None:
-    stream = streams.create(receiver.url).destination
-    streams.write()
-    with streams.session() as session:
+    stream = streams.create_destination(receiver.url).destination
+    streams.write_events()
+    with streams.open_session() as session:
         (lost,) = AUDIT_STREAM_KIND.claim_due_destinations(
-            most=64, session=session, now=streams.now
+            maximum=64, session=session, now=streams.now
         )
-    streams.wait(seconds=30)
-    streams.deliver()
-    with streams.session() as session:
+    streams.advance_time(seconds=30)
+    streams.deliver_events()
+    with streams.open_session() as session:
         assert (
             AUDIT_STREAM_KIND.record_failure(
                 lost,
@@ -259,15 +269,15 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
             )
             is None
         )
-    assert streams.state(stream).state is DestinationState.ACTIVE
+    assert streams.read_stream_state(stream).state is DestinationState.ACTIVE
 
 
 def test_both_secrets_sign_until_the_old_one_expires(streams: Streams, receiver: Receiver) -> None:
-    old = streams.create(receiver.url)
+    old = streams.create_destination(receiver.url)
     until = streams.now + timedelta(hours=1)
 
     def rotate(stream_id: int, *, hours: float) -> str:
-        with streams.session() as session:
+        with streams.open_session() as session:
             return AUDIT_STREAM_KIND.rotate_secret(
                 stream_id,
                 previous_until=streams.now + timedelta(hours=hours),
@@ -277,26 +287,26 @@ def test_both_secrets_sign_until_the_old_one_expires(streams: Streams, receiver:
             ).secret
 
     new = rotate(old.destination.id, hours=1)
-    assert streams.state(old.destination).previous_secret_expires_at == until
-    streams.write()
-    streams.deliver()
+    assert streams.read_stream_state(old.destination).previous_secret_expires_at == until
+    streams.write_events()
+    streams.deliver_events()
     for secret in (old.secret, new):
         assert receiver.received[-1].verified_by(secret)
     signatures = receiver.received[-1].headers["webhook-signature"].split(" ")
     assert [each.split(",")[0] for each in signatures] == ["v1", "v1"]
 
     newest = rotate(old.destination.id, hours=0)
-    assert streams.state(old.destination).previous_secret_expires_at is None
-    streams.write()
-    streams.deliver()
+    assert streams.read_stream_state(old.destination).previous_secret_expires_at is None
+    streams.write_events()
+    streams.deliver_events()
     assert receiver.received[-1].verified_by(newest)
     for secret in (old.secret, new):
         with pytest.raises(WebhookVerificationError):
             receiver.received[-1].verified_by(secret)
     rotate(old.destination.id, hours=1)
-    streams.wait(hours=2)
-    streams.write()
-    streams.deliver()
+    streams.advance_time(hours=2)
+    streams.write_events()
+    streams.deliver_events()
     assert " " not in receiver.received[-1].headers["webhook-signature"]
     with pytest.raises(InvalidError, match="at most 90"):
         rotate(old.destination.id, hours=91 * 24)
@@ -304,32 +314,32 @@ def test_both_secrets_sign_until_the_old_one_expires(streams: Streams, receiver:
 
 @pytest.mark.long
 def test_a_resumed_destination_gets_its_backlog(streams: Streams, receiver: Receiver) -> None:
-    stream = streams.create(receiver.url).destination
-    with streams.session() as session:
-        AUDIT_STREAM_KIND.pause(stream.id, session=session, now=streams.now)
-    written = streams.write(2)
-    assert streams.deliver() == 0
-    state = streams.state(stream)
+    stream = streams.create_destination(receiver.url).destination
+    with streams.open_session() as session:
+        AUDIT_STREAM_KIND.pause_destination(stream.id, session=session, now=streams.now)
+    written = streams.write_events(2)
+    assert streams.deliver_events() == 0
+    state = streams.read_stream_state(stream)
     assert (state.state, state.backlog) == (DestinationState.PAUSED, 2)
-    with streams.session() as session:
-        AUDIT_STREAM_KIND.resume(stream.id, session=session)
-    streams.deliver()
+    with streams.open_session() as session:
+        AUDIT_STREAM_KIND.resume_destination(stream.id, session=session)
+    streams.deliver_events()
     assert receiver.subjects == written
 
 
 def test_a_new_url_gets_the_backlog(streams: Streams, receiver: Receiver) -> None:
-    stream = streams.create(DOWN).destination
-    written = streams.write(2)
-    streams.deliver()
-    assert streams.state(stream).last_error == "the connection was refused"
-    with streams.session() as session:
-        AUDIT_STREAM_KIND.change(
+    stream = streams.create_destination(DOWN).destination
+    written = streams.write_events(2)
+    streams.deliver_events()
+    assert streams.read_stream_state(stream).last_error == "the connection was refused"
+    with streams.open_session() as session:
+        AUDIT_STREAM_KIND.change_destination(
             stream.id,
             DestinationDetails(url=receiver.url),
             session=session,
             keyring=streams.keyring,
         )
-    streams.deliver()
+    streams.deliver_events()
     assert receiver.subjects == written
 
 
@@ -337,87 +347,87 @@ def test_a_new_url_gets_the_backlog(streams: Streams, receiver: Receiver) -> Non
 def test_the_backlog_of_a_removed_destination_is_deleted(
     streams: Streams, receiver: Receiver
 ) -> None:
-    streams.create(receiver.url)
-    removed = streams.create(DOWN).destination
-    written = streams.write(3)
-    streams.deliver()
-    with streams.session() as session:
-        AUDIT_STREAM_KIND.remove(removed.id, session=session)
-    newer = streams.create(receiver.url.replace("/events", "/newer")).destination
+    streams.create_destination(receiver.url)
+    removed = streams.create_destination(DOWN).destination
+    written = streams.write_events(3)
+    streams.deliver_events()
+    with streams.open_session() as session:
+        AUDIT_STREAM_KIND.delete_destination(removed.id, session=session)
+    newer = streams.create_destination(receiver.url.replace("/events", "/newer")).destination
     # The id is not reused, so the new destination gets no events of the removed one.
     assert newer.id > removed.id
-    assert streams.deliver() == 0
+    assert streams.deliver_events() == 0
     assert receiver.subjects == written
-    with streams.session() as session:
-        assert delete_orphaned_events(session=session, between=session.flush) == 3
-        assert delete_orphaned_events(session=session, between=session.flush) == 0
+    with streams.open_session() as session:
+        assert delete_orphaned_events(session=session, commit_batch=session.flush) == 3
+        assert delete_orphaned_events(session=session, commit_batch=session.flush) == 0
 
 
 @pytest.mark.long
 def test_a_destination_is_shown_as_failing_after_a_day(streams: Streams) -> None:
-    stream = streams.create(DOWN).destination
-    streams.write()
-    streams.deliver()
-    streams.wait(hours=23)
-    assert streams.state(stream).state is DestinationState.RETRYING
-    streams.wait(hours=1)
-    assert streams.state(stream).state is DestinationState.FAILING
+    stream = streams.create_destination(DOWN).destination
+    streams.write_events()
+    streams.deliver_events()
+    streams.advance_time(hours=23)
+    assert streams.read_stream_state(stream).state is DestinationState.RETRYING
+    streams.advance_time(hours=1)
+    assert streams.read_stream_state(stream).state is DestinationState.FAILING
     # Delivery attempts continue.
-    assert streams.deliver() == 1
+    assert streams.deliver_events() == 1
 
 
 def test_a_backlog_is_limited_by_age_and_size_and_counts_dropped_entries(streams: Streams) -> None:
-    stream = streams.create(DOWN).destination
-    streams.write(3)
-    streams.wait(days=15)
-    streams.write(5)
+    stream = streams.create_destination(DOWN).destination
+    streams.write_events(3)
+    streams.advance_time(days=15)
+    streams.write_events(5)
 
     def drop(**limits: int) -> int:
-        with streams.session() as session:
+        with streams.open_session() as session:
             return drop_old_stream_events(
                 session=session,
                 before=streams.now - timedelta(days=14),
                 now=streams.now,
-                between=session.flush,
+                commit_batch=session.flush,
                 **limits,
             )
 
     assert drop() == 3
-    assert drop(most=2) == 3
-    assert drop(most=2) == 0
-    state = streams.state(stream)
+    assert drop(maximum=2) == 3
+    assert drop(maximum=2) == 0
+    state = streams.read_stream_state(stream)
     assert (state.backlog, state.dropped, state.last_dropped_at) == (2, 6, streams.now)
 
 
 def test_a_retry_after_header_delays_the_next_attempt(streams: Streams, receiver: Receiver) -> None:
     receiver.answer = lambda _request: (429, {"Retry-After": "90"})
-    stream = streams.create(receiver.url).destination
-    streams.write()
-    streams.deliver()
-    assert streams.state(stream).next_try_at == streams.now + timedelta(seconds=90)
+    stream = streams.create_destination(receiver.url).destination
+    streams.write_events()
+    streams.deliver_events()
+    assert streams.read_stream_state(stream).next_try_at == streams.now + timedelta(seconds=90)
 
 
 def test_private_addresses_are_rejected_unless_allowed(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).destination
-    streams.write()
-    streams.deliver(outgoing_private_addresses="")
+    stream = streams.create_destination(receiver.url).destination
+    streams.write_events()
+    streams.deliver_events(outgoing_private_addresses="")
     assert receiver.received == []
-    assert "127.0.0.1 is a loopback address" in str(streams.state(stream).last_error)
+    assert "127.0.0.1 is a loopback address" in str(streams.read_stream_state(stream).last_error)
 
 
 def test_a_secret_that_cannot_be_decrypted_is_reported(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).destination
-    streams.write()
-    streams.deliver(secret_key="another key that nobody has used here before")
-    assert "enter the URL again" in str(streams.state(stream).last_error)
+    stream = streams.create_destination(receiver.url).destination
+    streams.write_events()
+    streams.deliver_events(secret_key="another key that nobody has used here before")
+    assert "enter the URL again" in str(streams.read_stream_state(stream).last_error)
 
 
 def test_the_number_of_destinations_is_limited(streams: Streams) -> None:
     for _ in range(MAX_STREAMS):
-        streams.create(DOWN)
+        streams.create_destination(DOWN)
     with pytest.raises(ConflictError, match="Delete a destination first"):
-        streams.create(DOWN)
+        streams.create_destination(DOWN)

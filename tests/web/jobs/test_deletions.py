@@ -9,7 +9,7 @@ from flask import Flask
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.git.storage import get_repository_path
 from domain.housekeeping.deletion import remove_deleted_namespaces
 from domain.projects.deletion import delete_project
@@ -34,10 +34,10 @@ from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.service.commands import operate
 from web.extensions import db
 from web.jobs.retention import remove_deleted_data
-from web.services import settings
+from web.services import get_settings
 
 ALERTS, OTHERS = 350, 20
-NOW = system_clock()
+NOW = read_system_clock()
 
 
 class KilledError(Exception):
@@ -124,7 +124,7 @@ def test_all_data_of_a_deleted_project_is_removed_and_other_projects_stay(sessio
     site = get_namespace("acme/site", session=session).project_id or 0
     before = rows_of(site, session=session)
     project = delete_shop(session)
-    project_id, own = project.id, settings()
+    project_id, own = project.id, get_settings()
     folder = get_repository_path(Path(own.repositories_path), project_id, project.created_at)
     folder.mkdir(parents=True)
     session.rollback()
@@ -158,12 +158,12 @@ def test_audit_events_of_a_deleted_project_stay_and_its_id_is_not_reused(
     session.rollback()
     # The newest project is kept until there is a newer one, because SQLite would reuse its id.
     for _ in range(2):
-        remove_deleted_data(settings())
+        remove_deleted_data(get_settings())
         operate(app, "projects", "create", path)
         operate(app, "projects", "delete", path, "--yes")
         session.execute(delete(RegistryRemoval))
         session.commit()
-    remove_deleted_data(settings())
+    remove_deleted_data(get_settings())
     operate(app, "projects", "create", path)
     later = get_namespace(path, session=session).project_id or 0
     assert later > project_id
@@ -188,7 +188,7 @@ def test_a_deletion_resumes_after_a_worker_was_killed_at_any_point(
 
         try:
             remove_deleted_namespaces(
-                remove_files=lambda *_: None, session=session, between=between, now=NOW
+                remove_files=lambda *_: None, session=session, commit_batch=between, now=NOW
             )
             break
         except KilledError:
@@ -215,7 +215,7 @@ def test_a_slice_is_small(session: Session) -> None:
         last = now_left
 
     remove_deleted_namespaces(
-        remove_files=lambda *_: None, session=session, between=between, now=NOW
+        remove_files=lambda *_: None, session=session, commit_batch=between, now=NOW
     )
     assert sum(sizes) == 2 * ALERTS + 1
     assert max(sizes) <= 100

@@ -158,13 +158,13 @@ def test_the_url_of_a_webhook_is_encrypted_and_still_shown_and_sent_to(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     url = f"{receiver.url}?key={_SECRET}"
-    made = webhooks.add(url).destination
-    with webhooks.session() as session:
+    made = webhooks.create_webhook(url).destination
+    with webhooks.open_session() as session:
         stored = repr(session.execute(text("SELECT * FROM webhook_endpoints")).all())
     assert _SECRET not in stored
-    assert webhooks.state(made).url == url
-    webhooks.send("Disk full")
-    webhooks.deliver()
+    assert webhooks.read_webhook_state(made).url == url
+    webhooks.send_alert("Disk full")
+    webhooks.deliver_messages()
     assert [each.path.partition("?")[2] for each in receiver.received] == [f"key={_SECRET}"]
 
 
@@ -173,18 +173,18 @@ def test_urls_of_the_previous_release_are_encrypted_once_no_older_host_is_presen
     webhooks: Webhooks, outbox: Outbox
 ) -> None:
     url = f"http://127.0.0.1:1/?key={_SECRET}"
-    made = webhooks.add("http://127.0.0.1:1/").destination
-    with webhooks.session() as session:
+    made = webhooks.create_webhook("http://127.0.0.1:1/").destination
+    with webhooks.open_session() as session:
         session.execute(update(WebhookEndpoint).values(url=url, url_ciphertext=None))
-    assert webhooks.state(made).url == url
+    assert webhooks.read_webhook_state(made).url == url
     outbox.now = webhooks.now
     report_host(outbox, "0103")
     encrypt(outbox)
-    with webhooks.session() as session:
+    with webhooks.open_session() as session:
         assert session.scalars(select(WebhookEndpoint.url)).one() == url
     outbox.now += timedelta(minutes=4)
     encrypt(outbox)
-    with webhooks.session() as session:
+    with webhooks.open_session() as session:
         assert session.scalars(select(WebhookEndpoint.url)).one() == ENCRYPTED_URL
-    assert webhooks.state(made).url == url
-    assert webhooks.state(made).shown_url == "http://127.0.0.1:1/"
+    assert webhooks.read_webhook_state(made).url == url
+    assert webhooks.read_webhook_state(made).shown_url == "http://127.0.0.1:1/"

@@ -12,7 +12,7 @@ from domain.audit.events import EventKind
 from domain.core.keyring import Keyring
 from models import Identity, PersonalAccessToken, User
 from tests.conftest import KINDS
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.people import (
     Person,
     database_of,
@@ -23,7 +23,7 @@ from tests.support.accounts.people import (
     settings_of,
 )
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.database.audit_log import event_about, events_about
+from tests.support.database.audit_log import get_event_about_user, list_events_about_user
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.sign_in.github_server import (
     SUSPENDED,
@@ -94,7 +94,7 @@ def check_after(service: LiveGatebell, provider: FakeProvider, past: timedelta) 
 
 
 def is_token_live(service: LiveGatebell, person: Person) -> bool:
-    mine = PersonalAccessToken.user_id == id_of(service, person)
+    mine = PersonalAccessToken.user_id == find_user_id(service, person)
     with database_of(service) as session:
         return session.scalars(select(PersonalAccessToken.revoked_at).where(mine)).one() is None
 
@@ -135,7 +135,7 @@ def test_a_user_without_an_account_is_signed_out_and_loses_tokens_if_there_is_no
     check_after(service, provider, HOUR)
     assert not is_signed_in(service, browser)
     assert not is_token_live(service, person)
-    event = event_about(service, person, EventKind.IDENTITY_ENDED)
+    event = get_event_about_user(service, person, EventKind.IDENTITY_ENDED)
     assert event.details == {"browsers": 1, "applications_ended": 0, "tokens_revoked": 1}
     # The identity is not checked any more until its next sign-in.
     provider.asked.clear()
@@ -242,7 +242,9 @@ def test_locked_users_and_disabled_providers_are_not_checked(
     set_state(service, person_of(provider), "active")
     (slug,) = {
         each.subject
-        for each in events_about(service, person_of(provider), EventKind.IDENTITY_CONNECTED)
+        for each in list_events_about_user(
+            service, person_of(provider), EventKind.IDENTITY_CONNECTED
+        )
     }
     service.cli("identity-providers", "change", number_of(service, slug), "--no-active")
     check_after(service, provider, HOUR)
@@ -276,7 +278,9 @@ def test_a_sign_in_during_a_check_overrides_its_result(
     browser = arrive(service, provider)
     (slug,) = {
         each.subject
-        for each in events_about(service, person_of(provider), EventKind.IDENTITY_CONNECTED)
+        for each in list_events_about_user(
+            service, person_of(provider), EventKind.IDENTITY_CONNECTED
+        )
     }
 
     def sign_in_meanwhile() -> Answer:
@@ -335,7 +339,7 @@ def test_a_user_without_access_to_github_loses_access(
     check_after(service, github, HOUR)
     assert not is_signed_in(service, browser)
     assert not is_token_live(service, person)
-    event = event_about(service, person, EventKind.IDENTITY_ENDED)
+    event = get_event_about_user(service, person, EventKind.IDENTITY_ENDED)
     assert event.details == {"browsers": 1, "applications_ended": 0, "tokens_revoked": 1}
     github.asked.clear()
     check_after(service, github, HOUR)

@@ -119,7 +119,7 @@ def test_maintainers_of_a_namespace_are_notified_of_its_tokens(outbox: Outbox, k
             ("elsewhere", "other", Role.OWNER),
         ):
             found = get_namespace(namespace, session=session)
-            add_member(found, name, role, by=OPERATOR_VIEWER, session=session, now=MADE)
+            add_member(found, name, role, viewer=OPERATOR_VIEWER, session=session, now=MADE)
         wanted = ResourceTokenRequest(
             details=TokenDetails(name="deploy", scopes="api", expires_at=outbox.now + 5 * DAY),
             role=Role.OWNER,
@@ -127,7 +127,7 @@ def test_maintainers_of_a_namespace_are_notified_of_its_tokens(outbox: Outbox, k
         create_resource_token(
             get_namespace(path, session=session),
             wanted,
-            by=OPERATOR_VIEWER,
+            viewer=OPERATOR_VIEWER,
             session=session,
             keyring=outbox.keyring,
             now=MADE,
@@ -169,5 +169,7 @@ def test_old_messages_are_removed(outbox: Outbox) -> None:
     retention = Retention(keep_deliveries=10, keep_for=DAY)
     for later, left in ((89 * DAY, 1), (91 * DAY, 0)):
         with Session(outbox.engine) as session:
-            prune_expired_rows(retention, session=session, now=NOON + later, between=session.commit)
+            prune_expired_rows(
+                retention, session=session, now=NOON + later, commit_batch=session.commit
+            )
         assert len(outbox.rows()) == left

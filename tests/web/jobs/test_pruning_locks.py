@@ -7,7 +7,7 @@ from flask import Flask
 from sqlalchemy import Connection, Engine, event
 
 from web.jobs.retention import prune_database
-from web.services import settings
+from web.services import get_settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -29,7 +29,7 @@ def test_pruning_lets_others_write_after_each_table(app: Flask) -> None:
         for name, hear in heard.items():
             event.listen(Engine, name, hear)
         try:
-            prune_database(settings())
+            prune_database(get_settings())
         finally:
             for name, hear in heard.items():
                 event.remove(Engine, name, hear)

@@ -16,11 +16,11 @@ def deliver_for(streams: Streams, stream: AuditStream, length: timedelta) -> Aud
     """Deliver all due entries within a period, and return the state after it."""
     end = streams.now + length
     while streams.now < end:
-        streams.deliver()
-        state = streams.state(stream)
+        streams.deliver_events()
+        state = streams.read_stream_state(stream)
         due = state.next_try_at or (streams.now if state.backlog else end)
         streams.now = min(max(due, streams.now + timedelta(seconds=1)), end)
-    return streams.state(stream)
+    return streams.read_stream_state(stream)
 
 
 @pytest.mark.long
@@ -28,8 +28,8 @@ def deliver_for(streams: Streams, stream: AuditStream, length: timedelta) -> Aud
 def test_a_permanently_rejected_event_delays_later_ones_only_for_minutes(
     streams: Streams, receiver: Receiver, status: int
 ) -> None:
-    stream = streams.create(receiver.url).destination
-    first, poison, *later = streams.write(5)
+    stream = streams.create_destination(receiver.url).destination
+    first, poison, *later = streams.write_events(5)
     refusals: list[str] = []
 
     def answer(request: Received) -> tuple[int, dict[str, str]]:
@@ -46,26 +46,26 @@ def test_a_permanently_rejected_event_delays_later_ones_only_for_minutes(
     # Each later event shows that the receiver works, and the rejected event is retried once more.
     assert len(refusals) == 10 + len(later)
     # No further attempt follows, for any number of later events.
-    written = streams.write(20)
+    written = streams.write_events(20)
     state = deliver_for(streams, stream, timedelta(minutes=2))
     assert receiver.subjects == [first, *later, *written]
     assert len(refusals) == 20
     assert (state.state, state.set_aside) == (DestinationState.ACTIVE, 1)
 
     receiver.answer = lambda _request: (204, {})
-    with streams.session() as session:
-        AUDIT_STREAM_KIND.resume(stream.id, session=session)
+    with streams.open_session() as session:
+        AUDIT_STREAM_KIND.resume_destination(stream.id, session=session)
     state = deliver_for(streams, stream, timedelta(seconds=5))
     assert receiver.subjects[-1] == poison
-    assert (state.set_aside, streams.waiting()) == (0, 0)
+    assert (state.set_aside, streams.count_waiting_events()) == (0, 0)
 
 
 @pytest.mark.long
 def test_delivery_waits_for_a_receiver_that_rejects_everything(
     streams: Streams, receiver: Receiver
 ) -> None:
-    stream = streams.create(receiver.url).destination
-    written = streams.write(6)
+    stream = streams.create_destination(receiver.url).destination
+    written = streams.write_events(6)
     receiver.answer = lambda _request: (400, {})
     state = deliver_for(streams, stream, timedelta(hours=6))
     assert (state.set_aside, state.backlog) == (3, 3)
@@ -81,8 +81,8 @@ def test_delivery_waits_for_a_receiver_that_rejects_everything(
 def test_a_failure_of_the_whole_receiver_sets_nothing_aside(
     streams: Streams, receiver: Receiver, status: int
 ) -> None:
-    stream = streams.create(receiver.url).destination
-    streams.write(2)
+    stream = streams.create_destination(receiver.url).destination
+    streams.write_events(2)
     receiver.answer = lambda _request: (status, {})
     state = deliver_for(streams, stream, timedelta(hours=2))
     assert (state.set_aside, state.backlog) == (0, 2)

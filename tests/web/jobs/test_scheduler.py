@@ -56,7 +56,7 @@ class Work(Job):
         self._do = do
 
     def run_due(self) -> int:
-        if not self.has(self._is_due):
+        if not self.is_due(self._is_due):
             return 0
         self._do()
         with Session(self.engine) as session, session.begin():
@@ -159,7 +159,7 @@ def test_an_outage_is_logged_in_one_line_without_a_traceback(
             store("any", settings)
         raise_from_the_database(settings)
 
-    monkeypatch.setattr("web.database.driver_statements.RepeatedQuery.ask", away)
+    monkeypatch.setattr("web.database.driver_statements.RepeatedQuery.fetch_first_row", away)
     with caplog.at_level(logging.INFO), Scheduler([job], settings):
         assert is_back.wait(PATIENCE)
     (told,) = [
@@ -186,7 +186,7 @@ def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
 
         return call
 
-    for name in ("ask", "may_result_have_changed"):
+    for name in ("fetch_first_row", "may_result_have_changed"):
         monkeypatch.setattr(RepeatedQuery, name, counted(name, getattr(RepeatedQuery, name)))
     with Scheduler([Work("any", settings, is_done.set)], settings):
         assert has_looked.wait(PATIENCE)
@@ -274,7 +274,7 @@ def test_a_job_that_runs_in_one_worker_is_not_started_by_another(settings: Setti
         PeriodicJob("job", period, partial(work, name), settings, clock=clock)
         for name in ("long", "other")
     )
-    long.begin()
+    long.start_run()
     for number in (1, 2, 3):
         following = START + number * period
         clock.now = following - period / 4
@@ -286,7 +286,7 @@ def test_a_job_that_runs_in_one_worker_is_not_started_by_another(settings: Setti
         other.run_due()
     is_over.set()
     for job in (long, other):
-        job.stop()
+        job.finish_current_run()
     assert done == {"long": 1}
 
 
@@ -375,7 +375,7 @@ def test_a_job_is_retried_immediately_after_a_deadlock(
             # PostgreSQL cancels the session that checks for a deadlock first.
             session.execute(text("SET LOCAL deadlock_timeout = '1min'"))
             lock("second", session)
-            job.begin()
+            job.start_run()
             wait_for(job.has_first)
             lock("first", session)
         assert job.is_done.wait(PATIENCE)

@@ -13,7 +13,7 @@ from web.api.schemas.webhook_messages import IncidentMessage, MessageIncident
 
 def open_incident(webhooks: Webhooks, iid: int, status: str = "triggered") -> None:
     """Store an incident as the code that opens incidents does."""
-    with webhooks.session() as session:
+    with webhooks.open_session() as session:
         session.add(
             Incident(
                 project_id=webhooks.project_id,
@@ -30,7 +30,7 @@ def open_incident(webhooks: Webhooks, iid: int, status: str = "triggered") -> No
 
 
 def set_incident(webhooks: Webhooks, iid: int, status: str) -> None:
-    with webhooks.session() as session:
+    with webhooks.open_session() as session:
         session.execute(update(Incident).where(Incident.iid == iid).values(status=status))
 
 
@@ -38,12 +38,12 @@ def set_incident(webhooks: Webhooks, iid: int, status: str) -> None:
 @pytest.mark.spec("J2")
 def test_changes_of_an_incident_are_sent_in_order(webhooks: Webhooks, receiver: Receiver) -> None:
     open_incident(webhooks, 1)
-    webhooks.add(receiver.url)
+    webhooks.create_webhook(receiver.url)
     open_incident(webhooks, 2)
     for status in ("acknowledged", "resolved", "triggered", "triggered"):
         set_incident(webhooks, 2, status)
     open_incident(webhooks, 3, "resolved")
-    webhooks.deliver()
+    webhooks.deliver_messages()
     incidents = [(each.type, each.event["data"]["incident"]["iid"]) for each in receiver.received]
     # No webhook existed when the first incident was opened.
     assert [kind for kind, iid in incidents if iid == 2] == [
@@ -61,13 +61,13 @@ def test_changes_of_an_incident_are_sent_in_order(webhooks: Webhooks, receiver: 
 def test_no_message_is_sent_about_a_deleted_incident(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
-    webhooks.add(receiver.url)
+    webhooks.create_webhook(receiver.url)
     open_incident(webhooks, 1)
-    with webhooks.session() as session:
+    with webhooks.open_session() as session:
         session.execute(delete(Incident))
-    assert webhooks.deliver() == 0
+    assert webhooks.deliver_messages() == 0
     # The change is also not due any more.
-    with webhooks.session() as session:
+    with webhooks.open_session() as session:
         assert not session.scalar(
             select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
         )
@@ -76,7 +76,7 @@ def test_no_message_is_sent_about_a_deleted_incident(
 @pytest.mark.long
 def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Webhooks) -> None:
     open_incident(webhooks, 1)
-    with webhooks.session() as session:
+    with webhooks.open_session() as session:
         assert not session.scalar(
             select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
         )
@@ -84,10 +84,10 @@ def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Web
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time
 def test_two_workers_do_not_share_the_changes_of_an_incident(webhooks: Webhooks) -> None:
-    webhooks.add("http://127.0.0.1:1/")
+    webhooks.create_webhook("http://127.0.0.1:1/")
     open_incident(webhooks, 1)
     set_incident(webhooks, 1, "resolved")
-    with webhooks.session() as one, webhooks.session() as other:
+    with webhooks.open_session() as one, webhooks.open_session() as other:
         (first,) = lock_incident_changes(session=one, now=webhooks.now, limit=10)
         assert first.kind == "opened"
         assert not lock_incident_changes(session=other, now=webhooks.now, limit=10)

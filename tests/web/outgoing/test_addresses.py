@@ -31,7 +31,7 @@ def test_a_non_public_address_is_rejected(address: str) -> None:
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_allowed(address: str) -> None:
-    assert AddressPolicy().refusal(ip_address(address)) is None
+    assert AddressPolicy().find_blocked_kind(ip_address(address)) is None
 
 
 @pytest.mark.parametrize(
@@ -45,16 +45,18 @@ def test_alternative_spellings_of_loopback_are_rejected(spelling: str) -> None:
 def test_an_ipv4_mapped_ipv6_address_is_treated_as_ipv4() -> None:
     with pytest.raises(AddressBlockedError, match="loopback"):
         resolve_allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy())
-    (allowed,) = resolve_allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy.of("127.0.0.0/8"))
+    (allowed,) = resolve_allowed_addresses(
+        "::ffff:127.0.0.1", 80, AddressPolicy.from_networks("127.0.0.0/8")
+    )
     assert str(allowed) == "127.0.0.1"
 
 
 def test_an_allowed_network_does_not_allow_others() -> None:
-    policy = AddressPolicy.of("127.0.0.0/8, fd00::/8")
-    assert policy.refusal(ip_address("127.0.0.2")) is None
-    assert policy.refusal(ip_address("fd12::1")) is None
-    assert policy.refusal(ip_address("10.0.0.1")) == "a private address"
-    assert policy.refusal(ip_address("::1")) == "a loopback address"
+    policy = AddressPolicy.from_networks("127.0.0.0/8, fd00::/8")
+    assert policy.find_blocked_kind(ip_address("127.0.0.2")) is None
+    assert policy.find_blocked_kind(ip_address("fd12::1")) is None
+    assert policy.find_blocked_kind(ip_address("10.0.0.1")) == "a private address"
+    assert policy.find_blocked_kind(ip_address("::1")) == "a loopback address"
 
 
 def test_forbidden_addresses_of_a_name_are_skipped(

@@ -38,14 +38,14 @@ def local(private: Settings) -> Settings:
 def processes(local: Settings) -> Iterator[AppriseProcesses]:
     running = AppriseProcesses(local)
     yield running
-    running.close()
+    running.end_children()
 
 
 @pytest.fixture(scope="module")
 def strict(private: Settings) -> Iterator[AppriseProcesses]:
     running = AppriseProcesses(private)
     yield running
-    running.close()
+    running.end_children()
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def receiver() -> Iterator[Receiver]:
 def send(
     processes: AppriseProcesses, url: str, body: str = "at 98%", *, deadline: float = 20
 ) -> SendProblem | None:
-    return processes.send(
+    return processes.send_message(
         *(url, "Disk full 磁盘", body), short_body="in short", is_alarm=True, deadline=deadline
     )
 
@@ -229,7 +229,7 @@ def test_an_allowed_host_has_to_match_name_and_port(
     try:
         problem = send(running, f"ntfy://localhost:{receiver.port}/topic")
     finally:
-        running.close()
+        running.end_children()
     assert (problem is None) is bool(reached)
     assert len(receiver.received) == reached
 
@@ -248,7 +248,7 @@ def test_another_name_of_an_allowed_address_is_rejected(
             assert problem is not None
             assert "OUTGOING_CONTACT_HOSTS" in problem.reason
     finally:
-        running.close()
+        running.end_children()
     assert len(receiver.received) == 1
 
 
@@ -361,7 +361,7 @@ def test_a_service_that_hangs_times_out_and_does_not_block_others(
             assert send(running, good) is None
             assert first not in running.process_ids
     finally:
-        running.close()
+        running.end_children()
     assert running.process_ids == []
 
 
@@ -369,8 +369,8 @@ def test_a_service_that_hangs_times_out_and_does_not_block_others(
 def test_an_idle_process_ends(local: Settings, receiver: Receiver) -> None:
     running = AppriseProcesses(local, idle_seconds=1.0)
     try:
-        running.prepare()
-        running.prepare()
+        running.start_child()
+        running.start_child()
         (prepared,) = running.process_ids
         assert send(running, receiver.contact_url) is None
         assert running.process_ids == [prepared]
@@ -379,7 +379,7 @@ def test_an_idle_process_ends(local: Settings, receiver: Receiver) -> None:
             sleep(0.01)
         assert running.process_ids == []
     finally:
-        running.close()
+        running.end_children()
 
 
 def test_alert_texts_cannot_mention_users_or_channels(

@@ -16,14 +16,14 @@ from tests.support.service.receiver import Received, Receiver, running_receiver
 from tests.support.service.tls_server import lax_context, running_server, running_tls_server
 from web.outgoing.client import OutgoingClient, OutgoingResponse
 
-LOOPBACK = AddressPolicy.of("127.0.0.0/8")
+LOOPBACK = AddressPolicy.from_networks("127.0.0.0/8")
 
 
 @pytest.fixture
 def client() -> Iterator[OutgoingClient]:
     made = OutgoingClient(LOOPBACK)
     yield made
-    made.close()
+    made.close_connection()
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def hasty() -> OutgoingClient:
 
 
 def post(client: OutgoingClient, url: str, body: bytes = b"{}") -> OutgoingResponse:
-    return client.post(parse_outgoing_url(url), body, {"Content-Type": "application/json"})
+    return client.send_post(parse_outgoing_url(url), body, {"Content-Type": "application/json"})
 
 
 def failure(client: OutgoingClient, url: str) -> str:
@@ -238,7 +238,7 @@ def test_a_certificate_is_verified_for_the_name_in_the_url(tmp_path: Path) -> No
         unknown = failure(OutgoingClient(LOOPBACK), receiver.url)
         trusting = OutgoingClient(LOOPBACK, trusted_ca_file=mine)
         assert post(trusting, receiver.url).problem is None
-        trusting.close()
+        trusting.close_connection()
         other = failure(trusting, receiver.url.replace("127.0.0.1", "localhost"))
     assert "self-signed" in unknown
     assert other == "the certificate is for another host name"

@@ -57,12 +57,12 @@ def copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def client_through(url: str, *, networks: str = "", trusted: Path | None = None) -> OutgoingClient:
-    policy = AddressPolicy.of(networks)
-    return OutgoingClient(policy, trusted_ca_file=trusted, proxy=Proxy.parse(url))
+    policy = AddressPolicy.from_networks(networks)
+    return OutgoingClient(policy, trusted_ca_file=trusted, proxy=Proxy.from_text(url))
 
 
 def post(client: OutgoingClient, url: str) -> OutgoingResponse:
-    return client.post(parse_outgoing_url(url), b"{}", {"Content-Type": "application/json"})
+    return client.send_post(parse_outgoing_url(url), b"{}", {"Content-Type": "application/json"})
 
 
 def answer_in_tls(context: ssl.SSLContext, peer: socket.socket) -> None:
@@ -82,7 +82,7 @@ def test_https_uses_a_tunnel_and_verifies_the_server_s_certificate(tmp_path: Pat
     ):
         client = client_through(url, trusted=certificate)
         assert post(client, f"https://{UNKNOWN}/hook?secret=1").status == 200
-        client.close()
+        client.close_connection()
         with pytest.raises(OutgoingError, match="certificate"):
             post(client_through(url), f"https://{UNKNOWN}/hook")
     assert seen[0][0].startswith(f"CONNECT {UNKNOWN}:443 HTTP/1.")
@@ -104,7 +104,7 @@ def test_private_addresses_are_rejected_or_reached_directly() -> None:
                 post(client_through(url), f"https://{host}/")
         client = client_through(url, networks="127.0.0.0/8")
         assert post(client, receiver.url).problem is None
-        client.close()
+        client.close_connection()
     assert seen == []
 
 

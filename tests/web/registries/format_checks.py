@@ -13,7 +13,7 @@ from domain.alerts.matching.labels import find_alert_labels
 from tests.support.oauth.registrations import token_of
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.services import parser_settings
+from web.services import get_parser_settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 _PASSWORD = "the very first of them"
@@ -131,5 +131,5 @@ def test_alerts_of_the_format_are_parsed_shown_and_labeled(
     deliveries = visitor.get(f"{_PAGES}/{integration['id']}/deliveries").text
     assert "2 opened" in deliveries
     with app.app_context():
-        found = find_alert_labels([1, 2], session=db.session(), reading=parser_settings())
+        found = find_alert_labels([1, 2], session=db.session(), reading=get_parser_settings())
     assert [each.labels["ship"] for each in found.values()] == ["Argo", "Pequod"]

@@ -14,7 +14,7 @@ from domain.oauth.registration import parse_client_metadata
 from forms.applications import InstanceApplicationForm
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.services import services
+from web.services import get_services
 from web.settings.policies import oauth as policies
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -91,7 +91,7 @@ def test_the_api_description_contains_the_parameters_of_the_grant(visitor: Flask
 
 def test_clients_can_register_for_the_grant(app: Flask) -> None:
     with app.app_context():
-        policy = services().live_settings.derived(policies.oauth_policy)
+        policy = get_services().live_settings.get_derived_value(policies.build_oauth_policy)
     offered = list_registrable_grant_types(policy)
     read = parse_client_metadata(
         {"grant_types": ["handshake"]}, offered=offered, require_https=False

@@ -28,12 +28,14 @@ class Pigeon(ContactType):
         self.sent: list[tuple[str, str]] = []
         self.problem: SendProblem | None = None
 
-    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         del read_url
         return ContactAddress(type=self, clear=text, shown=text.split(maxsplit=1)[0], lane="pigeon")
 
-    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
-        del means
+    def send_message(
+        self, delivery: ContactMessage, transports: ContactTransports
+    ) -> SendProblem | None:
+        del transports
         self.sent.append((delivery.address, delivery.content.subject))
         return self.problem
 

@@ -36,14 +36,16 @@ class HandshakeGrant(TokenGrant[None, str], grants.BaseGrant):  # type: ignore[m
     PERMISSION_HELP = "It may shake hands."
     IS_REGISTRABLE = True
 
-    def check(self, asked: ClientRequest[None]) -> str:
-        handshake = asked.request.required("handshake")
+    def validate_request(self, client_request: ClientRequest[None]) -> str:
+        handshake = client_request.request.require_parameter("handshake")
         if handshake != "firm":
             raise RejectedGrantError(TOO_WEAK)
         return handshake
 
-    def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
-        return {"access_token": f"{checked} {asked.get_client().application.name}"}
+    def execute_request(
+        self, client_request: ClientRequest[None], checked_input: str
+    ) -> Mapping[str, object]:
+        return {"access_token": f"{checked_input} {client_request.get_client().application.name}"}
 
 
 def _add() -> None:

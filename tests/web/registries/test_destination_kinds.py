@@ -60,7 +60,7 @@ class Raven(Base):
 
 class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
     noun, message_noun = "castle", "raven"
-    most = 2
+    max_destinations = 2
     too_many, not_found = "The realm is full.", "No such castle."
     row = Castle
     owner_column = "king_id"
@@ -71,11 +71,11 @@ class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
         is_waiting=Raven.words != "",
     )
 
-    def view(self, row: Castle, *more: Any, **shared: Any) -> DestinationShown:
+    def build_view(self, row: Castle, *more: Any, **shared: Any) -> DestinationShown:
         del more
         return DestinationShown(**get_column_values(row, DestinationShown) | shared)
 
-    def first(
+    def get_next_message(
         self, row: Castle, *, session: Session, now: datetime
     ) -> tuple[int, OutgoingMessage] | None:
         del now
@@ -85,7 +85,7 @@ class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
             return None
         return found.id, OutgoingMessage(id=f"raven_{found.id}", body=found.words.encode())
 
-    def taken(
+    def record_accepted_message(
         self,
         claim: DestinationClaim,
         delivery: ClaimedDelivery,
@@ -97,7 +97,7 @@ class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
         del claim, attempt, now
         session.execute(delete(Raven).where(Raven.id == delivery.entry_id))
 
-    def refused(
+    def record_rejected_message(
         self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
     ) -> DeliveryFailure:
         del claim, session, now
@@ -126,13 +126,13 @@ class Realm:
         self.worker = RavenPost(self.settings, clock=lambda: self.now, share=lambda: 1.0)
 
     def close(self) -> None:
-        self.worker.stop()
+        self.worker.finish_current_run()
         self.engine.dispose()
 
     def build(self, url: str, king: int = 1) -> DestinationWithSecret[DestinationShown]:
         details = DestinationDetails(url=url)
         with Session(self.engine) as session, session.begin():
-            return CASTLES.create(
+            return CASTLES.create_destination(
                 details, owner=king, session=session, keyring=self.keyring, now=self.now
             )
 
@@ -142,7 +142,7 @@ class Realm:
 
     def state(self, castle: DestinationShown) -> DestinationShown:
         with Session(self.engine) as session:
-            return CASTLES.get(
+            return CASTLES.get_destination(
                 castle.id, owner=1, session=session, keyring=self.keyring, now=self.now
             )
 
@@ -192,7 +192,9 @@ def test_destinations_of_owners_are_separate_and_limited(realm: Realm, receiver:
         )
         assert found == mine
         with pytest.raises(NotFoundError, match="No such castle"):
-            CASTLES.get(mine[0].id, owner=2, session=session, keyring=realm.keyring, now=realm.now)
+            CASTLES.get_destination(
+                mine[0].id, owner=2, session=session, keyring=realm.keyring, now=realm.now
+            )
 
 
 def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
@@ -201,7 +203,7 @@ def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
     castle = realm.build("http://127.0.0.1:1/").destination
     realm.hatch(castle)
     with Session(realm.engine) as session, session.begin():
-        CASTLES.pause(castle.id, owner=1, session=session, now=realm.now)
+        CASTLES.pause_destination(castle.id, owner=1, session=session, now=realm.now)
     assert realm.worker.run_due() == 0
     with Session(realm.engine) as session, session.begin():
         until = realm.now + timedelta(days=1)
@@ -214,13 +216,15 @@ def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
             now=realm.now,
         )
         details = DestinationDetails(url=receiver.url)
-        CASTLES.change(castle.id, details, owner=1, session=session, keyring=realm.keyring)
-        CASTLES.resume(castle.id, owner=1, session=session)
+        CASTLES.change_destination(
+            castle.id, details, owner=1, session=session, keyring=realm.keyring
+        )
+        CASTLES.resume_destination(castle.id, owner=1, session=session)
     assert realm.worker.run_due() == 1
     (received,) = receiver.received
     assert len(received.headers["webhook-signature"].split()) == 2
     realm.hatch(castle)
     with Session(realm.engine) as session, session.begin():
-        CASTLES.remove(castle.id, owner=1, session=session)
-        orphans = CASTLES.orphans()
-        assert CASTLES.delete_entries(orphans, session=session, between=session.flush) == 1
+        CASTLES.delete_destination(castle.id, owner=1, session=session)
+        orphans = CASTLES.build_orphan_condition()
+        assert CASTLES.delete_entries(orphans, session=session, commit_batch=session.flush) == 1

@@ -15,7 +15,7 @@ from domain.releases.changes import Certainty
 from domain.releases.checker.checker import check_text
 from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from domain.releases.version import parse_release
-from tests.support.mail.stored_texts import stored_mails
+from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.releases.recorded_calls import Caller, RecordedService
 from web.jobs.mail import queue_removal_mail
 
@@ -144,6 +144,6 @@ def titles_in_email(service: RecordedService) -> set[str]:
     settings = replace(service.settings, release_dates=dates)
     assert queue_removal_mail(settings, clock=lambda: service.now) == 1
     with service.session() as session:
-        (mail,) = stored_mails(session, service.settings.secret_key)
+        (mail,) = list_stored_mails(session, service.settings.secret_key)
         lines = mail.text.splitlines()
     return {line.removeprefix("* ") for line in lines if line.startswith("* ")}

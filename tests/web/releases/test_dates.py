@@ -7,9 +7,9 @@ from datetime import date, timedelta
 import pytest
 from flask import Flask
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.releases.version import Release
-from web.releases.schedule_view import find_release_date, get_installed_at
+from web.releases.schedule_view import find_release_date, get_installation_time
 from web.settings.reader import Settings
 
 
@@ -20,9 +20,9 @@ def test_every_host_reports_the_same_installation_time(
     found = []
     for app in (make_app(settings), make_app(settings)):
         with app.app_context():
-            found += [get_installed_at(), get_installed_at()]
+            found += [get_installation_time(), get_installation_time()]
     assert len(set(found)) == 1
-    assert timedelta() <= system_clock() - found[0] < timedelta(days=1)
+    assert timedelta() <= read_system_clock() - found[0] < timedelta(days=1)
 
 
 @pytest.mark.one_database("sqlite")

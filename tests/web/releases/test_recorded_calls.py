@@ -169,8 +169,8 @@ def test_memory_for_ten_thousand_shapes_is_bounded() -> None:
     counter = CallCounter()
     for consumer in (Consumer(user, None, None) for user in range(60)):
         for shape in shapes(10_000 // 60 + 1):
-            counter.count(consumer, shape, address=None, now=NOON)
-    calls, dropped = counter.take()
+            counter.count_call(consumer, shape, address=None, now=NOON)
+    calls, dropped = counter.take_counts()
 
     assert len(calls) == MAX_COUNTS
     assert sum(each.count.calls for each in calls) + dropped == 60 * (10_000 // 60 + 1)
@@ -186,7 +186,7 @@ def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService)
     made = shapes(MAX_SHAPES_PER_DAY + 50)
     for begin in range(0, len(made), MAX_SHAPES_PER_CONSUMER):
         for shape in made[begin : begin + MAX_SHAPES_PER_CONSUMER]:
-            counter.count(Consumer(alice.id, None, None), shape, address=None, now=NOON)
+            counter.count_call(Consumer(alice.id, None, None), shape, address=None, now=NOON)
         assert service.flush()
 
     rows = service.rows()
@@ -196,7 +196,9 @@ def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService)
 
 def test_added_counts_keep_the_first_and_last_time() -> None:
     count = CallTotals(2, NOON, NOON, "192.0.2.1")
-    count.add(CallTotals(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2"))
+    count.add_calls(
+        CallTotals(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2")
+    )
 
     assert (count.calls, count.first_at) == (5, NOON - timedelta(hours=1))
     assert (count.last_at, count.last_address) == (NOON, "192.0.2.1")
@@ -209,10 +211,10 @@ def test_shapes_of_all_consumers_are_bounded(
     monkeypatch.setattr("domain.releases.usage.call_counts.GUARANTEED_SHAPES_PER_USER", 4)
     counter = service.app.extensions["gatebell"].calls
     for shape in shapes(4):
-        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
+        counter.count_call(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
     for shape in shapes(9):
-        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
+        counter.count_call(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
 
     rows = service.rows()
@@ -229,13 +231,13 @@ def test_a_consumer_cannot_use_the_space_of_others(
     counter = service.app.extensions["gatebell"].calls
     mallory, alice = (service.person(name).id for name in ("mallory", "alice"))
     for shape in shapes(20):
-        counter.count(Consumer(mallory, None, None), shape, address=None, now=NOON)
+        counter.count_call(Consumer(mallory, None, None), shape, address=None, now=NOON)
     assert service.flush()
     own = [UsageShape("GET", "/api/v4/projects", (f"own{number}",), ()) for number in range(7)]
     for shape in own:
-        counter.count(Consumer(alice, None, None), shape, address=None, now=NOON)
+        counter.count_call(Consumer(alice, None, None), shape, address=None, now=NOON)
     more = UsageShape("GET", "/api/v4/projects", ("more",), ())
-    counter.count(Consumer(mallory, None, None), more, address=None, now=NOON)
+    counter.count_call(Consumer(mallory, None, None), more, address=None, now=NOON)
     assert service.flush()
 
     of_alice = {shape.parameters for shape, count in service.rows() if count.user_id == alice}

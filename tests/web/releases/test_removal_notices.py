@@ -12,7 +12,7 @@ from domain.projects.members import OPERATOR_VIEWER, add_member
 from domain.releases.usage.call_counts import ANONYMOUS_CONSUMER, Consumer
 from models import Application, Mail, Member, PersonalAccessToken, User
 from tests.support.accounts.namespaces import get_namespace
-from tests.support.mail.stored_texts import stored_mails
+from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.releases.recorded_calls import RecordedService
 from web.jobs.mail import queue_removal_mail
 
@@ -31,7 +31,7 @@ def queue(service: RecordedService, **changes: object) -> int:
 
 def mails(service: RecordedService) -> list[Mail]:
     with service.session() as session:
-        return stored_mails(session, service.settings.secret_key)
+        return list_stored_mails(session, service.settings.secret_key)
 
 
 def recipients(service: RecordedService) -> list[str]:
@@ -157,7 +157,12 @@ def test_current_maintainers_are_notified_of_their_project_s_token(
         shop = get_namespace("acme/shop", session=session)
         for name in ("bob", "carol"):
             add_member(
-                shop, name, Role.MAINTAINER, by=OPERATOR_VIEWER, session=session, now=service.now
+                shop,
+                name,
+                Role.MAINTAINER,
+                viewer=OPERATOR_VIEWER,
+                session=session,
+                now=service.now,
             )
     exporter = service.resource_token_of("acme/shop")
     exporter("PUT", "/projects/acme%2Fshop", json=LEVEL)

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("G4")]
 
 PAGE = "/-/user_settings/access_tokens"
 A_YEAR = timedelta(days=365)
-WITH_END = TokenLifetimes.of(A_YEAR, may_never_end=False)
+WITH_END = TokenLifetimes.from_max_lifetime(A_YEAR, may_never_end=False)
 
 
 def endless_token(service: RecordedService, person: UserView, name: str = "nightly") -> Caller:
@@ -105,11 +105,19 @@ def test_the_worker_sets_an_expiry_in_a_year_once_and_in_slices(
     tokens = [endless_token(service, alice, f"nightly {n}") for n in range(5)]
     commits = []
     with service.session() as session:
-        before = TokenLifetimes.of(A_YEAR, may_never_end=True)
+        before = TokenLifetimes.from_max_lifetime(A_YEAR, may_never_end=True)
         options: dict[str, Any] = {"session": session, "now": service.now}
-        assert assign_expiry_to_tokens(before, **options, between=lambda: commits.append(1)) == 0
-        assert assign_expiry_to_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 5
-        assert assign_expiry_to_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 0
+        assert (
+            assign_expiry_to_tokens(before, **options, commit_batch=lambda: commits.append(1)) == 0
+        )
+        assert (
+            assign_expiry_to_tokens(WITH_END, **options, commit_batch=lambda: commits.append(1))
+            == 5
+        )
+        assert (
+            assign_expiry_to_tokens(WITH_END, **options, commit_batch=lambda: commits.append(1))
+            == 0
+        )
     assert len(commits) == 3
     assert {end_of(each) for each in tokens} == {"2027-03-01"}
     with service.session() as session:
@@ -142,7 +150,7 @@ def test_a_token_without_expiry_stays_valid(service: RecordedService) -> None:
             Retention(keep_deliveries=10, keep_for=timedelta(days=1)),
             session=session,
             now=service.now,
-            between=lambda: None,
+            commit_batch=lambda: None,
         )
         assert removed["personal_access_tokens"] == 0
         held: Any = export_person(
@@ -173,7 +181,9 @@ def test_a_message_is_sent_before_the_new_expiry(service: RecordedService) -> No
     service.wait(days=900)
     assert written() == 0
     with service.session() as session:
-        assign_expiry_to_tokens(WITH_END, session=session, now=service.now, between=lambda: None)
+        assign_expiry_to_tokens(
+            WITH_END, session=session, now=service.now, commit_batch=lambda: None
+        )
     service.wait(days=350)
     assert (written(), token("GET", "/user").status_code) == (0, 200)
     service.wait(days=10)
@@ -186,9 +196,9 @@ def test_a_message_is_sent_before_the_new_expiry(service: RecordedService) -> No
 
 def test_lifetimes_depend_on_the_release_and_the_maximum() -> None:
     ends = {
-        (days, may): TokenLifetimes.of(timedelta(days=days), may_never_end=may).compute_expiry(
-            None, now=NOON
-        )
+        (days, may): TokenLifetimes.from_max_lifetime(
+            timedelta(days=days), may_never_end=may
+        ).compute_expiry(None, now=NOON)
         for days in (30, 365, 3650)
         for may in (True, False)
     }

@@ -186,7 +186,7 @@ def test_only_current_maintainers_see_the_tokens_of_their_project(
     with service.session() as session:
         shop = get_namespace("acme/shop", session=session)
         for name, role in (("bob", Role.MAINTAINER), ("carol", Role.DEVELOPER)):
-            add_member(shop, name, role, by=OPERATOR_VIEWER, session=session, now=service.now)
+            add_member(shop, name, role, viewer=OPERATOR_VIEWER, session=session, now=service.now)
     use_level(service, service.resource_token_of("acme/shop"))
 
     seen = {

@@ -19,8 +19,8 @@ from tests.support.accounts.people import now
 from tests.support.sign_in.password_rules import RULES
 from tests.support.wire.html_forms import HtmlForm, forms_in
 from web.extensions import db
-from web.sealing.sealer import BrokenSealError, seal, unseal
-from web.services import services
+from web.sealing.sealer import BrokenSealError, seal_value, unseal_text
+from web.services import get_services
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -51,7 +51,7 @@ def register_board(app: Flask) -> str:
             details,
             owner_id=user.id,
             session=db.session(),
-            keyring=services().keyring,
+            keyring=get_services().keyring,
             now=now(),
         )
         uid: str = registered.uid
@@ -65,7 +65,7 @@ def give_app(app: Flask) -> pyotp.TOTP:
     with app.test_request_context():
         device = TotpDevice(
             user_id=1,
-            seed_ciphertext=services().keyring.encrypt(seed),
+            seed_ciphertext=get_services().keyring.encrypt(seed),
             created_at=now(),
             confirmed_at=now(),
             last_used_step=None,
@@ -162,17 +162,17 @@ def test_a_seal_is_valid_for_its_purpose_lifetime_and_keys(
     app: Flask, rotated: Flask, make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     with app.app_context():
-        sealed = seal({"a": 1}, purpose="this")
-        assert unseal(sealed, purpose="this", lifetime=HOUR) == {"a": 1}
+        sealed = seal_value({"a": 1}, purpose="this")
+        assert unseal_text(sealed, purpose="this", lifetime=HOUR) == {"a": 1}
         with pytest.raises(BrokenSealError):
-            unseal(sealed, purpose="that", lifetime=HOUR)
+            unseal_text(sealed, purpose="that", lifetime=HOUR)
         with pytest.raises(BrokenSealError):
-            unseal(sealed, purpose="this", lifetime=timedelta(seconds=-1))
+            unseal_text(sealed, purpose="this", lifetime=timedelta(seconds=-1))
     with rotated.app_context():
-        assert unseal(sealed, purpose="this", lifetime=HOUR) == {"a": 1}
-        newer = seal({"a": 1}, purpose="this")
+        assert unseal_text(sealed, purpose="this", lifetime=HOUR) == {"a": 1}
+        newer = seal_value({"a": 1}, purpose="this")
     with app.app_context(), pytest.raises(BrokenSealError):
-        unseal(newer, purpose="this", lifetime=HOUR)
+        unseal_text(newer, purpose="this", lifetime=HOUR)
     third = make_app(replace(settings, secret_key="a newer key", secret_key_fallbacks=()))
     with third.app_context(), pytest.raises(BrokenSealError):
-        unseal(sealed, purpose="this", lifetime=HOUR)
+        unseal_text(sealed, purpose="this", lifetime=HOUR)

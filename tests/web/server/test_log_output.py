@@ -219,7 +219,7 @@ for name in "abcd":
         for number in range(60):
             sys.stderr.write(f"<{name * (9000 if number % 3 else 50)}>\\n")
         for stream in (sys.stdout, sys.stderr):
-            stream.drain(60)
+            stream.wait_until_written(60)
         os._exit(0)
     children.append(child)
 for child in children:
@@ -247,7 +247,7 @@ def write_and_interrupt(descriptor, text):
 os.write = write_and_interrupt
 for number in range(20):
     say("main", number, 100_000)
-    sys.stderr.drain(60)
+    sys.stderr.wait_until_written(60)
 say("the", "last", 0)
 """
     with program(code, reader.writing) as writer:
@@ -271,14 +271,14 @@ def test_a_partly_written_line_is_completed_before_other_lines(reader: Reader) -
     with pytest.raises(BlockingIOError):
         second.write_without_waiting(b"short\n")
     with ThreadPoolExecutor(1) as thread:
-        rest = thread.submit(first.write_all, line[written:])
+        rest = thread.submit(first.write_text, line[written:])
         reader.lines_until("x")
         assert rest.result() == len(line) - written
     assert second.write_without_waiting(b"short\n") == 6
     reader.lines_until("short")
     assert reader.found == line + b"short\n"
     for each in (first, second):
-        each.close()
+        each.close_descriptors()
 
 
 def test_lines_are_counted_as_dropped_after_the_reader_closes() -> None:
@@ -288,7 +288,7 @@ say("line", 0)
 os.read(int(sys.argv[1]), 1)
 for number in range(100):
     say("line", number)
-sys.stderr.drain(60)
+sys.stderr.wait_until_written(60)
 assert get_dropped_line_count() == 100, get_dropped_line_count()
 sys.stdout.write("never read\\n")
 """
@@ -309,7 +309,7 @@ limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
 for number in range(20):
     say("line", number, 90)
-sys.stderr.drain(60)
+sys.stderr.wait_until_written(60)
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
 say("later", 0)
 say("later", 1)
@@ -337,7 +337,7 @@ def test_a_thread_writes_lines_after_a_slow_write(
         monkeypatch.setattr(nonblocking_output, "_SLOW_WRITE_SECONDS", -1)
         for line in ("slow\n", "by the thread\n", "and this one\n"):
             stream.write(line)
-        stream.drain(_SECONDS)
+        stream.wait_until_written(_SECONDS)
         assert count_threads() == threads + 1
     written = (tmp_path / "log").read_text()
     assert written == "fast\nslow\nby the thread\nand this one\n"
@@ -378,7 +378,7 @@ def test_lines_stay_in_order_for_any_sequence_of_reads_and_writes(
     while len(found) < len(written):
         assert monotonic() < deadline
         found += reader.read(65_536)
-    stream.drain(_SECONDS)
+    stream.wait_until_written(_SECONDS)
     assert not reader.has_more(0)
     assert found.decode() == written
-    assert stream.dropped == 0
+    assert stream.dropped_lines == 0

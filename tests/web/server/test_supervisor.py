@@ -91,7 +91,7 @@ def begin(programs: str, *, patience: float = 10) -> subprocess.Popen[str]:
     code = (
         "import sys; from web.server.supervisor import ProgramEndReaction;"
         "from web.server.supervisor import SupervisedProgram, Supervisor;"
-        f" sys.exit(Supervisor({programs}, patience={patience}).run())"
+        f" sys.exit(Supervisor({programs}, timeout_seconds={patience}).supervise_programs())"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code],

@@ -55,7 +55,7 @@ class Caller(Enum):
     SENDER = "sender"
 
     @property
-    def security(self) -> tuple[Requirement, ...]:
+    def security_requirements(self) -> tuple[Requirement, ...]:
         """Alternative security requirements in the description."""
         return _SECURITY_REQUIREMENTS[self]
 
@@ -123,7 +123,7 @@ def _set_view_attribute(name: str, value: object) -> Callable[[View], View]:
     return decorate
 
 
-def responds_with(**media_types: str) -> Callable[[View], View]:
+def declare_media_types(**media_types: str) -> Callable[[View], View]:
     """Declare the media types of an operation that does not return JSON with a schema.
 
     The keys are values of `<any(…):…>` in the URL, or `file`.
@@ -131,7 +131,7 @@ def responds_with(**media_types: str) -> Callable[[View], View]:
     return _set_view_attribute("gatebell_media_types", media_types)
 
 
-def rejects_with(*statuses: int) -> Callable[[View], View]:
+def declare_error_statuses(*statuses: int) -> Callable[[View], View]:
     """Declare additional error statuses of an API operation."""
     return _set_view_attribute("gatebell_refusals", statuses)
 

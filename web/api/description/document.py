@@ -163,17 +163,17 @@ ERROR_SCHEMAS: _ModelTypes = (
 )
 
 
-def _refer_to_headers(*names: str) -> dict[str, Any]:
+def _build_header_references(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def describe_responses(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
+def describe_responses(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
     """Return the responses of a view, by status."""
-    found: dict[str, Any] = {str(int(view.status)): _describe_success(view, referred)}
+    found: dict[str, Any] = {str(int(view.status)): _describe_success(view, find_reference)}
     if view.is_conditional:
         found["304"] = {"$ref": "#/components/responses/NotModified"}
     for status, answer in view.others.items():
-        found[str(int(status))] = _describe_other_response(answer, referred)
+        found[str(int(status))] = _describe_other_response(answer, find_reference)
     for status in view.errors:
         found[str(int(status))] = {
             "$ref": f"#/components/responses/{_get_response_name(status, view)}"
@@ -197,31 +197,33 @@ _SUCCESS_DESCRIPTIONS: Mapping[int, str] = {
 }
 
 
-def _describe_success(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
+def _describe_success(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
     found: dict[str, Any] = {"description": _SUCCESS_DESCRIPTIONS[view.status]}
     headers = _list_success_headers(view)
     if headers:
         found["headers"] = headers
     if view.content_type is not None:
-        found["content"] = {view.content_type: {"schema": _get_response_schema(view, referred)}}
+        found["content"] = {
+            view.content_type: {"schema": _get_response_schema(view, find_reference)}
+        }
     return found
 
 
-def _get_response_schema(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
+def _get_response_schema(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
     if not view.returns:  # a file
         return {} if view.content_type == JSON else {"type": "string"}
-    schema = _build_any_of(view.returns, referred)
+    schema = _build_alternatives(view.returns, find_reference)
     return schema if view.paging is None else {"type": "array", "items": schema}
 
 
 def _describe_other_response(
-    answer: DescribedResponse, referred: ReferenceFinder
+    answer: DescribedResponse, find_reference: ReferenceFinder
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"description": answer.text}
     if answer.headers:
-        found["headers"] = _refer_to_headers(*answer.headers)
+        found["headers"] = _build_header_references(*answer.headers)
     if answer.content_type is not None:
-        schema = referred(answer.returns) if answer.returns else {"type": "string"}
+        schema = find_reference(answer.returns) if answer.returns else {"type": "string"}
         found["content"] = {answer.content_type: {"schema": schema}}
     return found
 
@@ -235,13 +237,13 @@ def _list_success_headers(view: DescribedView) -> dict[str, Any]:
         names += _NUMBERED_PAGE_HEADERS
     elif has_linked_pages(view.paging):
         names += ("Link",)
-    return _refer_to_headers(
+    return _build_header_references(
         *names, *(_RATE_LIMIT_HEADERS if HTTPStatus.TOO_MANY_REQUESTS in view.errors else ())
     )
 
 
 def describe_shared_responses(
-    views: Sequence[DescribedView], referred: ReferenceFinder
+    views: Sequence[DescribedView], find_reference: ReferenceFinder
 ) -> dict[str, Any]:
     """Return the shared responses that views refer to."""
     used = {_get_response_name(status, view) for view in views for status in view.errors}
@@ -255,11 +257,11 @@ def describe_shared_responses(
     }
     not_modified = {
         "description": "The resource has not changed since the response with this ETag.",
-        "headers": _refer_to_headers("ETag"),
+        "headers": _build_header_references("ETag"),
     }
     return {"NotModified": not_modified} | {
         f"{_FORMAT_PREFIXES[each]}{name}": _describe_error(
-            status, special.get(status, usual), referred
+            status, special.get(status, usual), find_reference
         )
         for each, (special, usual) in formats.items()
         for status, name in _ERROR_NAMES.items()
@@ -267,11 +269,13 @@ def describe_shared_responses(
     }
 
 
-def _describe_error(status: int, schemas: _ModelTypes, referred: ReferenceFinder) -> dict[str, Any]:
+def _describe_error(
+    status: int, schemas: _ModelTypes, find_reference: ReferenceFinder
+) -> dict[str, Any]:
     return {
         "description": _ERROR_DESCRIPTIONS[status],
-        "headers": _refer_to_headers(*_ERROR_HEADERS.get(status, ()), *_RATE_LIMIT_HEADERS),
-        "content": {JSON: {"schema": _build_any_of(schemas, referred)}}
+        "headers": _build_header_references(*_ERROR_HEADERS.get(status, ()), *_RATE_LIMIT_HEADERS),
+        "content": {JSON: {"schema": _build_alternatives(schemas, find_reference)}}
         if schemas
         else _PLAIN_TEXT_CONTENT,
     }
@@ -281,8 +285,8 @@ def _describe_error(status: int, schemas: _ModelTypes, referred: ReferenceFinder
 _PLAIN_TEXT_CONTENT = {TEXT: {"schema": {"type": "string"}}}
 
 
-def _build_any_of(schemas: _ModelTypes, referred: ReferenceFinder) -> dict[str, Any]:
-    references = [referred(each) for each in schemas]
+def _build_alternatives(schemas: _ModelTypes, find_reference: ReferenceFinder) -> dict[str, Any]:
+    references = [find_reference(each) for each in schemas]
     return references[0] if len(references) == 1 else {"anyOf": references}
 
 
@@ -325,27 +329,27 @@ class ModelSchemas:
         self._in_parameters: set[str] = set()
         self._in_references: set[str] = set()
 
-    def reference(self, model: type[BaseModel], mode: SchemaMode) -> dict[str, Any]:
+    def build_reference(self, model: type[BaseModel], mode: SchemaMode) -> dict[str, Any]:
         """Return the reference to a schema."""
         reference = self._references[model, mode]
         self._in_references.add(_get_schema_name(reference))
         return reference
 
-    def properties(self, model: type[BaseModel]) -> tuple[Mapping[str, Any], frozenset[str]]:
+    def list_properties(self, model: type[BaseModel]) -> tuple[Mapping[str, Any], frozenset[str]]:
         """Return the fields of a request model and the names of its required fields."""
         schema = self._written[self._get_name(model)]
         return schema.get("properties", {}), frozenset(schema.get("required", ()))
 
-    def parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
+    def build_parameters(self, model: type[BaseModel]) -> list[dict[str, Any]]:
         """Return the fields of a model as query parameters."""
         self._in_parameters.add(self._get_name(model))
-        properties, required = self.properties(model)
+        properties, required = self.list_properties(model)
         return [
             _describe_query_parameter(name, schema, is_required=name in required)
             for name, schema in properties.items()
         ]
 
-    def components(self) -> dict[str, Any]:
+    def build_components(self) -> dict[str, Any]:
         """Return all schemas except the schemas that only became parameters."""
         only_in_parameters = self._in_parameters - self._in_references
         return {
@@ -433,9 +437,9 @@ def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, An
             name: {"post": _describe_webhook_message(name, schemas)} for name in WEBHOOK_MESSAGES
         },
         "components": {
-            "schemas": schemas.components(),
+            "schemas": schemas.build_components(),
             "responses": describe_shared_responses(
-                views, lambda model: schemas.reference(model, SERIALIZATION_MODE)
+                views, lambda model: schemas.build_reference(model, SERIALIZATION_MODE)
             ),
             "headers": dict(RESPONSE_HEADERS),
             "parameters": _SHARED_PARAMETERS,
@@ -535,7 +539,9 @@ def _describe_webhook_message(name: str, schemas: ModelSchemas) -> dict[str, Any
         "requestBody": {
             "required": True,
             "content": {
-                JSON: {"schema": schemas.reference(WEBHOOK_MESSAGES[name], SERIALIZATION_MODE)}
+                JSON: {
+                    "schema": schemas.build_reference(WEBHOOK_MESSAGES[name], SERIALIZATION_MODE)
+                }
             },
         },
         "responses": {
@@ -557,7 +563,7 @@ def _describe_operation(view: DescribedView, schemas: ModelSchemas) -> dict[str,
         ],
         "parameters": _list_parameters(view, schemas),
         "responses": describe_responses(
-            view, lambda model: schemas.reference(model, SERIALIZATION_MODE)
+            view, lambda model: schemas.build_reference(model, SERIALIZATION_MODE)
         ),
     }
     if view.body is not None:
@@ -568,7 +574,7 @@ def _describe_operation(view: DescribedView, schemas: ModelSchemas) -> dict[str,
 def _list_parameters(view: DescribedView, schemas: ModelSchemas) -> list[dict[str, Any]]:
     found = list(view.path.parameters)
     if view.query is not None:
-        found += schemas.parameters(view.query)
+        found += schemas.build_parameters(view.query)
     if view.is_conditional:
         found.append({"$ref": "#/components/parameters/IfNoneMatch"})
     if view.is_repeatable:
@@ -579,10 +585,10 @@ def _list_parameters(view: DescribedView, schemas: ModelSchemas) -> list[dict[st
 def _describe_request_body(
     view: DescribedView, body: type[BaseModel], schemas: ModelSchemas
 ) -> dict[str, Any]:
-    properties, required = schemas.properties(body)
+    properties, required = schemas.list_properties(body)
     content: dict[str, Any] = {}
     for media_type in view.accepts:
-        content[media_type] = {"schema": schemas.reference(body, VALIDATION_MODE)}
+        content[media_type] = {"schema": schemas.build_reference(body, VALIDATION_MODE)}
     lists = {name for name, each in properties.items() if each.get("type") == "array"}
     if lists and FORM in content:
         separated = {"style": "form", "explode": False}

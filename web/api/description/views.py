@@ -90,10 +90,10 @@ def list_paths(rule: Rule, url_map: Map) -> Iterator[DescribedPath]:
         yield DescribedPath(template=template, parameters=parameters, chosen=chosen)
 
 
-def _parse_variable(found: re.Match[str], url_map: Map) -> _UrlVariable:
-    args, limits = parse_converter_args(found["limits"] or "")
-    kind = url_map.converters[found["converter"] or "default"]
-    return _UrlVariable(text=found[0], name=found["name"], converter=kind(url_map, *args, **limits))
+def _parse_variable(match: re.Match[str], url_map: Map) -> _UrlVariable:
+    args, limits = parse_converter_args(match["limits"] or "")
+    kind = url_map.converters[match["converter"] or "default"]
+    return _UrlVariable(text=match[0], name=match["name"], converter=kind(url_map, *args, **limits))
 
 
 def _list_choices(converter: BaseConverter) -> list[str]:
@@ -203,66 +203,73 @@ def _split_docstring(view: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _describe_endpoint(
-    app: Flask, rule: Rule, view: Callable[..., Any], said: ViewDescription
+    app: Flask, rule: Rule, view: Callable[..., Any], view_description: ViewDescription
 ) -> Iterator[DescribedView]:
     summary, text = _split_docstring(view)
     error_format = get_endpoints(app).by_name[rule.endpoint].errors
     for path in list_paths(rule, app.url_map):
         for index, method in enumerate(_list_methods(rule)):
             yield DescribedView(
-                name=f"{said.name}.{method.lower()}" if index else said.name,
-                tag=said.tag,
+                name=f"{view_description.name}.{method.lower()}"
+                if index
+                else view_description.name,
+                tag=view_description.tag,
                 path=path,
                 method=method,
                 summary=summary,
                 text=text,
-                security=said.caller.security,
-                query=said.query,
-                body=said.body if method != "GET" else None,
-                accepts=said.accepts,
-                returns=(said.returns,) if said.returns else (),
-                status=said.status,
-                content_type=said.content_type
-                if said.returns or said.content_type != JSON
+                security=view_description.caller.security_requirements,
+                query=view_description.query,
+                body=view_description.body if method != "GET" else None,
+                accepts=view_description.accepts,
+                returns=(view_description.returns,) if view_description.returns else (),
+                status=view_description.status,
+                content_type=view_description.content_type
+                if view_description.returns or view_description.content_type != JSON
                 else None,
                 paging=None,
-                is_conditional=said.is_conditional,
+                is_conditional=view_description.is_conditional,
                 is_repeatable=False,
-                errors=() if error_format is ErrorFormat.PAGE else (*said.errors, 503),
+                errors=() if error_format is ErrorFormat.PAGE else (*view_description.errors, 503),
                 error_format=error_format,
-                others=said.others,
+                others=view_description.others,
             )
 
 
 def _describe_api_operation(
-    app: Flask, rule: Rule, view: Callable[..., Any], said: OperationSpec
+    app: Flask, rule: Rule, view: Callable[..., Any], operation_spec: OperationSpec
 ) -> Iterator[DescribedView]:
     summary, text = _split_docstring(view)
     files = find_media_types(view)
-    usual = files.get("file", JSON if said.returns else None)
+    usual = files.get("file", JSON if operation_spec.returns else None)
     for path in list_paths(rule, app.url_map):
         for index, method in enumerate(_list_methods(rule)):
-            in_query = said.query or (said.body if method == "DELETE" else None)
+            in_query = operation_spec.query or (operation_spec.body if method == "DELETE" else None)
             yield DescribedView(
-                name=".".join((said.name, *path.chosen, *([method.lower()] if index else []))),
-                tag=get_tag(said.name),
+                name=".".join(
+                    (operation_spec.name, *path.chosen, *([method.lower()] if index else []))
+                ),
+                tag=get_tag(operation_spec.name),
                 path=path,
                 method=method,
                 summary=summary,
-                text=f"{text}\n\nRequires {said.permission.text}.".strip(),
-                security=_list_security_requirements(said),
+                text=f"{text}\n\nRequires {operation_spec.permission.text}.".strip(),
+                security=_list_security_requirements(operation_spec),
                 query=in_query,
-                body=said.body if method != "DELETE" else None,
+                body=operation_spec.body if method != "DELETE" else None,
                 accepts=(JSON, FORM),
-                returns=_list_result_models(said.returns),
-                status=_get_success_status(said, is_file=bool(files)),
+                returns=_list_result_models(operation_spec.returns),
+                status=_get_success_status(operation_spec, is_file=bool(files)),
                 content_type=next((files[each] for each in path.chosen if each in files), usual),
-                paging=said.query if said.is_list and not files else None,
-                is_conditional=method == "GET" and said.returns is not None,
-                is_repeatable=method == "POST" and said.is_repeatable,
+                paging=operation_spec.query if operation_spec.is_list and not files else None,
+                is_conditional=method == "GET" and operation_spec.returns is not None,
+                is_repeatable=method == "POST" and operation_spec.is_repeatable,
                 errors=tuple(
                     sorted(
-                        {*_list_error_statuses(said, method, rule), *find_additional_errors(view)}
+                        {
+                            *_list_error_statuses(operation_spec, method, rule),
+                            *find_additional_errors(view),
+                        }
                     )
                 ),
                 error_format=ErrorFormat.API,
@@ -283,9 +290,9 @@ def get_tag(name: str) -> str:
     return words.replace("Api ", "API ")
 
 
-def _get_success_status(said: OperationSpec, *, is_file: bool) -> int:
-    if said.returns or is_file or said.status != HTTPStatus.OK:
-        return said.status
+def _get_success_status(operation_spec: OperationSpec, *, is_file: bool) -> int:
+    if operation_spec.returns or is_file or operation_spec.status != HTTPStatus.OK:
+        return operation_spec.status
     return HTTPStatus.NO_CONTENT
 
 
@@ -295,22 +302,22 @@ def _list_result_models(returns: type[BaseModel] | UnionType | None) -> tuple[ty
     return get_args(returns) if isinstance(returns, UnionType) else (returns,)
 
 
-def _list_security_requirements(said: OperationSpec) -> tuple[Requirement, ...]:
+def _list_security_requirements(operation_spec: OperationSpec) -> tuple[Requirement, ...]:
     by_scope: tuple[Requirement, ...] = tuple(
-        {"oauth2": (scope,)} for scope in said.permission.scopes
+        {"oauth2": (scope,)} for scope in operation_spec.permission.scopes
     )
-    without_token: tuple[Requirement, ...] = ({},) if said.permission.is_open else ()
+    without_token: tuple[Requirement, ...] = ({},) if operation_spec.permission.is_open else ()
     return (*by_scope, *_TOKEN_REQUIREMENTS, *without_token)
 
 
-def _list_error_statuses(said: OperationSpec, method: str, rule: Rule) -> set[int]:
+def _list_error_statuses(operation_spec: OperationSpec, method: str, rule: Rule) -> set[int]:
     """Return the possible error statuses of an operation of the API."""
     always = (400, 401, 403, 429, 503)
     unknown = (404,) if rule.arguments else ()
     changing = (409,) if method in _WRITE_METHODS else ()
     moved = (405,) if method in _WRITE_METHODS and _has_namespace_reference(rule) else ()
-    with_query = (414,) if said.query is not None else ()
-    with_body = (408, 413) if said.body is not None else ()
+    with_query = (414,) if operation_spec.query is not None else ()
+    with_body = (408, 413) if operation_spec.body is not None else ()
     removed = (
         each.change.status for each in list_schedule_entries(method, rule.rule) if each.rejects_call
     )

@@ -150,7 +150,7 @@ def build_settings_resource(values: Settings, rehearsal: Rehearsal | None = None
     }
     if rehearsal is None:
         return InstanceSettings(**own)
-    own["rehearsal"] = ReleaseRehearsal.of(rehearsal)
+    own["rehearsal"] = ReleaseRehearsal.from_rehearsal(rehearsal)
     return InstanceSettingsOfRelease(**own)
 
 

@@ -58,7 +58,7 @@ class ReleaseFilterQuery(Query):
     )
 
     @property
-    def wanted(self) -> ChangeFilter:
+    def change_filter(self) -> ChangeFilter:
         """Filter with the values of the parameters."""
         release: Release | None = parse_release(self.release) if self.release else None
         return ChangeFilter(release=release, interface=self.interface, state=self.state)
@@ -89,13 +89,13 @@ class ReleaseChange(Resource):
     url: str = Field(description="URL of the page about the change.")
 
     @classmethod
-    def of(cls, listed: ListedChange) -> "ReleaseChange":
+    def from_listed_change(cls, listed_change: ListedChange) -> "ReleaseChange":
         """Return a change as a resource."""
         shown = {
-            **get_column_values(listed.change, cls),
-            **get_column_values(listed, cls),
-            "date": listed.day,
-            "matches": tuple(map(str, listed.change.matches)),
+            **get_column_values(listed_change.change, cls),
+            **get_column_values(listed_change, cls),
+            "date": listed_change.day,
+            "matches": tuple(map(str, listed_change.change.matches)),
         }
         return cls.model_validate(shown)
 
@@ -119,7 +119,7 @@ class ReleaseCheckBody(Body):
     )
 
     @property
-    def target(self) -> Release:
+    def target_release(self) -> Release:
         """Release for which the text is checked."""
         return parse_release(self.release)
 
@@ -141,10 +141,10 @@ class ReleaseFinding(Resource):
     url: str = Field(description="URL of the page about the change.")
 
     @classmethod
-    def of(cls, found: Finding) -> Self:
+    def from_finding(cls, finding: Finding) -> Self:
         """Return a finding as a resource."""
-        shown = {**get_column_values(found.change, cls), **get_column_values(found, cls)}
-        shown |= {"change": found.change.id, "url": build_change_url(found.change)}
+        shown = {**get_column_values(finding.change, cls), **get_column_values(finding, cls)}
+        shown |= {"change": finding.change.id, "url": build_change_url(finding.change)}
         return cls.model_validate(shown)
 
 
@@ -157,13 +157,13 @@ class ReleaseCheck(Resource):
     is_cut: bool = Field(description="True if there are more findings than listed.")
 
     @classmethod
-    def of(cls, report: CheckReport, release: Release) -> Self:
+    def from_report(cls, report: CheckReport, release: Release) -> Self:
         """Return a report as a resource."""
         return cls(
             kind=report.kind,
             release=str(release),
-            findings=[ReleaseFinding.of(each) for each in report.findings],
-            is_cut=report.is_cut,
+            findings=[ReleaseFinding.from_finding(each) for each in report.findings],
+            is_cut=report.is_truncated,
         )
 
 
@@ -204,7 +204,7 @@ class UsageResource(Resource):
     last_address: str | None
 
     @classmethod
-    def of(cls, use: AffectedUsage) -> "UsageResource":
+    def from_usage(cls, use: AffectedUsage) -> "UsageResource":
         """Return the calls that a change affects as a resource."""
         return cls(
             change=use.change.id,
@@ -243,7 +243,7 @@ class RehearsedConsumer(ConsumerResource):
     last_address: str | None
 
     @classmethod
-    def of(cls, use: AffectedUsage) -> "RehearsedConsumer":
+    def from_usage(cls, use: AffectedUsage) -> "RehearsedConsumer":
         """Return a consumer as a resource."""
         return cls(**get_column_values(use.consumer, cls), **build_call_fields(use))
 
@@ -273,19 +273,21 @@ class ReleaseRehearsal(Resource):
     )
 
     @classmethod
-    def of(cls, found: Rehearsal, *, most: int | None = _MAX_USES) -> "ReleaseRehearsal":
-        """Return a rehearsal with at most `most` uses, or with all uses if `most` is None."""
-        by_change = sorted(found.uses[:most], key=lambda use: use.change.id)
+    def from_rehearsal(
+        cls, rehearsal: Rehearsal, *, maximum: int | None = _MAX_USES
+    ) -> "ReleaseRehearsal":
+        """Return a rehearsal with at most `maximum` uses, or with all uses if `maximum` is None."""
+        by_change = sorted(rehearsal.uses[:maximum], key=lambda use: use.change.id)
         return cls(
-            running=str(found.running),
-            release=str(found.release),
-            breaks=len(found.breaking),
-            tokens_given_expiry=found.endless_tokens,
+            running=str(rehearsal.running),
+            release=str(rehearsal.release),
+            breaks=len(rehearsal.breaking_uses),
+            tokens_given_expiry=rehearsal.endless_tokens,
             changes=[
                 RehearsedChange(
                     **get_column_values(change, RehearsedChange),
                     change=change.id,
-                    consumers=[RehearsedConsumer.of(use) for use in uses],
+                    consumers=[RehearsedConsumer.from_usage(use) for use in uses],
                 )
                 for change, uses in groupby(by_change, lambda use: use.change)
             ],

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, inspect, select, table, text
 from sqlalchemy.orm import Session
 
 from domain.audit.seals import get_or_create_audit_key, verify_seals
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.secret_keys import find_missing_fingerprints
@@ -37,7 +37,7 @@ class BackedUpFile:
     sha256: str
 
     @classmethod
-    def of(cls, directory: Path, name: str) -> "BackedUpFile":
+    def from_file(cls, directory: Path, name: str) -> "BackedUpFile":
         """Read a file and return its size and hash."""
         path = directory / name
         with path.open("rb") as file:
@@ -75,7 +75,7 @@ class Manifest:
     left_out: list[str]
     format: int = _FORMAT_VERSION
 
-    def write(self, directory: Path) -> None:
+    def write_file(self, directory: Path) -> None:
         """Write the manifest as the last file, so that an incomplete backup has no manifest."""
         for each in self.files:
             _sync_to_disk(directory / each.name)
@@ -85,14 +85,14 @@ class Manifest:
         aside.rename(directory / MANIFEST_NAME)
 
     @classmethod
-    def read(cls, directory: Path) -> "Manifest":
+    def read_file(cls, directory: Path) -> "Manifest":
         """Read the manifest of a backup.
 
         Raise InvalidError if it is missing or cannot be read.
         """
         try:
             said = json.loads((directory / MANIFEST_NAME).read_text(encoding="utf-8"))
-            return cls._of(said)
+            return cls._from_values(said)
         except FileNotFoundError:
             message = f"{directory} has no {MANIFEST_NAME}, so it is not a complete backup."
             raise InvalidError(message) from None
@@ -100,7 +100,7 @@ class Manifest:
             raise InvalidError(f"{directory / MANIFEST_NAME} cannot be read.") from error
 
     @classmethod
-    def _of(cls, said: dict[str, Any]) -> "Manifest":
+    def _from_values(cls, said: dict[str, Any]) -> "Manifest":
         if said["format"] != _FORMAT_VERSION:
             message = (
                 f"This backup has the format {said['format']}, but this release only reads the "
@@ -116,24 +116,24 @@ class Manifest:
         """Compare the files with their hashes and return a sentence for each difference."""
         return [said for each in self.files if (said := _find_file_fault(directory, each))]
 
-    def has(self, name: str) -> bool:
+    def contains_file(self, name: str) -> bool:
         """Return whether the backup contains a file with this name."""
         return any(each.name == name for each in self.files)
 
 
-def _find_file_fault(directory: Path, expected: BackedUpFile) -> str | None:
+def _find_file_fault(directory: Path, expected_file: BackedUpFile) -> str | None:
     try:
-        found = BackedUpFile.of(directory, expected.name)
+        found = BackedUpFile.from_file(directory, expected_file.name)
     except OSError as error:
-        return f"{expected.name} cannot be read: {error.strerror}."
-    return None if found == expected else f"{expected.name} has changed since the backup."
+        return f"{expected_file.name} cannot be read: {error.strerror}."
+    return None if found == expected_file else f"{expected_file.name} has changed since the backup."
 
 
 def list_backup_files(directory: Path) -> Iterable[BackedUpFile]:
     """Return all files below a directory in alphabetical order."""
     for path in sorted(directory.rglob("*")):
         if path.is_file() and path.name not in {MANIFEST_NAME, f"{MANIFEST_NAME}.new"}:
-            yield BackedUpFile.of(directory, path.relative_to(directory).as_posix())
+            yield BackedUpFile.from_file(directory, path.relative_to(directory).as_posix())
 
 
 def _sync_to_disk(path: Path) -> None:
@@ -163,15 +163,15 @@ def list_tables(connection: Connection) -> list[str]:
 
 
 def find_content_faults(
-    connection: Connection, expected: DatabaseContents, keyring: Keyring
+    connection: Connection, expected_contents: DatabaseContents, keyring: Keyring
 ) -> Iterator[str]:
     """Compare a restored database with its manifest and yield a sentence for each difference."""
     revision = _get_revision(connection)
-    if revision != expected.revision:
-        yield f"The database is at migration {revision} instead of {expected.revision}."
+    if revision != expected_contents.revision:
+        yield f"The database is at migration {revision} instead of {expected_contents.revision}."
     rows = _count_rows(connection)
-    for name in sorted(rows.keys() | expected.rows.keys()):
-        found, wanted = rows.get(name), expected.rows.get(name)
+    for name in sorted(rows.keys() | expected_contents.rows.keys()):
+        found, wanted = rows.get(name), expected_contents.rows.get(name)
         if found != wanted:
             yield f"{name} has {_format_row_count(found)} instead of {_format_row_count(wanted)}."
     if revision != get_newest_known_revision():
@@ -179,8 +179,8 @@ def find_content_faults(
     yield from _find_key_faults(connection, keyring)
     head, faults = _verify_audit_log(connection, keyring)
     yield from faults[:_MAX_REPORTED_FAULTS]
-    if head != expected.audit_head:
-        yield f"The audit log ends with the seal {head} instead of {expected.audit_head}."
+    if head != expected_contents.audit_head:
+        yield f"The audit log ends with the seal {head} instead of {expected_contents.audit_head}."
 
 
 def delete_hosts(connection: Connection) -> None:
@@ -219,7 +219,7 @@ def _verify_audit_log(connection: Connection, keyring: Keyring) -> tuple[str | N
         return None, []
     with Session(connection) as session:
         try:
-            key = get_or_create_audit_key(session=session, keyring=keyring, now=system_clock())
+            key = get_or_create_audit_key(session=session, keyring=keyring, now=read_system_clock())
         except UndecipherableError:
             return None, ["The key of the audit log cannot be decrypted with SECRET_KEY."]
         found = verify_seals(session=session, key=key)

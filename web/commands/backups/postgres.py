@@ -162,7 +162,12 @@ def has_tables(settings: Settings) -> bool:
 
 
 def restore_postgres_dump(
-    settings: Settings, file: Path, expected: DatabaseContents, keyring: Keyring, *, program: str
+    settings: Settings,
+    file: Path,
+    expected_contents: DatabaseContents,
+    keyring: Keyring,
+    *,
+    program: str,
 ) -> None:
     """Restore a dump in place of the current database.
 
@@ -174,7 +179,7 @@ def restore_postgres_dump(
     drop_all_objects(settings)
     restore_dump(settings, file, program=program)
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-        faults = list(find_content_faults(connection, expected, keyring))
+        faults = list(find_content_faults(connection, expected_contents, keyring))
         connection.rollback()
     with engine.begin() as connection:
         delete_hosts(connection)

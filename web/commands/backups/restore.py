@@ -33,7 +33,7 @@ from web.commands.transaction import describe_known_error, run_in_transaction, r
 from web.database.schema import is_before_known_revisions, is_known_revision
 from web.extensions import db
 from web.instance_files import created_files, make_private_file, write_private_file
-from web.services import git, now, services
+from web.services import get_current_time, get_git, get_services
 from web.settings.reader import Settings
 
 #: Secret files of the instance, which are part of a backup that includes the key. Each of them
@@ -99,21 +99,21 @@ def backup(
 def _write_backup(
     directory: Path, *, without_repositories: bool, without_key: bool, pg_dump: str
 ) -> Manifest:
-    settings = services().live_settings.environment
+    settings = get_services().live_settings.environment_settings
     file, contents = _copy_database(settings, directory, pg_dump)
     left_out = [*_copy_files(settings, directory, without_key=without_key)]
     left_out += _copy_repositories(directory, is_wanted=not without_repositories)
     manifest = Manifest(
-        made_at=format_api_time(now()),
+        made_at=format_api_time(get_current_time()),
         gatebell=str(get_running_build()),
         database=make_url(settings.database_url).get_backend_name(),
         database_file=file,
         contents=contents,
-        key_fingerprints=list(services().keyring.fingerprints),
+        key_fingerprints=list(get_services().keyring.fingerprints),
         files=list(list_backup_files(directory)),
         left_out=left_out,
     )
-    manifest.write(directory)
+    manifest.write_file(directory)
     return manifest
 
 
@@ -132,7 +132,7 @@ def _store_result(record: Callable[..., None]) -> bool:
     """Store a result for `/metrics`, and return whether the database role may write."""
     try:
         with Session(db.engine) as session, session.begin():
-            record(session=session, now=now())
+            record(session=session, now=get_current_time())
     except SQLAlchemyError:
         return False
     return True
@@ -186,11 +186,11 @@ def _delete_older_backups(directory: Path, *, keep: int) -> list[str]:
 
     Incomplete backups, backups without any of our keys, and other directories are kept.
     """
-    ours = set(services().keyring.fingerprints)
+    ours = set(get_services().keyring.fingerprints)
     found: list[tuple[str, Path]] = []
     for path in directory.absolute().parent.iterdir():
         with suppress(InvalidError):
-            manifest = Manifest.read(path)
+            manifest = Manifest.read_file(path)
             if not path.is_symlink() and ours & set(manifest.key_fingerprints):
                 found.append((manifest.made_at, path))
     older = [path for _, path in sorted(found)[:-keep]]
@@ -244,7 +244,7 @@ def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> It
 
 
 def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
-    own = git()
+    own = get_git()
     kept = [
         each
         for each in maintenance.list_repositories(own.root, session=db.session())
@@ -255,7 +255,7 @@ def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
         return
     if not is_wanted:
         yield f"The backup does not contain the Git repositories ({len(kept)})."
-    elif problem := own.problem():
+    elif problem := own.find_problem():
         yield (
             f"The backup does not contain the Git repositories ({len(kept)}), because Git is "
             f"{problem}."
@@ -284,9 +284,9 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     compares the migration, the number of rows of each table, and the audit log. Previous files of
     the instance that differ are kept under another name.
     """
-    settings = services().live_settings.environment
+    settings = get_services().live_settings.environment_settings
     with _delete_unused_key(settings):
-        manifest = Manifest.read(directory)
+        manifest = Manifest.read_file(directory)
         keyring = _check_backup(directory, manifest, settings)
         _check_target(settings, may_replace=replace)
         if not dry_run:
@@ -373,7 +373,9 @@ def _get_backup_keyring(directory: Path, manifest: Manifest, settings: Settings)
 
 def _is_key_restored(manifest: Manifest, settings: Settings) -> bool:
     """Return whether the key of the backup replaces the key that this instance generated."""
-    return has_generated_key(settings) and manifest.has(f"{INSTANCE_FOLDER}/{_SECRET_KEY_FILE}")
+    return has_generated_key(settings) and manifest.contains_file(
+        f"{INSTANCE_FOLDER}/{_SECRET_KEY_FILE}"
+    )
 
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:
@@ -385,7 +387,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         raise ConflictError("The database is not empty. Use `--replace` to overwrite it.")
     try:
         with Session(db.engine) as session:
-            present = list_running_hosts(session=session, now=now())
+            present = list_running_hosts(session=session, now=get_current_time())
     except SQLAlchemyError:
         return  # no host of this release uses another schema
     if present:
@@ -404,7 +406,7 @@ def _restore_files(directory: Path, manifest: Manifest, settings: Settings) -> I
     }
     for name, is_wanted in wanted.items():
         source, target = directory / INSTANCE_FOLDER / name, settings.instance_path / name
-        if is_wanted and manifest.has(f"{INSTANCE_FOLDER}/{name}"):
+        if is_wanted and manifest.contains_file(f"{INSTANCE_FOLDER}/{name}"):
             is_replaced = target.exists() and target.read_bytes() != source.read_bytes()
             if is_replaced and target not in created_files:
                 former = sqlite.build_former_path(target)
@@ -418,8 +420,8 @@ def _restore_repositories(directory: Path) -> dict[str, Any]:
     source = directory / REPOSITORIES_FOLDER
     if not source.is_dir():
         return {}
-    own = git()
-    if problem := own.problem():
+    own = get_git()
+    if problem := own.find_problem():
         return {"repositories": f"not restored: Git is {problem}"}
     with Session(db.engine) as session:
         kept = maintenance.list_repositories(own.root, session=session)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
 from web.commands.backups.manifest import DatabaseContents, delete_hosts, find_content_faults
@@ -119,7 +119,7 @@ def _move_database_aside(place: Path) -> Path | None:
 
 def build_former_path(path: Path) -> Path:
     """Return the path under which a file is kept that a restore replaces."""
-    return path.with_name(f"{path.name}.before-restore-{system_clock():%Y%m%dT%H%M%SZ}")
+    return path.with_name(f"{path.name}.before-restore-{read_system_clock():%Y%m%dT%H%M%SZ}")
 
 
 def _get_database_path(settings: Settings) -> Path:

@@ -71,7 +71,7 @@ from web.outgoing.mail_server import build_mail_server, build_sender
 from web.pages.templating import pluralize
 from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
 from web.server.tls import CertificateFilesError, open_certificate
-from web.services import now, services
+from web.services import get_current_time, get_services
 from web.settings.reader import Settings, SettingsError, list_ignored_variables
 
 _PERMISSIONS_OF_OTHERS = 0o077
@@ -125,7 +125,7 @@ def doctor(context: click.Context) -> None:
         _print_results([("settings", failed(str(error)))])
         return
     with app.app_context():
-        found = list(_run_checks(services().live_settings.environment))
+        found = list(_run_checks(get_services().live_settings.environment_settings))
         db.session.remove()
     _print_results(found)
 
@@ -142,8 +142,8 @@ def _run_checks(settings: Settings) -> Iterator[tuple[str, CheckResult]]:
         yield from ((name, each) for each in shown)
 
 
-def _has_failed(found: list[CheckResult]) -> bool:
-    return any(each.state is CheckState.FAILED for each in found)
+def _has_failed(check_results: list[CheckResult]) -> bool:
+    return any(each.state is CheckState.FAILED for each in check_results)
 
 
 def _run_check(
@@ -179,7 +179,7 @@ def check_settings(settings: Settings) -> Iterator[CheckResult]:
 
 def check_keys(settings: Settings) -> Iterator[CheckResult]:
     """Check whether this host has the keys that encrypt the data in the database."""
-    session, keyring = db.session(), services().keyring
+    session, keyring = db.session(), get_services().keyring
     missing = find_missing_fingerprints(keyring, session=session)
     if missing:
         yield failed(
@@ -188,7 +188,9 @@ def check_keys(settings: Settings) -> Iterator[CheckResult]:
         )
         return
     unreadable = sum(
-        get_secret_key_rotation(keyring, session=session, now=now()).unreadable.values()
+        get_secret_key_rotation(
+            keyring, session=session, now=get_current_time()
+        ).unreadable.values()
     )
     if unreadable:
         yield failed(
@@ -216,7 +218,10 @@ def check_certificate(settings: Settings) -> Iterator[CheckResult]:
     if certificate is None:
         yield ok("TLS_CERTIFICATE is not set; a proxy can provide TLS.")
         return
-    for said in (certificate.expiry_warning(), certificate.host_warning(settings.base_url)):
+    for said in (
+        certificate.build_expiry_warning(),
+        certificate.build_host_warning(settings.base_url),
+    ):
         if said:
             yield warning(said)
     yield ok(f"The certificate is valid until {format_message_time(certificate.expires_at)}.")
@@ -261,7 +266,7 @@ def check_python(settings: Settings) -> Iterator[CheckResult]:
 def check_worker(settings: Settings) -> Iterator[CheckResult]:
     """Check when a background worker last reported, and when expired data was last removed."""
     del settings
-    session, moment = db.session(), now()
+    session, moment = db.session(), get_current_time()
     seen_at = find_last_run(WORKER_HEARTBEAT_JOB, session=session)
     if seen_at is None:
         yield failed("No background worker has ever reported, so nobody is paged.")
@@ -290,7 +295,7 @@ def check_worker(settings: Settings) -> Iterator[CheckResult]:
 def check_jobs(settings: Settings) -> Iterator[CheckResult]:
     """Check for jobs of the worker that failed within the last hour."""
     del settings
-    moment = now()
+    moment = get_current_time()
     for job in list_failed_jobs(session=db.session()):
         if moment - job.failed_at < FAILURE_DISPLAY_TIME:
             ago = format_duration(moment - job.failed_at)
@@ -301,7 +306,7 @@ def check_jobs(settings: Settings) -> Iterator[CheckResult]:
 def check_waiting_pages(settings: Settings) -> Iterator[CheckResult]:
     """Check for pages that have been waiting too long."""
     del settings
-    moment = now()
+    moment = get_current_time()
     for each in find_contact_type_states(session=db.session(), now=moment):
         waited = moment - each.oldest_at if each.oldest_at else timedelta(0)
         if waited > _MAX_PAGE_WAIT:
@@ -334,7 +339,7 @@ def check_mail(settings: Settings) -> Iterator[CheckResult]:
     server = build_mail_server(settings.mail_url, settings.trusted_ca_file)
     try:
         with Mailer(server, build_sender(settings)) as mailer:
-            mailer.check()
+            mailer.check_connection()
     except MailError as error:
         yield failed(f"{server.host}:{server.port} cannot be used: {error}.")
     else:
@@ -343,7 +348,7 @@ def check_mail(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _check_waiting_mail(session: Session) -> Iterator[CheckResult]:
-    state, moment = get_mail_queue_state(session=session), now()
+    state, moment = get_mail_queue_state(session=session), get_current_time()
     if state.oldest_at and moment - state.oldest_at > _MAX_MAIL_WAIT:
         waited = format_duration(moment - state.oldest_at)
         queued = pluralize(state.waiting, "email")
@@ -353,7 +358,7 @@ def _check_waiting_mail(session: Session) -> Iterator[CheckResult]:
 def check_hosts(settings: Settings) -> Iterator[CheckResult]:
     """Check whether all hosts of this database run the same release."""
     del settings
-    present = list_running_hosts(session=db.session(), now=now())
+    present = list_running_hosts(session=db.session(), now=get_current_time())
     revisions = {each.revision for each in present}
     if not present:
         yield warning("No host reports to this database, so the service is not running.")
@@ -369,8 +374,8 @@ def check_separate_rate_limits(settings: Settings) -> Iterator[CheckResult]:
     """Check whether several hosts count rate limits separately."""
     if not settings.counts_on_host:
         return
-    present = list_running_hosts(session=db.session(), now=now())
-    places = [each.place for each in present if each.program == "web"]
+    present = list_running_hosts(session=db.session(), now=get_current_time())
+    places = [each.address for each in present if each.process_kind == "web"]
     if len(places) > 1:
         yield warning(
             f"{', '.join(places)} count rate limits separately, so clients can send {len(places)} "
@@ -450,7 +455,7 @@ def check_database(settings: Settings) -> Iterator[CheckResult]:
         version = ".".join(str(each) for each in numbers)
     through = "" if pooler is Pooler.NONE else f" through a pooler of {pooler.value}"
     name = f"{_DATABASE_NAMES[db.engine.dialect.name]} {version}{through}"
-    problem = services().write_probe.problem(db.engine, now=now())
+    problem = get_services().write_probe.find_problem(db.engine, now=get_current_time())
     said = f"{name} is reachable and accepts writes."
     yield failed(f"{name} does not accept writes: {problem}.") if problem else ok(said)
 
@@ -475,7 +480,7 @@ def check_migrations(settings: Settings) -> Iterator[CheckResult]:
 
 def check_clock(settings: Settings) -> Iterator[CheckResult]:
     """Compare this host's clock with the database's clock and with stored times."""
-    session, moment = db.session(), now()
+    session, moment = db.session(), get_current_time()
     for remark in (describe_future_times, describe_recent_correction):
         if said := remark(session=session, now=moment):
             yield warning(said)
@@ -494,7 +499,7 @@ def check_clock(settings: Settings) -> Iterator[CheckResult]:
 def _measure_clock_lead(connection: Connection) -> int:
     """Return the smallest absolute clock difference of three measurements, with its sign."""
     connection.execute(text("SELECT 1"))
-    leads = (measure_clock_lead_ms(connection, clock=services().clock) for _ in range(3))
+    leads = (measure_clock_lead_ms(connection, clock=get_services().clock) for _ in range(3))
     return min((each for each in leads if each is not None), key=abs)
 
 

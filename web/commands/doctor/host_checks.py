@@ -12,7 +12,7 @@ from web.database.sessions import Pooler, find_pooler
 from web.database.start_checks import convert_database_errors
 from web.extensions import db
 from web.server.memory_limits import compute_needed_mib, find_memory_limit_mib, find_memory_warning
-from web.services import git, now
+from web.services import get_current_time, get_git
 from web.settings.reader import Settings
 
 _MIB, _GIB = 1024**2, 1024**3
@@ -86,7 +86,7 @@ def check_backup_program(settings: Settings) -> Iterator[CheckResult]:
 def check_last_backup(settings: Settings) -> Iterator[CheckResult]:
     """Check that the last backup succeeded and is not too old."""
     del settings
-    state, moment = get_backup_state(session=db.session()), now()
+    state, moment = get_backup_state(session=db.session()), get_current_time()
     if state.has_failed and state.failed_at:
         ago = format_duration(moment - state.failed_at)
         yield failed(f"The last backup failed {ago} ago: {state.reason}")
@@ -105,7 +105,7 @@ def check_last_backup(settings: Settings) -> Iterator[CheckResult]:
 def check_git(settings: Settings) -> Iterator[CheckResult]:
     """Check for a Git version that can serve repositories."""
     del settings
-    problem = git().problem()
+    problem = get_git().find_problem()
     if problem:
         yield warning(f"Git is {problem}, so this host cannot serve repositories.")
     else:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from web.pages.templating import duration
+from web.pages.templating import format_seconds
 
 
 class CheckState(StrEnum):
@@ -28,4 +28,4 @@ ok, warning, failed = (partial(CheckResult, state) for state in CheckState)
 
 def format_duration(length: timedelta) -> str:
     """Return a duration in words."""
-    return duration(length.total_seconds())
+    return format_seconds(length.total_seconds())

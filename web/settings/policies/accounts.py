@@ -9,7 +9,7 @@ from domain.accounts.sign_up import SIGN_UP_BY_DOMAIN, SIGN_UP_OFF, SignUpPolicy
 from web.settings.reader import Settings
 
 
-def password_rules(settings: Settings) -> PasswordRules:
+def build_password_rules(settings: Settings) -> PasswordRules:
     """Return the rules for passwords under these settings."""
     return PasswordRules(minimum=settings.password_min_length, cost=hash_cost(settings))
 
@@ -21,7 +21,7 @@ def hash_cost(settings: Settings) -> HashCost:
     )
 
 
-def second_factor_rule(current: Settings) -> SecondFactorRule:
+def build_second_factor_rule(current: Settings) -> SecondFactorRule:
     """Return the rule that determines who must have a second factor."""
     begins = current.second_factor_required_from
     return SecondFactorRule(
@@ -30,7 +30,7 @@ def second_factor_rule(current: Settings) -> SecondFactorRule:
     )
 
 
-def sign_up_policy(current: Settings) -> SignUpPolicy:
+def build_sign_up_policy(current: Settings) -> SignUpPolicy:
     """Return the policy for sign-ups.
 
     Sign-up is off without a mail server, or if it is limited to domains and no domains are set.
@@ -44,7 +44,7 @@ def sign_up_policy(current: Settings) -> SignUpPolicy:
     )
 
 
-def sign_in_limits(current: Settings) -> SignInLimits:
+def build_sign_in_limits(current: Settings) -> SignInLimits:
     """Return the limits for sign-in attempts."""
     return SignInLimits(
         per_account=current.sign_in_attempts_per_account,

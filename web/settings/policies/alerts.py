@@ -4,7 +4,7 @@ from domain.alerts.formats.base import AlertFormat, ParserSettings
 from web.settings.reader import Settings
 
 
-def parser_settings(current: Settings) -> ParserSettings:
+def build_parser_settings(current: Settings) -> ParserSettings:
     """Return the policy for parsing the bodies of alert requests."""
     return ParserSettings(
         nesting_limit=current.alert_nesting_limit,

@@ -9,11 +9,11 @@ from domain.oauth.context import (
     PushPolicy,
     RegistrationPolicy,
 )
-from web.settings.policies.accounts import second_factor_rule, sign_in_limits
+from web.settings.policies.accounts import build_second_factor_rule, build_sign_in_limits
 from web.settings.reader import Settings
 
 
-def oauth_policy(current: Settings) -> OAuthPolicy:
+def build_oauth_policy(current: Settings) -> OAuthPolicy:
     """Return the policy of the authorization server."""
     return OAuthPolicy(
         issuer=current.base_url,
@@ -26,8 +26,8 @@ def oauth_policy(current: Settings) -> OAuthPolicy:
         passwords=PasswordPolicy(
             is_offered=current.password_authentication_enabled_for_git,
             works_without_client=current.password_grant_without_client,
-            limits=sign_in_limits(current),
-            second_factor=second_factor_rule(current),
+            limits=build_sign_in_limits(current),
+            second_factor=build_second_factor_rule(current),
         ),
         pushed_requests=PushPolicy(
             lifetime=timedelta(seconds=current.pushed_request_lifetime_seconds),

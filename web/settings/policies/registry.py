@@ -8,7 +8,7 @@ from domain.registry.tokens import TokenPolicy
 from web.settings.reader import Settings
 
 
-def registry_policy(current: Settings) -> RegistryPolicy:
+def build_registry_policy(current: Settings) -> RegistryPolicy:
     """Return the policy with the registry's location and the properties of its tokens."""
     return RegistryPolicy(
         host=urlsplit(current.registry_url).netloc or None,

@@ -4,7 +4,7 @@ from domain.git.program import Git
 from web.settings.reader import Settings
 
 
-def git(current: Settings) -> Git:
+def build_git(current: Settings) -> Git:
     """Return the Git program with the location of the repositories."""
     return Git(
         program=current.git_program,

@@ -8,13 +8,13 @@ from domain.releases.version import parse_release
 from web.settings.reader import Settings
 
 
-def token_lifetimes(current: Settings) -> TokenLifetimes:
+def build_token_lifetimes(current: Settings) -> TokenLifetimes:
     """Return the lifetimes of access tokens.
 
     The running release determines whether a token may have no expiry date.
     """
     change = CHANGES_BY_ID["tokens-without-expiry"]
-    return TokenLifetimes.of(
+    return TokenLifetimes.from_max_lifetime(
         timedelta(days=current.personal_access_token_lifetime_days),
         may_never_end=not change.applies_in(parse_release(current.release)),
     )

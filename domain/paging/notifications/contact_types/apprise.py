@@ -22,7 +22,7 @@ class AppriseContactType(ContactType):
         "as an Apprise URL."
     )
 
-    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Validate a URL, and return its address.
 
         Raise InvalidError if Apprise does not support the URL.
@@ -30,13 +30,15 @@ class AppriseContactType(ContactType):
         found = read_url(text)
         return ContactAddress(type=self, clear=text, shown=found.shown, lane=found.lane)
 
-    def prepare(self, means: ContactTransports) -> None:
+    def prepare_sending(self, transports: ContactTransports) -> None:
         """Start the process in which Apprise runs."""
-        means.prepare_apprise()
+        transports.prepare_apprise()
 
-    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
+    def send_message(
+        self, delivery: ContactMessage, transports: ContactTransports
+    ) -> SendProblem | None:
         """Send a message to an Apprise URL."""
-        return means.send_by_apprise(delivery.address, delivery.content)
+        return transports.send_by_apprise(delivery.address, delivery.content)
 
 
 APPRISE = AppriseContactType()

@@ -115,15 +115,17 @@ class ContactType(ABC):
         return True
 
     @abstractmethod
-    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Validate and return an address, without network access.
 
         Raise InvalidError if the text is not an address of this type.
         """
 
-    def prepare(self, means: ContactTransports) -> None:  # noqa: B027 - most types need nothing
+    def prepare_sending(self, transports: ContactTransports) -> None:  # noqa: B027 - most types need nothing
         """Prepare for messages that will be sent soon, if the preparation takes a moment."""
 
     @abstractmethod
-    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
+    def send_message(
+        self, delivery: ContactMessage, transports: ContactTransports
+    ) -> SendProblem | None:
         """Send a message; return the problem, or None."""

@@ -30,7 +30,7 @@ class EmailContactType(ContactType):
         """Return whether a text is not a URL."""
         return "://" not in text
 
-    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Validate and return an email address.
 
         Raise InvalidError if the text is not an email address.
@@ -38,9 +38,11 @@ class EmailContactType(ContactType):
         del read_url
         return parse_email_address(text)
 
-    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
+    def send_message(
+        self, delivery: ContactMessage, transports: ContactTransports
+    ) -> SendProblem | None:
         """Send an email."""
-        return means.send_mail(
+        return transports.send_mail(
             ClaimedEmail(
                 id=delivery.attempt_id,
                 # The key is the same for each attempt, so that email clients recognize duplicates.

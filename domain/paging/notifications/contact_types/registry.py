@@ -25,10 +25,10 @@ def get_contact_type(name: str) -> ContactType:
         raise InvalidError(message, field="type") from error
 
 
-def guess_contact_type(chosen: ContactType, text: str) -> ContactType:
+def guess_contact_type(contact_type: ContactType, text: str) -> ContactType:
     """Return the chosen type, or another type if the chosen type does not accept the address."""
     others = (each for each in CONTACT_TYPES if each.accepts_text(text))
-    return chosen if chosen.accepts_text(text) else next(others, chosen)
+    return contact_type if contact_type.accepts_text(text) else next(others, contact_type)
 
 
 def get_default_contact_type(mail_url: str) -> ContactType:

@@ -38,7 +38,7 @@ def test_urls_depend_on_the_kind_of_github(issuer: str, oauth: str, api: str) ->
     github = GitHubClient(
         client, ProviderAccess(fetch=nobody), now=datetime(2027, 3, 1, tzinfo=UTC)
     )
-    assert github.metadata() == {
+    assert github.fetch_metadata() == {
         "authorization_endpoint": f"{oauth}/login/oauth/authorize",
         "token_endpoint": f"{oauth}/login/oauth/access_token",
         "token_endpoint_auth_methods_supported": ["client_secret_post"],

@@ -24,7 +24,7 @@ from domain.delivery.outgoing.errors import ConnectionFailedError
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 ISSUER = "https://login.example"
-SECRETS = ProviderSignInSecrets.of("a number", Keyring("a key of tests"))
+SECRETS = ProviderSignInSecrets.from_number("a number", Keyring("a key of tests"))
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
 
 
@@ -71,7 +71,7 @@ class Provider:
 
 def test_client_id_and_secret_are_encoded_in_the_header() -> None:
     provider = Provider()
-    provider.party().redeem("the code", SECRETS)
+    provider.party().redeem_code("the code", SECRETS)
     target, sent, headers = provider.asked[-1]
     both = b64encode(b"gate%3Abell:with%20%2F%20and%20%2B").decode()
     assert (target, headers["Authorization"]) == ("/token", f"Basic {both}")
@@ -85,7 +85,7 @@ def test_client_id_and_secret_are_encoded_in_the_header() -> None:
 
 def test_credentials_are_sent_in_the_body_if_the_provider_requires_it() -> None:
     provider = Provider(token_endpoint_auth_methods_supported=["client_secret_post"])
-    tokens = provider.party().refresh("the token")
+    tokens = provider.party().refresh_tokens("the token")
     _, sent, headers = provider.asked[-1]
     assert "Authorization" not in headers
     assert (sent["client_id"], sent["client_secret"]) == (["gate:bell"], ["with / and +"])
@@ -95,7 +95,7 @@ def test_credentials_are_sent_in_the_body_if_the_provider_requires_it() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_may_add_request_parameters_but_not_remove_any(preset: str) -> None:
-    url = Provider().party(preset=preset).authorization_url(SECRETS, is_again=False)
+    url = Provider().party(preset=preset).build_authorization_url(SECRETS, is_again=False)
     asked = dict(parse_qsl(urlsplit(url).query))
     assert asked.pop("code_challenge")
     more = PRESETS[preset].parameters
@@ -116,7 +116,7 @@ def test_a_preset_may_add_request_parameters_but_not_remove_any(preset: str) -> 
 def test_a_provider_with_https_cannot_have_endpoints_without_https(name: str) -> None:
     party = Provider(**{name: "http://login.example/x"}).party()
     with pytest.raises(InvalidProviderResponseError) as caught:
-        party.authorization_url(SECRETS, is_again=False)
+        party.build_authorization_url(SECRETS, is_again=False)
     assert caught.value.reason == f"{name} does not use https"
 
 
@@ -125,20 +125,20 @@ def test_an_unavailable_provider_is_not_requested_for_some_seconds() -> None:
     upstream, provider.is_away = ProviderAccess(fetch=provider.fetch), True
     for seconds, count in ((0, 1), (9, 1), (11, 2)):
         with pytest.raises(ProviderUnreachableError):
-            provider.party(upstream, now=NOW + timedelta(seconds=seconds)).metadata()
+            provider.party(upstream, now=NOW + timedelta(seconds=seconds)).fetch_metadata()
         assert len(provider.asked) == count
     provider.is_away = False
     # A test of the connection by an administrator is sent immediately.
     moment = NOW + timedelta(seconds=12)
-    assert provider.party(upstream, now=moment).metadata(refresh=True)["issuer"] == ISSUER
+    assert provider.party(upstream, now=moment).fetch_metadata(refresh=True)["issuer"] == ISSUER
     assert len(provider.asked) == 3
     for hours, count in ((0.9, 3), (1.1, 4)):
-        provider.party(upstream, now=moment + timedelta(hours=hours)).metadata()
+        provider.party(upstream, now=moment + timedelta(hours=hours)).fetch_metadata()
         assert len(provider.asked) == count
 
 
 def test_secrets_are_hidden_in_representations() -> None:
     provider = Provider()
-    tokens = provider.party().refresh("the token")
+    tokens = provider.party().refresh_tokens("the token")
     written = f"{SECRETS!r} {tokens!r}"
     assert not any(each in written for each in (SECRETS.state, SECRETS.verifier, "'a'", "'r'"))

@@ -9,14 +9,14 @@ from domain.alerts.matching.labels import find_alert_labels
 from models import Delivery
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 
 
 def read(gatebell: LiveGatebell, endpoint: Endpoint) -> list[Mapping[str, str]]:
-    ids = [alert.id for alert in alerts_of(gatebell, endpoint.project)]
+    ids = [alert.id for alert in list_stored_alerts(gatebell, endpoint.project)]
     with database_of(gatebell) as session:
         found = find_alert_labels([*ids, 2**40], session=session, reading=READING)
     assert list(found) == ids

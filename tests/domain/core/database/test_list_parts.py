@@ -45,7 +45,10 @@ def session() -> Iterator[Session]:
 def listed(session: Session, **given: str) -> PageResult[int]:
     query = validate_query(ThingQuery, {name: [value] for name, value in given.items()})
     found = fetch_list_page(
-        select(Thing.id), {"id": Thing.id, "name": Thing.name}, query.part, session=session
+        select(Thing.id),
+        {"id": Thing.id, "name": Thing.name},
+        query.requested_part,
+        session=session,
     )
     return PageResult(
         items=tuple(row.id for row in found.items),

@@ -21,20 +21,20 @@ def now() -> datetime:
 def test_a_valid_certificate_has_hosts_and_an_expiry(tmp_path: Path) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, host="*.people.example", days=90).read_bytes()
     found = check_server_certificate(pem, pem, now=now())
-    assert found.covers("gate.People.example")
-    assert not found.covers("people.example")
-    assert not found.covers("a.gate.people.example")
-    assert found.expiry_warning(now()) is None
+    assert found.covers_host("gate.People.example")
+    assert not found.covers_host("people.example")
+    assert not found.covers_host("a.gate.people.example")
+    assert found.build_expiry_warning(now()) is None
     almost, after = found.expires_at - timedelta(days=14), found.expires_at
-    assert "The TLS certificate expires on " in (found.expiry_warning(almost) or "")
-    assert "The TLS certificate expired on " in (found.expiry_warning(after) or "")
+    assert "The TLS certificate expires on " in (found.build_expiry_warning(almost) or "")
+    assert "The TLS certificate expired on " in (found.build_expiry_warning(after) or "")
 
 
 def test_the_warning_for_a_short_certificate_starts_in_its_last_third(tmp_path: Path) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, begins=0, days=6).read_bytes()
     found = check_server_certificate(pem, pem, now=now() + timedelta(seconds=1))
-    assert found.expiry_warning(now() + timedelta(days=3.9)) is None
-    assert found.expiry_warning(now() + timedelta(days=4.1))
+    assert found.build_expiry_warning(now() + timedelta(days=3.9)) is None
+    assert found.build_expiry_warning(now() + timedelta(days=4.1))
 
 
 @pytest.mark.parametrize(

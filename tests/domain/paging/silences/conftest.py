@@ -20,7 +20,7 @@ from domain.paging.silences.types import FlapSettings, NewSilence, Silence
 from models import Project
 from tests.support.accounts.people import alice, database_of, now
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.service.live import LiveGatebell
 
@@ -71,7 +71,7 @@ class Quiet:
 
     def labels(self) -> Sequence[AlertLabels]:
         """Return all alerts of the project."""
-        alerts = alerts_of(self.gatebell, self.endpoint.project)
+        alerts = list_stored_alerts(self.gatebell, self.endpoint.project)
         with database_of(self.gatebell) as session:
             found = find_alert_labels(
                 (alert.id for alert in alerts), session=session, reading=READING
@@ -83,7 +83,7 @@ class Quiet:
         labels = self.labels()
         numbers = {each.alert_id: each.iid for each in labels}
         with database_of(self.gatebell) as session:
-            found = find_mutes(labels, at=at or now(), session=session)
+            found = find_mutes(labels, moment=at or now(), session=session)
         return {numbers[alert_id]: mute for alert_id, mute in found.items()}
 
 

@@ -229,7 +229,7 @@ def test_many_alerts_need_few_queries(quiet: Quiet) -> None:
         event.listen(
             connection, "before_cursor_execute", lambda *given: statements.append(given[2])
         )
-        found = find_mutes(labels, at=now(), session=session)
+        found = find_mutes(labels, moment=now(), session=session)
     assert len(found) == 1_499
     # Rules, settings, and for each of two thousands: flapping, earlier alerts, and their answers.
     assert len(statements) <= 3 + 2 * 3

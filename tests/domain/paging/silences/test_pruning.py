@@ -46,7 +46,7 @@ def test_silences_and_windows_are_removed_a_year_after_their_end(session: Sessio
     session.add(window(project.id, "for ever", None))
     session.commit()
     kept = Retention(keep_deliveries=1000, keep_for=30 * DAY)
-    removed = prune_expired_rows(kept, session=session, now=now(), between=session.commit)
+    removed = prune_expired_rows(kept, session=session, now=now(), commit_batch=session.commit)
     assert (removed["silences"], removed["maintenance_windows"]) == (1, 1)
     assert set(session.scalars(select(Silence.matchers))) == {'name="364"', 'name="0"'}
     assert set(session.scalars(select(MaintenanceWindow.name))) == {"364", "0", "for ever"}

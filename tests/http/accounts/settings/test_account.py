@@ -22,7 +22,7 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import connect
-from tests.support.database.audit_log import event_about
+from tests.support.database.audit_log import get_event_about_user
 from tests.support.oauth.oauth_wire import ask, machine, refresh
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import is_signed_in
@@ -173,7 +173,7 @@ def test_a_change_of_the_email_address_needs_the_password(
     assert form_with(page, "email").value("email") == charlie.email
     assert change_profile(gatebell, browser, "Carl", charlie.email).status_code == 302
     assert change_profile(gatebell, browser, "Carl", email, charlie.password).status_code == 302
-    event = event_about(gatebell, charlie, EventKind.EMAIL_CHANGE_REQUESTED)
+    event = get_event_about_user(gatebell, charlie, EventKind.EMAIL_CHANGE_REQUESTED)
     assert email not in repr(event)
 
 
@@ -261,7 +261,7 @@ def test_an_invalid_time_zone_is_rejected(gatebell: LiveGatebell, zone: str) -> 
 def test_a_name_change_by_token_keeps_the_time_zone(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     gatebell.cli("users", "change", person.username, "--time-zone", "europe/berlin")
-    assert script_of(gatebell, person).send("PUT", "/user", json={"name": "New"}).ok
+    assert script_of(gatebell, person).send_request("PUT", "/user", json={"name": "New"}).ok
     with database_of(gatebell) as session:
         found = session.scalar(select(User).where(User.username == person.username))
         assert found is not None

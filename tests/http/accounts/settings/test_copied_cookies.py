@@ -6,7 +6,7 @@ import pyotp
 import pytest
 import requests
 
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from tests.support.accounts.people import Person, cookie_domain, make_user, open_browser
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.second_factors import code_of, give_app, is_signed_in, text_of
@@ -32,7 +32,7 @@ def fill_in(
 
 
 def change_password(gatebell: LiveGatebell, browser: requests.Session, person: Person) -> None:
-    new = random_password()
+    new = generate_random_password()
     given = {"current_password": person.password, "new_password": new, "repeat_password": new}
     fill_in(gatebell, browser, "/security", "new_password", **given)
 
@@ -94,7 +94,7 @@ def test_a_wrong_password_does_not_end_a_copied_cookie(gatebell: LiveGatebell) -
         page,
         form_with(page, "new_password"),
         current_password="wrong",
-        new_password=random_password(),
+        new_password=generate_random_password(),
     )
     assert answer.status_code == 422
     assert is_signed_in(gatebell, copied)

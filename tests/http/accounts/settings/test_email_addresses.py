@@ -15,7 +15,12 @@ from models import EmailConfirmation, Mail, User
 from tests.http.accounts.settings.test_account import change_profile
 from tests.http.accounts.settings.test_copied_cookies import change_password
 from tests.http.api.projects.test_projects_api import script_of
-from tests.support.accounts.administration import at_work, id_of, press, root
+from tests.support.accounts.administration import (
+    find_user_id,
+    get_administrator_browser,
+    get_shared_administrator,
+    submit_form_by_ending,
+)
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -26,42 +31,46 @@ from tests.support.accounts.people import (
     settings_of,
     unique,
 )
-from tests.support.database.audit_log import events_about
+from tests.support.database.audit_log import list_events_about_user
 from tests.support.mail.email_links import (
     PROFILE,
-    claims_of,
-    follow,
-    link_to,
-    messages_to,
+    find_link,
+    list_messages,
     new_address,
-    stored,
-    wish,
+    open_and_confirm_link,
+    read_claims,
+    read_stored_address,
+    request_new_address,
 )
-from tests.support.mail.stored_texts import stored_mails
+from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
 
 def user_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
-    found: dict[str, Any] = script_of(service, person).send("GET", "/user").json()
+    found: dict[str, Any] = script_of(service, person).send_request("GET", "/user").json()
     return found
 
 
 @pytest.mark.long
 def test_a_link_confirms_the_address_and_applications_see_it(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
-    assert claims_of(mailing, person)["email_verified"] is False
+    assert read_claims(mailing, person)["email_verified"] is False
     assert user_of(mailing, person)["confirmed_at"] is None
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
     assert "Your email address is not verified" in page.text
     assert submit(browser, page, form_to(page, "/send_link")).status_code == 302
-    assert follow(mailing, person, link_to(mailing, person.email)).status_code == 302
-    assert claims_of(mailing, person)["email_verified"] is True
+    assert (
+        open_and_confirm_link(mailing, person, find_link(mailing, person.email)).status_code == 302
+    )
+    assert read_claims(mailing, person)["email_verified"] is True
     confirmed_at = user_of(mailing, person)["confirmed_at"]
     assert confirmed_at.endswith("Z")
-    seen_by_root = script_of(mailing, root(mailing)).send("GET", f"/users/{id_of(mailing, person)}")
+    seen_by_root = script_of(mailing, get_shared_administrator(mailing)).send_request(
+        "GET", f"/users/{find_user_id(mailing, person)}"
+    )
     assert seen_by_root.json()["confirmed_at"] == confirmed_at
     assert "The current address is verified." in browser.get(mailing.url + PROFILE).text
 
@@ -71,24 +80,24 @@ def test_a_new_address_is_used_after_confirmation_and_the_old_one_is_notified(
     mailing: LiveGatebell,
 ) -> None:
     person, email = make_user(mailing), new_address()
-    assert wish(mailing, person, email).status_code == 302
-    assert stored(mailing, person) == (person.email, False)
-    (told,) = messages_to(mailing, person.email)
+    assert request_new_address(mailing, person, email).status_code == 302
+    assert read_stored_address(mailing, person) == (person.email, False)
+    (told,) = list_messages(mailing, person.email)
     assert email in told
     assert "If this was not you, change your password" in told
     # GET and HEAD change nothing, since programs follow links, too.
-    link, browser = link_to(mailing, email), open_browser(mailing, person)
+    link, browser = find_link(mailing, email), open_browser(mailing, person)
     for _ in range(2):
         assert browser.get(link).status_code == 200
     assert requests.get(link, timeout=30).url.startswith(f"{mailing.url}/users/sign_in")
     assert browser.head(link).status_code == 200
-    assert stored(mailing, person) == (person.email, False)
-    assert follow(mailing, person, link).status_code == 302
-    assert stored(mailing, person) == (email, True)
-    told, *_ = messages_to(mailing, person.email)
+    assert read_stored_address(mailing, person) == (person.email, False)
+    assert open_and_confirm_link(mailing, person, link).status_code == 302
+    assert read_stored_address(mailing, person) == (email, True)
+    told, *_ = list_messages(mailing, person.email)
     assert f"The email address of @{person.username} was changed" in told
     assert email in told
-    kinds = [event.kind for event in events_about(mailing, person)]
+    kinds = [event.kind for event in list_events_about_user(mailing, person)]
     about = [kind for kind in kinds if kind.startswith("email.")]
     assert about == [EventKind.EMAIL_CONFIRMED, EventKind.EMAIL_CHANGE_REQUESTED]
 
@@ -96,14 +105,14 @@ def test_a_new_address_is_used_after_confirmation_and_the_old_one_is_notified(
 @pytest.mark.long
 def test_a_confirmation_link_works_once_and_a_newer_one_replaces_it(mailing: LiveGatebell) -> None:
     person, first, second = make_user(mailing), new_address(), new_address()
-    wish(mailing, person, first)
-    wish(mailing, person, second)
-    assert follow(mailing, person, link_to(mailing, first)).status_code == 404
-    assert stored(mailing, person) == (person.email, False)
-    link = link_to(mailing, second)
-    assert follow(mailing, person, link).status_code == 302
-    assert follow(mailing, person, link).status_code == 404
-    assert stored(mailing, person) == (second, True)
+    request_new_address(mailing, person, first)
+    request_new_address(mailing, person, second)
+    assert open_and_confirm_link(mailing, person, find_link(mailing, first)).status_code == 404
+    assert read_stored_address(mailing, person) == (person.email, False)
+    link = find_link(mailing, second)
+    assert open_and_confirm_link(mailing, person, link).status_code == 302
+    assert open_and_confirm_link(mailing, person, link).status_code == 404
+    assert read_stored_address(mailing, person) == (second, True)
 
 
 @pytest.mark.long
@@ -111,41 +120,46 @@ def test_a_confirmation_link_works_for_one_account_and_cannot_be_forged(
     mailing: LiveGatebell,
 ) -> None:
     person, other, email = make_user(mailing), make_user(mailing, name="mallory"), new_address()
-    wish(mailing, person, email)
-    link = link_to(mailing, email)
+    request_new_address(mailing, person, email)
+    link = find_link(mailing, email)
     # A user who reads the mail of an address cannot be tricked into confirming it for another
     # account.
-    answer = follow(mailing, other, link)
+    answer = open_and_confirm_link(mailing, other, link)
     assert answer.status_code == 404
     assert email not in answer.text
     assert person.username not in answer.text
     base, _, token = link.rpartition("/")
     for wrong in (f"{token}x", token[:-1], f"gba-{token[4:]}", "x", "%00", token.upper()):
-        assert follow(mailing, person, f"{base}/{wrong}").status_code == 404, wrong
+        assert open_and_confirm_link(mailing, person, f"{base}/{wrong}").status_code == 404, wrong
     # The form of the right user fails, too, when another browser submits it.
     browser, mallory = open_browser(mailing, person), open_browser(mailing, other)
     page = browser.get(link)
     assert submit(mallory, page, form_to(page, token)).status_code in {400, 404}
-    assert stored(mailing, person) == (person.email, False)
-    assert follow(mailing, person, link).status_code == 302
+    assert read_stored_address(mailing, person) == (person.email, False)
+    assert open_and_confirm_link(mailing, person, link).status_code == 302
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", ["their own", "an administrator's", "a command's"])
 def test_a_new_password_cancels_a_requested_address_change(mailing: LiveGatebell, way: str) -> None:
     person, email = make_user(mailing), new_address()
-    wish(mailing, person, email)
-    assert "This also cancels the change" in messages_to(mailing, person.email)[0]
+    request_new_address(mailing, person, email)
+    assert "This also cancels the change" in list_messages(mailing, person.email)[0]
     if way == "their own":
         change_password(mailing, open_browser(mailing, person), person)
     elif way == "a command's":
         mailing.cli("users", "reset-password", person.username)
     else:
-        press(mailing, f"/admin/users/{id_of(mailing, person)}", "/reset_password")
+        submit_form_by_ending(
+            mailing, f"/admin/users/{find_user_id(mailing, person)}", "/reset_password"
+        )
     with database_of(mailing) as session:
         user_id = get_user(person.username, session=session).id
         assert find_unconfirmed_address(user_id, session=session) is None
-    assert email not in at_work(mailing).get(f"{mailing.url}/admin/users/{user_id}").text
+    assert (
+        email
+        not in get_administrator_browser(mailing).get(f"{mailing.url}/admin/users/{user_id}").text
+    )
 
 
 @pytest.mark.long
@@ -155,8 +169,8 @@ def test_a_new_password_keeps_the_link_for_the_current_address(mailing: LiveGate
     page = browser.get(mailing.url + PROFILE)
     submit(browser, page, form_to(page, "/send_link"))
     change_password(mailing, browser, person)
-    assert submit_link(browser, link_to(mailing, person.email)).status_code == 302
-    assert stored(mailing, person) == (person.email, True)
+    assert submit_link(browser, find_link(mailing, person.email)).status_code == 302
+    assert read_stored_address(mailing, person) == (person.email, True)
 
 
 def submit_link(browser: requests.Session, link: str) -> requests.Response:
@@ -167,18 +181,18 @@ def submit_link(browser: requests.Session, link: str) -> requests.Response:
 @pytest.mark.long
 def test_a_confirmation_link_expires(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
-    wish(mailing, person, email)
+    request_new_address(mailing, person, email)
     old = now() - CONFIRMATION_LINK_LIFETIME - timedelta(seconds=5)
     change = update(EmailConfirmation).where(EmailConfirmation.email == email)
     with database_of(mailing) as session:
         session.execute(change.values(created_at=old))
-    assert follow(mailing, person, link_to(mailing, email)).status_code == 404
+    assert open_and_confirm_link(mailing, person, find_link(mailing, email)).status_code == 404
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
     assert "The link has expired" in page.text
     submit(browser, page, form_to(page, "/send_link"))
-    assert follow(mailing, person, link_to(mailing, email)).status_code == 302
-    assert stored(mailing, person) == (email, True)
+    assert open_and_confirm_link(mailing, person, find_link(mailing, email)).status_code == 302
+    assert read_stored_address(mailing, person) == (email, True)
 
 
 @pytest.mark.long
@@ -198,30 +212,32 @@ def test_the_response_does_not_show_if_an_address_is_taken(mailing: LiveGatebell
     normal = f"{owner.email.partition('@')[0].upper()}@people.example"
     assert free_page == taken_page.replace(normal, "ADDRESS")
     # The owner of the address is notified, but gets no link.
-    (told,) = messages_to(mailing, normal)
+    (told,) = list_messages(mailing, normal)
     assert "already belongs to another account" in told
     assert "email_confirmations" not in told
     # The current address gets the same message in both cases.
-    after, before = messages_to(mailing, person.email)
+    after, before = list_messages(mailing, person.email)
     assert after.replace(normal, free) == before
     # The export of a user contains neither messages to other users nor links.
-    export = script_of(mailing, person).send("GET", f"/users/{id_of(mailing, person)}/export")
+    export = script_of(mailing, person).send_request(
+        "GET", f"/users/{find_user_id(mailing, person)}/export"
+    )
     assert "belongs to another" not in export.text
 
 
 @pytest.mark.long
 def test_an_address_that_was_taken_after_the_request_is_rejected(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
-    wish(mailing, person, email)
+    request_new_address(mailing, person, email)
     other = make_user(mailing)
     with database_of(mailing) as session:
         session.execute(
             update(User).where(User.username == other.username).values(email=email, email_key=email)
         )
-    answer = follow(mailing, person, link_to(mailing, email))
+    answer = open_and_confirm_link(mailing, person, find_link(mailing, email))
     assert answer.status_code == 409
     assert "Another user has this email address." in answer.text
-    assert stored(mailing, person) == (person.email, False)
+    assert read_stored_address(mailing, person) == (person.email, False)
 
 
 @pytest.mark.long
@@ -230,8 +246,10 @@ def test_an_export_contains_no_confirmation_links(mailing: LiveGatebell) -> None
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
     submit(browser, page, form_to(page, "/send_link"))
-    secret = link_to(mailing, person.email).rpartition("/")[2]
-    export = script_of(mailing, person).send("GET", f"/users/{id_of(mailing, person)}/export")
+    secret = find_link(mailing, person.email).rpartition("/")[2]
+    export = script_of(mailing, person).send_request(
+        "GET", f"/users/{find_user_id(mailing, person)}/export"
+    )
     (mail,) = export.json()["mails"]
     assert "/-/email_confirmations/…" in mail["text"]
     assert secret not in export.text
@@ -244,9 +262,9 @@ def test_an_export_contains_no_confirmation_links(mailing: LiveGatebell) -> None
 @pytest.mark.long
 def test_confirmation_messages_are_limited(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
-    statuses = [wish(mailing, person, email).status_code for _ in range(11)]
+    statuses = [request_new_address(mailing, person, email).status_code for _ in range(11)]
     assert statuses == [302] * 10 + [429]
-    assert len(messages_to(mailing, email)) == 10
+    assert len(list_messages(mailing, email)) == 10
     # Changes of the name are still possible.
     browser = open_browser(mailing, person)
     assert change_profile(mailing, browser, "Carl", person.email).status_code == 302
@@ -263,7 +281,7 @@ def test_an_address_with_a_line_break_is_rejected(mailing: LiveGatebell) -> None
         "<a@people.example>",
         "a\x00@people.example",
     ):
-        assert wish(mailing, person, email).status_code == 422, email
+        assert request_new_address(mailing, person, email).status_code == 422, email
     with database_of(mailing) as session:
         assert (
             session.scalar(
@@ -276,75 +294,81 @@ def test_an_address_with_a_line_break_is_rejected(mailing: LiveGatebell) -> None
 @pytest.mark.long
 def test_a_cancelled_change_ends_the_link(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
-    wish(mailing, person, email)
+    request_new_address(mailing, person, email)
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
     submit(browser, page, form_to(page, "/cancel"))
-    assert follow(mailing, person, link_to(mailing, email)).status_code == 404
+    assert open_and_confirm_link(mailing, person, find_link(mailing, email)).status_code == 404
 
 
 @pytest.mark.long
 def test_a_new_account_gets_a_link_unless_the_administrator_confirms_the_address(
     mailing: LiveGatebell,
 ) -> None:
-    script = script_of(mailing, root(mailing))
+    script = script_of(mailing, get_shared_administrator(mailing))
 
     def make(**more: object) -> dict[str, Any]:
         name = unique("new")
         body = {"username": name, "email": f"{name}@people.example", "name": name}
-        answer = script.send("POST", "/users", json={**body, "force_random_password": True, **more})
+        answer = script.send_request(
+            "POST", "/users", json={**body, "force_random_password": True, **more}
+        )
         assert answer.status_code == 201, answer.text
         found: dict[str, Any] = answer.json()
         return found
 
     asked, vouched = make(), make(skip_confirmation=True)
     assert asked["confirmed_at"] is None
-    assert link_to(mailing, asked["email"])
+    assert find_link(mailing, asked["email"])
     assert vouched["confirmed_at"]
-    assert messages_to(mailing, vouched["email"]) == []
+    assert list_messages(mailing, vouched["email"]) == []
 
 
 @pytest.mark.long
 def test_an_administrators_address_change_applies_immediately_and_needs_confirmation(
     mailing: LiveGatebell,
 ) -> None:
-    script, person = script_of(mailing, root(mailing)), make_user(mailing)
-    path = f"/users/{id_of(mailing, person)}"
+    script, person = script_of(mailing, get_shared_administrator(mailing)), make_user(mailing)
+    path = f"/users/{find_user_id(mailing, person)}"
     first, second = new_address(), new_address()
-    wish(mailing, person, new_address())
-    assert script.send("PUT", path, json={"skip_confirmation": True}).json()["confirmed_at"]
-    changed = script.send("PUT", path, json={"email": first}).json()
+    request_new_address(mailing, person, new_address())
+    assert script.send_request("PUT", path, json={"skip_confirmation": True}).json()["confirmed_at"]
+    changed = script.send_request("PUT", path, json={"email": first}).json()
     assert (changed["email"], changed["confirmed_at"]) == (first, None)
-    assert first in messages_to(mailing, person.email)[0]
-    assert link_to(mailing, first)
-    vouched = script.send("PUT", path, json={"email": second, "skip_reconfirmation": True}).json()
+    assert first in list_messages(mailing, person.email)[0]
+    assert find_link(mailing, first)
+    vouched = script.send_request(
+        "PUT", path, json={"email": second, "skip_reconfirmation": True}
+    ).json()
     assert vouched["email"] == second
     assert vouched["confirmed_at"]
-    assert len(messages_to(mailing, second)) == 0
+    assert len(list_messages(mailing, second)) == 0
     # The link that was sent to the previous address no longer works.
-    assert follow(mailing, person, link_to(mailing, first)).status_code == 404
+    assert open_and_confirm_link(mailing, person, find_link(mailing, first)).status_code == 404
 
 
 def test_only_one_of_parallel_confirmations_succeeds(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
-    wish(mailing, person, email)
-    link, browser = link_to(mailing, email), open_browser(mailing, person)
+    request_new_address(mailing, person, email)
+    link, browser = find_link(mailing, email), open_browser(mailing, person)
     page = browser.get(link)
     form = form_to(page, link.rpartition("/")[2])
     answers = together([lambda: submit(browser, page, form)] * 6)
     assert sorted(answer.status_code for answer in answers) == [302] + [404] * 5
-    assert stored(mailing, person) == (email, True)
+    assert read_stored_address(mailing, person) == (email, True)
 
 
 @pytest.mark.long
 def test_an_erased_user_leaves_no_messages_with_addresses(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
-    wish(mailing, person, email)
-    wish(mailing, person, alice(mailing).email)
-    answer = script_of(mailing, root(mailing)).send("DELETE", f"/users/{id_of(mailing, person)}")
+    request_new_address(mailing, person, email)
+    request_new_address(mailing, person, alice(mailing).email)
+    answer = script_of(mailing, get_shared_administrator(mailing)).send_request(
+        "DELETE", f"/users/{find_user_id(mailing, person)}"
+    )
     assert answer.status_code == 204, answer.text
     with database_of(mailing) as session:
-        for row in stored_mails(session, settings_of(mailing).secret_key):
+        for row in list_stored_mails(session, settings_of(mailing).secret_key):
             assert person.username not in f"{row.recipient} {row.text}"
             assert email not in f"{row.recipient} {row.text}"
         assert email not in list(session.scalars(select(EmailConfirmation.email)))

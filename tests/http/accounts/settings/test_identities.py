@@ -9,10 +9,14 @@ from sqlalchemy import delete, select, update
 
 from domain.audit.events import EventKind
 from models import Identity, SignIn, User
-from tests.support.accounts.administration import id_of, press, root
+from tests.support.accounts.administration import (
+    find_user_id,
+    get_shared_administrator,
+    submit_form_by_ending,
+)
 from tests.support.accounts.people import database_of, make_user, open_browser
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.database.audit_log import event_about
+from tests.support.database.audit_log import get_event_about_user
 from tests.support.mail.email_links import new_address
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.openid_provider import (
@@ -70,7 +74,7 @@ def test_a_connected_user_can_sign_in_through_the_provider(
     page = connect(gatebell, open_browser(gatebell, charlie), provider, slug)
     assert "Your account is connected to" in page.text
     assert provider.person["email"] in page.text
-    event_about(gatebell, charlie, EventKind.IDENTITY_CONNECTED)
+    get_event_about_user(gatebell, charlie, EventKind.IDENTITY_CONNECTED)
     browser = gatebell.http()
     assert_signed_in(sign_in_through(gatebell, provider, slug, browser))
     assert f"@{charlie.username}" in get(gatebell, browser, "/-/user_settings/profile").text
@@ -118,7 +122,7 @@ def test_a_response_connects_only_the_account_that_requested_it(
         assert come_back(other, response).status_code == 400
     # In the meantime, the browser is signed out from elsewhere.
     with database_of(gatebell) as session:
-        session.execute(delete(SignIn).where(SignIn.user_id == id_of(gatebell, charlie)))
+        session.execute(delete(SignIn).where(SignIn.user_id == find_user_id(gatebell, charlie)))
     assert come_back(browser, response).status_code == 400
     with database_of(gatebell) as session:
         mine = select(Identity).where(Identity.subject == provider.person["sub"])
@@ -143,7 +147,7 @@ def test_disconnecting_signs_out_other_browsers_that_used_the_provider(
         True,
         False,
     ]
-    event_about(gatebell, charlie, EventKind.IDENTITY_DISCONNECTED)
+    get_event_about_user(gatebell, charlie, EventKind.IDENTITY_DISCONNECTED)
 
 
 def test_the_only_sign_in_method_cannot_be_removed(
@@ -266,7 +270,7 @@ def test_a_sign_in_without_auth_time_does_not_count_as_proof(
     provider.claims = {"auth_time": None}
     browser = newcomer(gatebell, provider, slug)
     with database_of(gatebell) as session:
-        mine = User.id == id_of(gatebell, person_of(provider))
+        mine = User.id == find_user_id(gatebell, person_of(provider))
         session.execute(update(User).where(mine).values(is_admin=True))
     page = get(gatebell, browser, "/admin/member_roles/new")
     answer = submit(browser, page, form_with(page, "description"), name="x", base="20")
@@ -281,11 +285,11 @@ def test_an_administrator_can_see_and_disconnect_identities(
 ) -> None:
     browser = newcomer(gatebell, provider, slug)
     person, subject = person_of(provider), provider.person["sub"]
-    user_id = id_of(gatebell, person)
+    user_id = find_user_id(gatebell, person)
     page_path = f"/admin/users/{user_id}"
-    page = get(gatebell, open_browser(gatebell, root(gatebell)), page_path)
+    page = get(gatebell, open_browser(gatebell, get_shared_administrator(gatebell)), page_path)
     assert f"as {person.email}" in words(page)
-    token = make_token(gatebell, root(gatebell)).clear
+    token = make_token(gatebell, get_shared_administrator(gatebell)).clear
     with gitlab.Gitlab(gatebell.url, private_token=token) as library:
         library.session.trust_env = False  # Bypass the proxy of the environment.
         user = library.users.get(user_id)
@@ -293,7 +297,9 @@ def test_an_administrator_can_see_and_disconnect_identities(
         (listed,) = library.users.list(username=person.username, get_all=True)
         assert listed.identities == user.identities
         if face == "page":
-            assert press(gatebell, page_path, f"/disconnect/{slug}").status_code == 302
+            assert (
+                submit_form_by_ending(gatebell, page_path, f"/disconnect/{slug}").status_code == 302
+            )
         elif face == "command":
             assert gatebell.cli("users", "disconnect", person.username, slug)["identities"] == []
         else:
@@ -302,5 +308,10 @@ def test_an_administrator_can_see_and_disconnect_identities(
         with pytest.raises(gitlab.GitlabDeleteError, match="not linked"):
             user.identityproviders.delete(slug)
     assert not is_signed_in(gatebell, browser)
-    event_about(gatebell, person, EventKind.IDENTITY_DISCONNECTED)
-    assert slug not in get(gatebell, open_browser(gatebell, root(gatebell)), page_path).text
+    get_event_about_user(gatebell, person, EventKind.IDENTITY_DISCONNECTED)
+    assert (
+        slug
+        not in get(
+            gatebell, open_browser(gatebell, get_shared_administrator(gatebell)), page_path
+        ).text
+    )

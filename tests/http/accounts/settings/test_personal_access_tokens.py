@@ -29,7 +29,7 @@ def day(days: int) -> str:
 
 
 def status(gatebell: LiveGatebell, token: str) -> int:
-    return Api(gatebell, token).send("GET", "/user").status_code
+    return Api(gatebell, token).send_request("GET", "/user").status_code
 
 
 @pytest.mark.spec("G4")
@@ -40,7 +40,7 @@ def test_rotating_returns_a_new_token_and_revokes_the_old_one(
     old = make_token(gatebell, make_user(gatebell), name="backup", scopes="api read_user")
     script = Api(gatebell, old.clear)
 
-    answer = script.tokens("POST", f"/{old.id if path == 'id' else path}/rotate")
+    answer = script.send_token_request("POST", f"/{old.id if path == 'id' else path}/rotate")
 
     assert answer.status_code == 200, answer.text
     assert answer.headers["Cache-Control"] == "no-store"
@@ -51,7 +51,7 @@ def test_rotating_returns_a_new_token_and_revokes_the_old_one(
     assert (new["user_id"], new["active"], new["last_used_at"]) == (old.user_id, True, None)
     # Clients of GitLab's API expect a lifetime of a week if they give no date.
     assert new["expires_at"] == day(7)
-    refused = script.send("GET", "/user")
+    refused = script.send_request("GET", "/user")
     assert refused.status_code == 401
     assert refused.json()["error"] == "invalid_token"
     assert "revoked" in refused.json()["error_description"]
@@ -64,7 +64,7 @@ def test_the_expiry_of_a_rotated_token_can_be_chosen(gatebell: LiveGatebell) -> 
     for body in ("json", "data", "params"):
         script = Api(gatebell, make_token(gatebell, alice).clear)
         options: dict[str, Any] = {body: {"expires_at": day(30)}}
-        answer = script.tokens("POST", "/self/rotate", **options)
+        answer = script.send_token_request("POST", "/self/rotate", **options)
         assert answer.json()["expires_at"] == day(30), body
 
 
@@ -74,11 +74,11 @@ def test_an_invalid_expiry_is_rejected_and_the_token_stays_valid(gatebell: LiveG
 
     days: tuple[Any, ...] = (day(-1), day(0), day(366), "soon", "2026-13-01", 5, ["x"], {})
     for expires_at in days:
-        answer = script.tokens("POST", "/self/rotate", json={"expires_at": expires_at})
+        answer = script.send_token_request("POST", "/self/rotate", json={"expires_at": expires_at})
         assert answer.status_code == 400, expires_at
         assert set(answer.json()) == {"error", "errors"}, expires_at
 
-    assert script.send("GET", "/user").status_code == 200
+    assert script.send_request("GET", "/user").status_code == 200
 
 
 @pytest.mark.spec("G4")
@@ -89,11 +89,11 @@ def test_an_inactive_token_is_not_rotated(gatebell: LiveGatebell, dead: str) -> 
     old = make_token(gatebell, alice)
     change(gatebell, old.id, **{dead: now() - DAY})
 
-    answer = script.tokens("POST", f"/{old.id}/rotate")
+    answer = script.send_token_request("POST", f"/{old.id}/rotate")
 
     assert answer.status_code == 400
     assert "Create a new token" in answer.json()["error"]
-    assert len(script.listed()) == 2
+    assert len(script.list_token_ids()) == 2
 
 
 @pytest.mark.both_databases
@@ -104,10 +104,12 @@ def test_only_one_of_parallel_rotations_succeeds(gatebell: LiveGatebell) -> None
     old = make_token(gatebell, alice)
 
     with ThreadPoolExecutor(12) as pool:
-        answers = list(pool.map(lambda _: script.tokens("POST", f"/{old.id}/rotate"), range(12)))
+        answers = list(
+            pool.map(lambda _: script.send_token_request("POST", f"/{old.id}/rotate"), range(12))
+        )
 
     assert sorted(answer.status_code for answer in answers) == [200, *[400] * 11]
-    assert len(script.listed(state="active")) == 2
+    assert len(script.list_token_ids(state="active")) == 2
 
 
 @pytest.mark.spec("G4")
@@ -115,12 +117,12 @@ def test_an_oauth_token_is_not_rotated(gatebell: LiveGatebell) -> None:
     everything = make_application(gatebell, bob(gatebell), trusted=True, scopes="api")
     script = Api(gatebell, new_pair(gatebell, everything).access)
 
-    answer = script.tokens("POST", "/self/rotate")
+    answer = script.send_token_request("POST", "/self/rotate")
 
     assert answer.status_code == 405
     assert answer.headers["Allow"] == ""
     assert answer.json()["message"].startswith("405 Method Not Allowed")
-    assert script.send("GET", "/user").status_code == 200
+    assert script.send_request("GET", "/user").status_code == 200
 
 
 @pytest.mark.spec("G5")
@@ -131,10 +133,10 @@ def test_only_tokens_with_the_api_scope_can_change_tokens(gatebell: LiveGatebell
     for scope in ("read_api", "read", "read_user", "write_alerts"):
         script = Api(gatebell, make_token(gatebell, alice, scopes=scope).clear)
         refused = [
-            script.tokens("POST", "/self/rotate"),
-            script.tokens("POST", f"/{other.id}/rotate"),
-            script.tokens("DELETE", f"/{other.id}"),
-            script.send("POST", f"/users/{other.user_id}/personal_access_tokens"),
+            script.send_token_request("POST", "/self/rotate"),
+            script.send_token_request("POST", f"/{other.id}/rotate"),
+            script.send_token_request("DELETE", f"/{other.id}"),
+            script.send_request("POST", f"/users/{other.user_id}/personal_access_tokens"),
         ]
         told = {(each.status_code, each.json()["scope"]) for each in refused}
         assert told == {(403, "api")}, scope
@@ -147,10 +149,10 @@ def test_only_tokens_with_the_api_scope_can_change_tokens(gatebell: LiveGatebell
 def test_any_token_can_revoke_itself(gatebell: LiveGatebell, scope: str) -> None:
     script = Api(gatebell, make_token(gatebell, make_user(gatebell), scopes=scope).clear)
 
-    answer = script.tokens("DELETE", "/self")
+    answer = script.send_token_request("DELETE", "/self")
 
     assert (answer.status_code, answer.content) == (204, b"")
-    assert script.tokens(path="/self").json()["error"] == "invalid_token"
+    assert script.send_token_request(path="/self").json()["error"] == "invalid_token"
 
 
 @pytest.mark.spec("G4")
@@ -159,11 +161,11 @@ def test_a_token_can_revoke_another_token_of_its_user(gatebell: LiveGatebell) ->
     script = Api(gatebell, make_token(gatebell, alice).clear)
     other = make_token(gatebell, alice)
 
-    first, again = (script.tokens("DELETE", f"/{other.id}") for _ in range(2))
+    first, again = (script.send_token_request("DELETE", f"/{other.id}") for _ in range(2))
 
     assert (first.status_code, again.status_code) == (204, 204)
     assert status(gatebell, other.clear) == 401
-    token = script.tokens(path=f"/{other.id}").json()
+    token = script.send_token_request(path=f"/{other.id}").json()
     assert (token["revoked"], token["active"]) == (True, False)
 
 
@@ -173,9 +175,9 @@ def test_users_cannot_change_the_tokens_of_others(gatebell: LiveGatebell) -> Non
     bobs = make_token(gatebell, bob(gatebell))
 
     answers = [
-        script.tokens("POST", f"/{bobs.id}/rotate"),
-        script.tokens("DELETE", f"/{bobs.id}"),
-        script.tokens("DELETE", "/999999999"),
+        script.send_token_request("POST", f"/{bobs.id}/rotate"),
+        script.send_token_request("DELETE", f"/{bobs.id}"),
+        script.send_token_request("DELETE", "/999999999"),
     ]
 
     assert [answer.status_code for answer in answers] == [404, 404, 404]
@@ -188,8 +190,8 @@ def test_administrators_rotate_and_revoke_the_tokens_of_others(gatebell: LiveGat
     root = Api(gatebell, make_token(gatebell, make_user(gatebell, admin=True)).clear)
     alices = make_token(gatebell, make_user(gatebell))
 
-    rotated = root.tokens("POST", f"/{alices.id}/rotate").json()
-    revoked = root.tokens("DELETE", f"/{rotated['id']}")
+    rotated = root.send_token_request("POST", f"/{alices.id}/rotate").json()
+    revoked = root.send_token_request("DELETE", f"/{rotated['id']}")
 
     assert rotated["user_id"] == alices.user_id
     assert revoked.status_code == 204
@@ -216,7 +218,7 @@ def test_administrators_can_create_tokens_for_users_with_a_lifetime_of_a_year(
 ) -> None:
     root, alices = root_and_user_token(gatebell)
 
-    answer = root.send("POST", f"/users/{alices.user_id}/personal_access_tokens", **body)
+    answer = root.send_request("POST", f"/users/{alices.user_id}/personal_access_tokens", **body)
 
     assert answer.status_code == 201, answer.text
     token = answer.json()
@@ -232,10 +234,10 @@ def test_only_administrators_can_create_tokens_for_users(gatebell: LiveGatebell)
     body = {"name": "ci", "scopes": ["api"]}
 
     own = Api(gatebell, alices.clear)
-    refused = own.send("POST", f"/users/{alices.user_id}/personal_access_tokens", json=body)
+    refused = own.send_request("POST", f"/users/{alices.user_id}/personal_access_tokens", json=body)
     assert refused.status_code == 403
     for user_id in ("999999999", "9" * 30):
-        unknown = root.send("POST", f"/users/{user_id}/personal_access_tokens", json=body)
+        unknown = root.send_request("POST", f"/users/{user_id}/personal_access_tokens", json=body)
         assert unknown.status_code == 404
 
 
@@ -264,7 +266,7 @@ def test_an_invalid_request_to_create_a_token_is_rejected_with_a_message(
     root, alices = root_and_user_token(gatebell)
 
     for body in NO_TOKEN:
-        answer = root.send(
+        answer = root.send_request(
             "POST",
             f"/users/{alices.user_id}/personal_access_tokens",
             data=body,
@@ -274,7 +276,7 @@ def test_an_invalid_request_to_create_a_token_is_rejected_with_a_message(
         assert set(answer.json()) <= {"error", "errors"}, body[:99]
         assert answer.json()["error"], body[:99]
 
-    assert root.listed(user_id=alices.user_id) == [alices.id]
+    assert root.list_token_ids(user_id=alices.user_id) == [alices.id]
 
 
 # Page
@@ -309,7 +311,7 @@ def test_a_created_token_is_shown_once_and_works(gatebell: LiveGatebell) -> None
 
     assert page.headers["Cache-Control"] == "no-store"
     token = shown_token(page)
-    assert Api(gatebell, token).send("GET", "/user").status_code == 200
+    assert Api(gatebell, token).send_request("GET", "/user").status_code == 200
     again = browser.get(gatebell.url + PAGE)
     assert token not in again.text
     assert "gbp-" not in again.text
@@ -326,7 +328,7 @@ def test_a_token_without_an_expiry_expires_after_a_year(gatebell: LiveGatebell) 
     create(browser, gatebell, expires_at="")
 
     token = shown_token(browser.get(gatebell.url + PAGE))
-    seen = Api(gatebell, token).tokens(path="/self").json()
+    seen = Api(gatebell, token).send_token_request(path="/self").json()
     assert seen["expires_at"] == (now() + 365 * DAY).date().isoformat()
 
 
@@ -338,7 +340,7 @@ def test_an_expiry_of_up_to_a_year_can_be_chosen(gatebell: LiveGatebell) -> None
     create(browser, gatebell, expires_at=wanted)
 
     page = browser.get(gatebell.url + PAGE)
-    seen = Api(gatebell, shown_token(page)).tokens(path="/self").json()
+    seen = Api(gatebell, shown_token(page)).send_token_request(path="/self").json()
     assert seen["expires_at"] == wanted
     assert "Expires soon" in page.text
 
@@ -390,8 +392,8 @@ def test_rotating_keeps_the_lifetime_and_revokes_the_old_token(gatebell: LiveGat
 
     assert answer.status_code == 302
     new = Api(gatebell, shown_token(browser.get(gatebell.url + PAGE)))
-    assert Api(gatebell, old.clear).send("GET", "/user").status_code == 401
-    seen = new.tokens(path="/self").json()
+    assert Api(gatebell, old.clear).send_request("GET", "/user").status_code == 401
+    seen = new.send_token_request(path="/self").json()
     assert (seen["name"], seen["scopes"]) == ("nightly", ["api"])
     assert seen["expires_at"] == (now() + 40 * DAY).date().isoformat()
 
@@ -407,7 +409,7 @@ def test_a_revoked_token_is_invalid_and_moves_to_the_inactive_tab(gatebell: Live
     assert "ended" not in words(page)
     submit(browser, page, form_to(page, f"/{made.id}/revoke"))
 
-    assert Api(gatebell, made.clear).send("GET", "/user").status_code == 401
+    assert Api(gatebell, made.clear).send_request("GET", "/user").status_code == 401
     after = browser.get(gatebell.url + PAGE)
     assert "Token nightly revoked." in after.text
     assert "You have no active tokens" in after.text
@@ -424,7 +426,7 @@ def test_a_token_that_was_revoked_in_the_meantime_is_not_rotated(gatebell: LiveG
     made = make_token(gatebell, alice)
     browser = open_browser(gatebell, alice)
     page = browser.get(gatebell.url + PAGE)
-    Api(gatebell, made.clear).tokens("DELETE", "/self")
+    Api(gatebell, made.clear).send_token_request("DELETE", "/self")
 
     answer = submit(browser, page, form_to(page, f"/{made.id}/rotate"))
 
@@ -449,7 +451,7 @@ def test_users_and_administrators_cannot_change_the_tokens_of_others_on_the_page
         answer = browser.post(address, data={"csrf_token": token}, allow_redirects=False)
         assert answer.status_code == 404
 
-    assert Api(gatebell, bobs.clear).send("GET", "/user").status_code == 200
+    assert Api(gatebell, bobs.clear).send_request("GET", "/user").status_code == 200
 
 
 @pytest.mark.spec("G4")

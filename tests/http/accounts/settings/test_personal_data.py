@@ -17,7 +17,13 @@ from domain.accounts.personal_data.inventory import (
 from domain.core.keyring import Keyring
 from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import Application, Base, Member, User
-from tests.support.accounts.administration import at_work, fill_in, id_of, press, root
+from tests.support.accounts.administration import (
+    find_user_id,
+    get_administrator_browser,
+    get_shared_administrator,
+    submit_form_by_ending,
+    submit_form_by_field,
+)
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,
@@ -58,7 +64,7 @@ class Owner:
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         self.person = make_user(gatebell, name="charlie")
-        self.id = id_of(gatebell, self.person)
+        self.id = find_user_id(gatebell, self.person)
         self.own = make_application(gatebell, self.person, name="Own Board")
 
 
@@ -115,7 +121,7 @@ def api(
 
 
 def erase(gatebell: LiveGatebell, owner: Owner, **query: str) -> requests.Response:
-    return api(gatebell, root(gatebell), "DELETE", str(owner.id), **query)
+    return api(gatebell, get_shared_administrator(gatebell), "DELETE", str(owner.id), **query)
 
 
 def traces_of(gatebell: LiveGatebell, *names: str) -> list[str]:
@@ -162,12 +168,12 @@ def test_only_the_user_and_administrators_can_export_personal_data(
 ) -> None:
     path = f"{charlie.id}/export"
     assert api(gatebell, bob(gatebell), "GET", path).status_code == 404
-    assert api(gatebell, root(gatebell), "GET", path).status_code == 200
+    assert api(gatebell, get_shared_administrator(gatebell), "GET", path).status_code == 200
     profile = charlie.browser.get(f"{gatebell.url}/-/user_settings/profile")
     own = submit(charlie.browser, profile, form_to(profile, "/export"))
     assert own.json()["account"]["username"] == charlie.person.username
     assert "attachment" in own.headers["Content-Disposition"]
-    page = press(gatebell, f"/admin/users/{charlie.id}", "/export")
+    page = submit_form_by_ending(gatebell, f"/admin/users/{charlie.id}", "/export")
     assert page.json()["account"]["id"] == charlie.id
     printed = gatebell.cli("users", "export", charlie.person.username)
     assert printed["account"]["id"] == charlie.id
@@ -191,7 +197,12 @@ def test_an_erased_user_leaves_no_name_and_the_account_cannot_be_used(
     assert user.status_code == 401
     profile = f"{gatebell.url}/-/user_settings/profile"
     assert charlie.browser.get(profile, allow_redirects=False).status_code == 302
-    assert at_work(gatebell).get(f"{gatebell.url}/admin/users/{charlie.id}").status_code == 404
+    assert (
+        get_administrator_browser(gatebell)
+        .get(f"{gatebell.url}/admin/users/{charlie.id}")
+        .status_code
+        == 404
+    )
     with database_of(gatebell) as session:
         member = select(Member).where(Member.user_id == charlie.id)
         assert session.scalars(member).first() is None
@@ -203,14 +214,14 @@ def test_events_and_notes_of_an_erased_user_stay_and_the_audit_log_is_intact(
 ) -> None:
     assert erase(gatebell, charlie, delete_applications="true").status_code == 204
     pseudonym = f"deleted user {charlie.id}"
-    page = at_work(gatebell).get(charlie.alert).text
+    page = get_administrator_browser(gatebell).get(charlie.alert).text
     assert "The volume is full." in page
     assert pseudonym in page
     verified = gatebell.cli("audit", "verify")
     assert verified["intact"], verified
     seal_audit_events(settings_of(gatebell))
     assert gatebell.cli("audit", "verify")["intact"]
-    events = at_work(gatebell).get(f"{gatebell.url}/admin/audit").text
+    events = get_administrator_browser(gatebell).get(f"{gatebell.url}/admin/audit").text
     assert pseudonym in events
 
 
@@ -227,9 +238,9 @@ def test_the_name_and_address_of_an_erased_user_are_free_but_not_the_id(
 @pytest.mark.both_databases
 def test_the_id_of_the_newest_account_is_not_reused(gatebell: LiveGatebell) -> None:
     newest = make_user(gatebell, name="newest")
-    number = id_of(gatebell, newest)
+    number = find_user_id(gatebell, newest)
     gatebell.cli("users", "delete", newest.username)
-    assert id_of(gatebell, make_user(gatebell, name="next")) > number
+    assert find_user_id(gatebell, make_user(gatebell, name="next")) > number
 
 
 def owner_of(gatebell: LiveGatebell, client: ClientCredentials) -> str | None:
@@ -264,18 +275,20 @@ def test_an_administrator_can_delete_an_account_on_a_page(
     gatebell: LiveGatebell, owner: Owner
 ) -> None:
     path = f"/admin/users/{owner.id}/delete"
-    wrong = fill_in(gatebell, path, "confirmation", confirmation="somebody else")
+    wrong = submit_form_by_field(gatebell, path, "confirmation", confirmation="somebody else")
     assert wrong.status_code == 422
-    nobody = fill_in(
+    nobody = submit_form_by_field(
         gatebell, path, "confirmation", confirmation=owner.person.username, heir="nobody-at-all"
     )
     assert nobody.status_code == 422
     assert "nobody-at-all" in nobody.text
     heir = alice(gatebell).username
-    done = fill_in(gatebell, path, "confirmation", confirmation=owner.person.username, heir=heir)
+    done = submit_form_by_field(
+        gatebell, path, "confirmation", confirmation=owner.person.username, heir=heir
+    )
     assert done.status_code == 302
     assert owner_of(gatebell, owner.own) == heir
-    again = at_work(gatebell).get(gatebell.url + path)
+    again = get_administrator_browser(gatebell).get(gatebell.url + path)
     assert again.status_code == 404
 
 
@@ -285,10 +298,15 @@ def test_a_sole_owner_cannot_be_erased(gatebell: LiveGatebell) -> None:
     done = gatebell.run_cli("users", "delete", owner.username)
     assert done.returncode == 1
     assert group in done.stderr
-    me = api(gatebell, root(gatebell), "DELETE", str(id_of(gatebell, root(gatebell))))
+    me = api(
+        gatebell,
+        get_shared_administrator(gatebell),
+        "DELETE",
+        str(find_user_id(gatebell, get_shared_administrator(gatebell))),
+    )
     assert me.status_code in {400, 409}
     for stranger in (bob(gatebell), alice(gatebell)):
-        refused = api(gatebell, stranger, "DELETE", str(id_of(gatebell, owner)))
+        refused = api(gatebell, stranger, "DELETE", str(find_user_id(gatebell, owner)))
         assert refused.status_code == 403
     give_role(gatebell, group, bob(gatebell), Role.OWNER)
     assert gatebell.cli("users", "delete", owner.username)["pseudonym"]

@@ -479,15 +479,15 @@ def test_a_response_after_ten_minutes_is_rejected(
         is_again=False,
         sign_in_id=None,
     )
-    client = OutgoingClient(AddressPolicy.of("127.0.0.0/8"))
+    client = OutgoingClient(AddressPolicy.from_networks("127.0.0.0/8"))
     response = {
-        "state": ProviderSignInSecrets.of(number, keyring).state,
+        "state": ProviderSignInSecrets.from_number(number, keyring).state,
         "iss": provider.url,
         "code": "x",
     }
     with Session(gatebell.engine()) as session:
         stranger = Actor(means=AccessMethod.PAGE)
-        upstream = ProviderAccess(fetch=client.fetch)
+        upstream = ProviderAccess(fetch=client.send_request)
         work = work_in(session, actor=stranger, policies=(upstream,), service=gatebell)
         with pytest.raises(
             ExpiredProviderSignInError if is_expired else InvalidProviderResponseError

@@ -9,10 +9,10 @@ import requests
 
 from domain.accounts.lifecycle.password_reset import RESET_LINK_LIFETIME, RESET_LINK_PURPOSE
 from domain.audit.events import EventKind
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from models import User
 from tests.http.accounts.settings.test_copied_cookies import change_password
-from tests.support.accounts.administration import id_of, press
+from tests.support.accounts.administration import find_user_id, submit_form_by_ending
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -25,9 +25,14 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.resource_tokens import script_of
-from tests.support.accounts.sign_ups import opened, sealed
-from tests.support.database.audit_log import event_about, events_about
-from tests.support.mail.email_links import messages_to, new_address, stored, wish
+from tests.support.accounts.sign_ups import seal_test_value, unseal_test_value
+from tests.support.database.audit_log import get_event_about_user, list_events_about_user
+from tests.support.mail.email_links import (
+    list_messages,
+    new_address,
+    read_stored_address,
+    request_new_address,
+)
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.sign_in.openid_provider import FakeProvider, add_provider, sign_in_through
@@ -49,7 +54,9 @@ def ask_for(service: LiveGatebell, login: str) -> tuple[requests.Session, reques
 
 def links_to(service: LiveGatebell, email: str) -> list[str]:
     """Return the links that were sent to an address, newest first."""
-    found = (re.search(r"http\S+/users/password/\S+", each) for each in messages_to(service, email))
+    found = (
+        re.search(r"http\S+/users/password/\S+", each) for each in list_messages(service, email)
+    )
     return [each[0] for each in found if each]
 
 
@@ -81,7 +88,7 @@ def is_rejected(service: LiveGatebell, link: str) -> bool:
 
 @pytest.mark.long
 def test_a_link_sets_a_new_password_that_replaces_the_old_one(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     elsewhere = open_browser(mailing, person)
     door = mailing.http()
     page = door.get(f"{mailing.url}{SIGN_IN}?next=/-/user_settings/profile")
@@ -91,9 +98,9 @@ def test_a_link_sets_a_new_password_that_replaces_the_old_one(mailing: LiveGateb
     answer = submit(door, page, form_with(page, "login"), login=f" {person.email.upper()} ")
     assert answer.headers["Location"] == f"{SIGN_IN}?next=/-/user_settings/profile"
     assert "a link was sent to its email address" in words(door.get(mailing.url + SIGN_IN))
-    (message,) = messages_to(mailing, person.email)
+    (message,) = list_messages(mailing, person.email)
     assert f"@{person.username}, from the IP address 127.0.0.1." in message
-    assert event_about(mailing, person, EventKind.PASSWORD_LINK_SENT).actor_name == ""
+    assert get_event_about_user(mailing, person, EventKind.PASSWORD_LINK_SENT).actor_name == ""
 
     (link,) = links_to(mailing, person.email)
     answer = choose(mailing, link, new)
@@ -103,8 +110,10 @@ def test_a_link_sets_a_new_password_that_replaces_the_old_one(mailing: LiveGateb
     assert can_sign_in(mailing, person.email, new)
     profile = elsewhere.get(f"{mailing.url}/-/user_settings/profile", allow_redirects=False)
     assert profile.status_code == 302, "other browsers are signed out"
-    assert stored(mailing, person) == (person.email, True), "whoever has the link reads the mail"
-    kinds = [each.kind for each in events_about(mailing, person)]
+    assert read_stored_address(mailing, person) == (person.email, True), (
+        "whoever has the link reads the mail"
+    )
+    kinds = [each.kind for each in list_events_about_user(mailing, person)]
     assert {"password.changed", "email.confirmed"} <= set(kinds)
     assert is_rejected(mailing, link), "it works once"
 
@@ -164,7 +173,7 @@ def test_the_response_does_not_show_if_an_account_exists(mailing: LiveGatebell, 
     assert (answer.status_code, answer.headers["Location"]) == (302, same.headers["Location"])
     shown = words(browser.get(mailing.url + SIGN_IN))
     assert shown == words(known.get(mailing.url + SIGN_IN))
-    assert messages_to(mailing, person.email) == []
+    assert list_messages(mailing, person.email) == []
 
 
 @pytest.mark.parametrize("change", ["their own", "an administrator's", "address", "lock", "link"])
@@ -174,19 +183,21 @@ def test_changes_of_the_account_end_the_link(mailing: LiveGatebell, change: str)
     if change == "their own":
         change_password(mailing, open_browser(mailing, person), person)
     elif change == "an administrator's":
-        press(mailing, f"/admin/users/{id_of(mailing, person)}", "/reset_password")
+        submit_form_by_ending(
+            mailing, f"/admin/users/{find_user_id(mailing, person)}", "/reset_password"
+        )
     elif change == "address":
         mailing.cli("users", "change", person.username, "--email", new_address())
     elif change == "lock":
         mailing.cli("users", "lock", person.username)
     else:
         other = link_for(mailing, person)
-        assert choose(mailing, other, random_password()).status_code == 302
+        assert choose(mailing, other, generate_random_password()).status_code == 302
     assert is_rejected(mailing, link)
 
 
 def test_the_link_of_a_locked_account_works_again_after_the_unlock(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     link = link_for(mailing, person)
     set_state(mailing, person, "locked")
     assert is_rejected(mailing, link)
@@ -198,13 +209,13 @@ def test_a_link_works_for_an_hour_and_only_for_its_account(mailing: LiveGatebell
     person = make_user(mailing)
     link = link_for(mailing, person)
     page, _, text = link.rpartition("/")
-    value, hour = opened(text, RESET_LINK_PURPOSE), RESET_LINK_LIFETIME.total_seconds()
-    fresh = sealed(value, RESET_LINK_PURPOSE, age=hour - 30)
+    value, hour = unseal_test_value(text, RESET_LINK_PURPOSE), RESET_LINK_LIFETIME.total_seconds()
+    fresh = seal_test_value(value, RESET_LINK_PURPOSE, age=hour - 30)
     assert mailing.http().get(f"{page}/{fresh}").status_code == 200
     for wrong in (
-        sealed(value, RESET_LINK_PURPOSE, age=hour + 30),
-        sealed(value, "invitation"),
-        sealed([id_of(mailing, alice(mailing)), value[1]], RESET_LINK_PURPOSE),
+        seal_test_value(value, RESET_LINK_PURPOSE, age=hour + 30),
+        seal_test_value(value, "invitation"),
+        seal_test_value([find_user_id(mailing, alice(mailing)), value[1]], RESET_LINK_PURPOSE),
         *(text[:-3], f"{text}x", "x", f"{text[:-40]}%00"),
     ):
         assert is_rejected(mailing, f"{page}/{wrong}"), wrong
@@ -216,22 +227,24 @@ def test_the_page_offers_to_revoke_tokens(mailing: LiveGatebell) -> None:
     kept, ended = make_token(mailing, person), make_user(mailing)
     page = mailing.http().get(link_for(mailing, ended))
     assert "revoke_tokens" not in page.text, "there is none"
-    assert choose(mailing, link_for(mailing, person), random_password()).status_code == 302
+    assert choose(mailing, link_for(mailing, person), generate_random_password()).status_code == 302
     asked = partial(requests.get, f"{mailing.url}/api/v4/user", timeout=10)
     assert asked(headers={"PRIVATE-TOKEN": kept.clear}).status_code == 200
-    answer = choose(mailing, link_for(mailing, person), random_password(), revoke_tokens="y")
+    answer = choose(
+        mailing, link_for(mailing, person), generate_random_password(), revoke_tokens="y"
+    )
     assert answer.status_code == 302
     assert asked(headers={"PRIVATE-TOKEN": kept.clear}).status_code == 401
-    last = events_about(mailing, person, EventKind.PASSWORD_CHANGED)[0]
+    last = list_events_about_user(mailing, person, EventKind.PASSWORD_CHANGED)[0]
     assert last.details["tokens_revoked"] == 1
 
 
 @pytest.mark.long
 def test_a_password_reset_cancels_a_requested_address_change(mailing: LiveGatebell) -> None:
     person, wished = make_user(mailing), new_address()
-    wish(mailing, person, wished)
-    assert choose(mailing, link_for(mailing, person), random_password()).status_code == 302
-    assert script_of(mailing, person).send("GET", "/user").json()["email"] == person.email
+    request_new_address(mailing, person, wished)
+    assert choose(mailing, link_for(mailing, person), generate_random_password()).status_code == 302
+    assert script_of(mailing, person).send_request("GET", "/user").json()["email"] == person.email
     assert "has to be confirmed" not in mailing.http().get(mailing.url + SIGN_IN).text
 
 
@@ -252,12 +265,12 @@ def test_a_rejected_password_does_not_use_up_the_link(
     answer = choose(mailing, link, new, repeat_password=again)
     assert answer.status_code == 422
     assert why in words(answer)
-    assert choose(mailing, link, random_password()).status_code == 302
+    assert choose(mailing, link, generate_random_password()).status_code == 302
 
 
 @pytest.mark.long
 def test_a_password_reset_keeps_the_second_factor(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     give_app(mailing, person)
     assert choose(mailing, link_for(mailing, person), new).status_code == 302
     answer = try_to_sign_in(mailing, person.username, new)
@@ -266,7 +279,7 @@ def test_a_password_reset_keeps_the_second_factor(mailing: LiveGatebell) -> None
 
 @pytest.mark.long
 def test_a_user_with_too_many_guesses_can_sign_in_after_a_reset(mailing: LiveGatebell) -> None:
-    person, new = make_user(mailing), random_password()
+    person, new = make_user(mailing), generate_random_password()
     while try_to_sign_in(mailing, person.username, "a wrong one").status_code != 429:
         pass
     assert choose(mailing, link_for(mailing, person), new).status_code == 302
@@ -277,7 +290,7 @@ def test_a_user_with_too_many_guesses_can_sign_in_after_a_reset(mailing: LiveGat
 def test_only_one_of_parallel_uses_of_a_link_sets_the_password(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)
-    new = [random_password() for _ in range(4)]
+    new = [generate_random_password() for _ in range(4)]
     browsers = [mailing.http() for _ in new]
     pages = [browser.get(link) for browser in browsers]
     together(
@@ -294,7 +307,7 @@ def test_only_one_of_parallel_uses_of_a_link_sets_the_password(mailing: LiveGate
         ]
     )
     assert sum(can_sign_in(mailing, person.username, each) for each in new) == 1
-    assert len(events_about(mailing, person, EventKind.PASSWORD_CHANGED)) == 1
+    assert len(list_events_about_user(mailing, person, EventKind.PASSWORD_CHANGED)) == 1
 
 
 @pytest.mark.long
@@ -302,9 +315,9 @@ def test_reset_emails_to_one_address_are_limited(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     for _ in range(30):
         assert ask_for(mailing, person.username)[1].status_code == 302
-    count = len(messages_to(mailing, person.email))
+    count = len(list_messages(mailing, person.email))
     assert 1 <= count < 30
-    assert len(events_about(mailing, person, EventKind.PASSWORD_LINK_SENT)) == count
+    assert len(list_events_about_user(mailing, person, EventKind.PASSWORD_LINK_SENT)) == count
 
 
 @pytest.mark.long
@@ -338,7 +351,7 @@ def test_a_user_without_a_password_can_set_one_with_the_link(
 ) -> None:
     slug = add_provider(mailing, provider.url, "--creates-accounts")
     assert_signed_in(sign_in_through(mailing, provider, slug))
-    new = random_password()
+    new = generate_random_password()
     name, email = provider.person["preferred_username"], provider.person["email"]
     person = Person(username=name, email=email, password=new)
     link = link_for(mailing, person)

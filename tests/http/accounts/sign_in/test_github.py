@@ -11,7 +11,12 @@ from sqlalchemy import select
 
 from domain.access.roles import Role
 from models import Identity, User
-from tests.support.accounts.administration import at_work, fill_in, next_page, press
+from tests.support.accounts.administration import (
+    get_administrator_browser,
+    read_redirected_page,
+    submit_form_by_ending,
+    submit_form_by_field,
+)
 from tests.support.accounts.people import database_of, unique
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.github_server import (
@@ -218,21 +223,28 @@ def test_the_groups_claim_is_ignored_for_github(
 def test_an_administrator_can_add_github_and_test_the_connection(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:
-    assert "GitHub" in at_work(gatebell).get(f"{gatebell.url}/admin/identity_providers/new").text
+    assert (
+        "GitHub"
+        in get_administrator_browser(gatebell)
+        .get(f"{gatebell.url}/admin/identity_providers/new")
+        .text
+    )
     slug = unique("idp")
     new = "/admin/identity_providers/new?preset=github"
-    form = at_work(gatebell).get(gatebell.url + new).text
+    form = get_administrator_browser(gatebell).get(gatebell.url + new).text
     assert 'value="https://github.com"' in form
     assert "Groups claim" not in form
     more = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "creates_accounts": "y"}
-    answer = fill_in(
+    answer = submit_form_by_field(
         gatebell, new, "slug", slug=slug, title="Our GitHub", issuer=github.url, **more
     )
-    assert f"{gatebell.url}/users/auth/{slug}/callback" in next_page(gatebell, answer)
+    assert f"{gatebell.url}/users/auth/{slug}/callback" in read_redirected_page(gatebell, answer)
     assert_signed_in(sign_in_through(gatebell, github, slug))
     page = f"/admin/identity_providers/{number_of(gatebell, slug)}"
-    assert "Octocats" in next_page(gatebell, fill_in(gatebell, page, "issuer", title="Octocats"))
-    works = press(gatebell, page, "/test").text
+    assert "Octocats" in read_redirected_page(
+        gatebell, submit_form_by_field(gatebell, page, "issuer", title="Octocats")
+    )
+    works = submit_form_by_ending(gatebell, page, "/test").text
     assert "The connection works.</strong> The API of the provider responds." in works
     assert f"{github.url}{TOKENS}" in works
     assert "signs with" not in works
@@ -243,7 +255,7 @@ def test_an_administrator_can_add_github_and_test_the_connection(
         (200, b"<html>", "did not return a JSON object"),
     ):
         github.answers = {"/api/v3": partial(answer_with, status, body)}
-        assert words in press(gatebell, page, "/test").text
+        assert words in submit_form_by_ending(gatebell, page, "/test").text
     gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))
 
 

@@ -11,7 +11,7 @@ from domain.access.roles import Role
 from domain.accounts.users import find_user
 from domain.audit.events import EventKind
 from models import Identity, SignIn, User
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.people import (
     cookie_domain,
     database_of,
@@ -19,7 +19,7 @@ from tests.support.accounts.people import (
     set_state,
     unique,
 )
-from tests.support.database.audit_log import event_about, events_about
+from tests.support.database.audit_log import get_event_about_user, list_events_about_user
 from tests.support.oauth.oauth_wire import ask, landing, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.sign_in.openid_provider import (
@@ -75,7 +75,7 @@ def test_a_new_user_gets_an_account_with_the_data_from_the_provider(
     assert is_signed_in(gatebell, browser)
     assert methods_of(gatebell, person_of(provider)) == "fed"
     for kind in (EventKind.USER_CREATED, EventKind.IDENTITY_CONNECTED, EventKind.SIGNED_IN):
-        event_about(gatebell, person_of(provider), kind)
+        get_event_about_user(gatebell, person_of(provider), kind)
 
 
 def test_a_user_is_recognized_under_another_name_and_address(
@@ -365,7 +365,7 @@ def test_a_role_follows_the_groups_at_each_sign_in(
     ):
         sign_in_with(gatebell, provider, slug, groups)
         assert role_of(gatebell, provider, group) is role, groups
-    kinds = [each.kind for each in reversed(events_about(gatebell, person_of(provider)))]
+    kinds = [each.kind for each in reversed(list_events_about_user(gatebell, person_of(provider)))]
     assert [each for each in kinds if each.startswith("member.")] == [
         EventKind.MEMBER_ADDED,
         EventKind.MEMBER_CHANGED,
@@ -446,17 +446,19 @@ def test_members_of_the_administrators_group_become_administrators(
 
     def is_admin() -> bool:
         with database_of(gatebell) as session:
-            user = session.get_one(User, id_of(gatebell, person_of(provider)))
+            user = session.get_one(User, find_user_id(gatebell, person_of(provider)))
             return user.is_admin
 
     for groups, expected in ((["staff"], False), (["wheel"], True), (["staff"], False)):
         sign_in_with(gatebell, provider, slug, groups)
         assert is_admin() is expected, groups
-    first, second = reversed(events_about(gatebell, person_of(provider), EventKind.USER_CHANGED))
+    first, second = reversed(
+        list_events_about_user(gatebell, person_of(provider), EventKind.USER_CHANGED)
+    )
     assert [each.details["administrator"] for each in (first, second)] == [True, False]
     # Administrators who were appointed otherwise keep the role.
     with database_of(gatebell) as session:
-        session.get_one(User, id_of(gatebell, person_of(provider))).is_admin = True
+        session.get_one(User, find_user_id(gatebell, person_of(provider))).is_admin = True
     sign_in_with(gatebell, provider, slug, ["wheel"])
     sign_in_with(gatebell, provider, slug, ["staff"])
     assert is_admin()
@@ -471,4 +473,4 @@ def test_roles_end_when_their_provider_is_deleted(
     sign_in_with(gatebell, provider, slug, ["sre"])
     person = person_of(provider)
     gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))
-    event_about(gatebell, person, EventKind.MEMBER_REMOVED)
+    get_event_about_user(gatebell, person, EventKind.MEMBER_REMOVED)

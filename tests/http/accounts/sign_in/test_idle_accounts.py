@@ -21,7 +21,12 @@ from models import (
 )
 from tests.conftest import KINDS
 from tests.http.accounts.sign_in.test_forgotten_password import choose, links_to
-from tests.support.accounts.administration import at_work, id_of, press, root
+from tests.support.accounts.administration import (
+    find_user_id,
+    get_administrator_browser,
+    get_shared_administrator,
+    submit_form_by_ending,
+)
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -36,8 +41,8 @@ from tests.support.accounts.people import (
     try_to_sign_in,
 )
 from tests.support.accounts.personal_tokens import make_token
-from tests.support.database.audit_log import event_about, events_about
-from tests.support.mail.email_links import messages_to
+from tests.support.database.audit_log import get_event_about_user, list_events_about_user
+from tests.support.mail.email_links import list_messages
 from tests.support.oauth.oauth_wire import ask, decide, landing, pair_in, redeem, refresh
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -56,7 +61,7 @@ SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "DEACTIVATE_AFTER_DAYS": "40"}
 def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
     """A service that deactivates accounts after 40 days, with an active administrator."""
     with running(new_service(request.param, only="app", **SETTINGS)) as live:
-        root(live)
+        get_shared_administrator(live)
         yield live
 
 
@@ -106,12 +111,12 @@ def test_an_idle_user_is_notified_and_deactivated_a_week_later(service: LiveGate
     token = make_token(service, person).clear
     run_job(service)
     assert state_of(service, person) == "active"
-    (message,) = messages_to(service, person.email)
+    (message,) = list_messages(service, person.email)
     day = (now() + timedelta(days=7)).date()
     assert f"will be deactivated on {day}" in " ".join(message.split())
-    assert messages_to(service, early.email) == []
+    assert list_messages(service, early.email) == []
     run_job(service)
-    assert len(messages_to(service, person.email)) == 1, "they are told once"
+    assert len(list_messages(service, person.email)) == 1, "they are told once"
     assert api(service, token, "GET", "/version").status_code == 200, "that was a use"
 
     person = idle_user(service)
@@ -119,7 +124,7 @@ def test_an_idle_user_is_notified_and_deactivated_a_week_later(service: LiveGate
     let_time_pass(service, person)
     run_job(service)
     assert state_of(service, person) == "deactivated"
-    event = event_about(service, person, EventKind.USER_DEACTIVATED)
+    event = get_event_about_user(service, person, EventKind.USER_DEACTIVATED)
     assert (event.actor_name, event.details["idle_days"]) == ("", 40)
     assert run_job(service)["deactivated"] == 0
 
@@ -128,7 +133,7 @@ def test_an_idle_user_is_notified_and_deactivated_a_week_later(service: LiveGate
 def test_an_idle_user_is_notified_a_week_before_the_deactivation(service: LiveGatebell) -> None:
     person = idle_user(service, days=33.1)
     run_job(service)
-    assert len(messages_to(service, person.email)) == 1
+    assert len(list_messages(service, person.email)) == 1
     let_time_pass(service, person)
     run_job(service)
     assert state_of(service, person) == "active", "forty days are not over"
@@ -171,7 +176,7 @@ def a_schedule(service: LiveGatebell, person: Person) -> int:
 
 
 def a_rotation(service: LiveGatebell, person: Person, *, ended: bool = False) -> None:
-    schedule_id, user_id = a_schedule(service, person), id_of(service, person)
+    schedule_id, user_id = a_schedule(service, person), find_user_id(service, person)
     with database_of(service) as session:
         rotation = OnCallRotation(
             schedule_id=schedule_id,
@@ -194,7 +199,7 @@ def a_rotation(service: LiveGatebell, person: Person, *, ended: bool = False) ->
 
 
 def an_override(service: LiveGatebell, person: Person) -> None:
-    schedule_id, user_id = a_schedule(service, person), id_of(service, person)
+    schedule_id, user_id = a_schedule(service, person), find_user_id(service, person)
     begins = now() + timedelta(days=20)
     with database_of(service) as session:
         session.add(
@@ -209,7 +214,7 @@ def an_override(service: LiveGatebell, person: Person) -> None:
 
 
 def a_policy(service: LiveGatebell, person: Person) -> None:
-    path, user_id = make_project(service, alice(service)), id_of(service, person)
+    path, user_id = make_project(service, alice(service)), find_user_id(service, person)
     with database_of(service) as session:
         project = session.query(Project).filter_by(path=path).one()
         session.add(
@@ -235,7 +240,7 @@ def test_activity_prevents_the_deactivation(
 ) -> None:
     person = idle_user(service)
     run_job(service)
-    assert len(messages_to(service, person.email)) == 1
+    assert len(list_messages(service, person.email)) == 1
     let_time_pass(service, person)
     use(service, person)
     run_job(service)
@@ -249,7 +254,7 @@ def test_a_user_whose_shifts_are_over_can_be_idle(service: LiveGatebell) -> None
     person = idle_user(service)
     a_rotation(service, person, ended=True)
     run_job(service)
-    assert len(messages_to(service, person.email)) == 1
+    assert len(list_messages(service, person.email)) == 1
 
 
 @pytest.mark.parametrize("state", ["locked", "pending", "blocked", "a bot"])
@@ -262,7 +267,7 @@ def test_only_active_users_are_deactivated(service: LiveGatebell, state: str) ->
     let_time_pass(service, person)
     run_job(service)
     assert state_of(service, person) == ("active" if state == "a bot" else state)
-    assert messages_to(service, person.email) == []
+    assert list_messages(service, person.email) == []
 
 
 @pytest.mark.both_databases
@@ -292,7 +297,10 @@ def test_only_a_sign_in_activates_an_account(service: LiveGatebell) -> None:
 
     sign_in(service, person)
     assert state_of(service, person) == "active"
-    assert event_about(service, person, EventKind.USER_ACTIVATED).actor_name == person.username
+    assert (
+        get_event_about_user(service, person, EventKind.USER_ACTIVATED).actor_name
+        == person.username
+    )
     assert api(service, token, "GET", "/user").status_code == 200
     assert requests.get(git, auth=(person.username, token), timeout=30).status_code == 200
 
@@ -325,7 +333,7 @@ def test_a_deactivated_user_can_reset_the_password(service: LiveGatebell) -> Non
 def test_a_deactivated_user_who_is_locked_stays_locked(service: LiveGatebell) -> None:
     person = deactivated(service)
     service.cli("users", "lock", person.username)
-    assert events_about(service, person, EventKind.USER_LOCKED)
+    assert list_events_about_user(service, person, EventKind.USER_LOCKED)
     assert try_to_sign_in(service, person.username, person.password).status_code == 422
     assert state_of(service, person) == "locked"
     done = service.run_cli("users", "activate", person.username)
@@ -335,22 +343,25 @@ def test_a_deactivated_user_who_is_locked_stays_locked(service: LiveGatebell) ->
 @pytest.mark.long
 def test_administrators_can_deactivate_and_activate_on_the_page(service: LiveGatebell) -> None:
     person = make_user(service)
-    account = f"/admin/users/{id_of(service, person)}"
-    assert press(service, account, "/deactivate").is_redirect
-    listed = at_work(service).get(f"{service.url}/admin/users?group=deactivated")
+    account = f"/admin/users/{find_user_id(service, person)}"
+    assert submit_form_by_ending(service, account, "/deactivate").is_redirect
+    listed = get_administrator_browser(service).get(f"{service.url}/admin/users?group=deactivated")
     assert person.username in listed.text
-    page = at_work(service).get(service.url + account)
+    page = get_administrator_browser(service).get(service.url + account)
     assert "Deactivated" in words(page)
-    assert press(service, account, "/activate").is_redirect
+    assert submit_form_by_ending(service, account, "/activate").is_redirect
     assert state_of(service, person) == "active"
-    kinds = [each.kind for each in events_about(service, person)]
+    kinds = [each.kind for each in list_events_about_user(service, person)]
     assert kinds == [EventKind.USER_ACTIVATED, EventKind.USER_DEACTIVATED]
 
 
 @pytest.mark.long
 def test_the_api_deactivates_and_activates_like_gitlab(service: LiveGatebell) -> None:
     person = make_user(service)
-    number, admin = id_of(service, person), make_token(service, root(service)).clear
+    number, admin = (
+        find_user_id(service, person),
+        make_token(service, get_shared_administrator(service)).clear,
+    )
     ask_api = partial(api, service, admin)
     for verb, state in (("deactivate", "deactivated"), ("activate", "active")):
         for _ in range(2):
@@ -360,14 +371,14 @@ def test_the_api_deactivates_and_activates_like_gitlab(service: LiveGatebell) ->
         mine = make_token(service, alice(service)).clear
         assert api(service, mine, "POST", f"/users/{number}/{verb}").status_code == 403
         assert ask_api("POST", f"/users/999999999/{verb}").status_code == 404
-    assert len(events_about(service, person)) == 2, "what changes nothing is no event"
+    assert len(list_events_about_user(service, person)) == 2, "what changes nothing is no event"
     service.cli("users", "deactivate", person.username)
     assert ask_api("POST", f"/users/{number}/unblock").status_code == 409
     assert ask_api("GET", f"/users?blocked=true&search={person.username}").json() == []
     set_state(service, person, "locked")
     for verb in ("deactivate", "activate"):
         assert ask_api("POST", f"/users/{number}/{verb}").status_code == 403
-    me = id_of(service, root(service))
+    me = find_user_id(service, get_shared_administrator(service))
     assert ask_api("POST", f"/users/{me}/deactivate").status_code == 409
 
 
@@ -378,7 +389,7 @@ def test_an_activated_user_gets_a_new_week(service: LiveGatebell) -> None:
     service.cli("users", "activate", person.username)
     run_job(service)
     assert state_of(service, person) == "active"
-    assert len(messages_to(service, person.email)) == 1
+    assert len(list_messages(service, person.email)) == 1
 
 
 @pytest.mark.long
@@ -409,7 +420,7 @@ def test_the_most_recently_active_administrator_is_not_deactivated(
             together([partial(_answer, service) for _ in range(2)])
         states = [state_of(service, each) for each in administrators]
         assert states == ["deactivated", "active", "deactivated"]
-        assert messages_to(service, administrators[0].email) == [], "nobody takes e-mail here"
+        assert list_messages(service, administrators[0].email) == [], "nobody takes e-mail here"
 
 
 def _answer(service: LiveGatebell) -> requests.Response:

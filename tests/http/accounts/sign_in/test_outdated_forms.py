@@ -4,8 +4,8 @@ import pytest
 import requests
 
 from tests.support.accounts.people import alice
-from tests.support.accounts.sign_ups import ASK, newcomer, sign_up_link, sign_up_links
-from tests.support.mail.email_links import messages_to
+from tests.support.accounts.sign_ups import ASK, make_newcomer, sign_up_link, sign_up_links
+from tests.support.mail.email_links import list_messages
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
@@ -29,7 +29,7 @@ def send_late(browser: requests.Session, url: str, field: str, value: str) -> re
 
 
 def test_a_late_sign_up_request_shows_the_form_again(service: LiveGatebell) -> None:
-    email = newcomer().email
+    email = make_newcomer().email
     browser = service.http()
     shown = send_late(browser, service.url + ASK, "email", email)
     assert NOTICE in shown.text
@@ -39,7 +39,7 @@ def test_a_late_sign_up_request_shows_the_form_again(service: LiveGatebell) -> N
 
 
 def test_a_late_form_of_a_new_account_is_shown_again(service: LiveGatebell) -> None:
-    person = newcomer()
+    person = make_newcomer()
     link = sign_up_link(service, person.email)
     shown = send_late(service.http(), link, "username", person.username)
     assert NOTICE in shown.text
@@ -51,4 +51,4 @@ def test_a_late_password_reset_request_shows_the_form_again(service: LiveGatebel
     url = f"{service.url}/users/password/new"
     shown = send_late(service.http(), url, "login", person.username)
     assert NOTICE in shown.text
-    assert messages_to(service, person.email) == []
+    assert list_messages(service, person.email) == []

@@ -17,7 +17,7 @@ from models import Group, Member, User
 from tests.conftest import KINDS
 from tests.http.accounts.sign_in.test_second_factors import set_up
 from tests.http.api.projects.test_projects_api import script_of
-from tests.support.accounts.administration import id_of
+from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.people import (
     CALLBACK,
     Person,
@@ -30,7 +30,7 @@ from tests.support.accounts.people import (
 )
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role, take_role
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.oauth.oauth_wire import ask, ask_at, decide, landing, sign_in_on
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.sign_in.openid_provider import FakeProvider, add_provider, sign_in_through
@@ -264,7 +264,7 @@ def group_url(path: str) -> str:
 def require(service: LiveGatebell, owner: Person, group: str, **more: Any) -> requests.Response:
     body = {"require_two_factor_authentication": True, "two_factor_grace_period": 0, **more}
     give_app(service, owner)  # The owner needs a factor to continue.
-    answer = script_of(service, owner).send("PUT", group_url(group), json=body)
+    answer = script_of(service, owner).send_request("PUT", group_url(group), json=body)
     assert answer.status_code == 200, answer.text
     return answer
 
@@ -272,8 +272,8 @@ def require(service: LiveGatebell, owner: Person, group: str, **more: Any) -> re
 def make_group(service: LiveGatebell, owner: Person, above: str) -> str:
     """Create a subgroup, and return its full path."""
     script = script_of(service, owner)
-    parent_id = script.send("GET", group_url(above)).json()["id"]
-    made = script.send("POST", "/groups", json={"path": "inner", "parent_id": parent_id})
+    parent_id = script.send_request("GET", group_url(above)).json()["id"]
+    made = script.send_request("POST", "/groups", json={"path": "inner", "parent_id": parent_id})
     assert made.status_code == 201, made.text
     return str(made.json()["full_path"])
 
@@ -301,7 +301,7 @@ def test_a_member_without_a_second_factor_can_only_set_one_up(
     shown = require(gatebell, owner, group).json()
     assert shown["require_two_factor_authentication"] is True
     assert shown["two_factor_grace_period"] == 0
-    assert script_of(gatebell, owner).send("GET", group_url(group)).json() == shown
+    assert script_of(gatebell, owner).send_request("GET", group_url(group)).json() == shown
 
     for path in ("/", PROFILE, f"/{project}", "/help"):
         assert opened(gatebell, browser, path) == SECURITY, path
@@ -390,7 +390,7 @@ def test_the_grace_period_starts_with_the_rule_or_the_membership(
     assert f"Starting {begins:%Y-%m-%d}" in words(page)
     assert token_for_password(gatebell, old).status_code == 200
 
-    past, old_id = now() - timedelta(hours=25), id_of(gatebell, old)
+    past, old_id = now() - timedelta(hours=25), find_user_id(gatebell, old)
     with database_of(gatebell) as session:
         session.execute(
             update(Group).where(Group.path == group).values(two_factor_required_at=past)
@@ -404,11 +404,11 @@ def test_the_grace_period_starts_with_the_rule_or_the_membership(
     assert must_set_up(gatebell, old)
     assert not must_set_up(gatebell, new), "whoever joins has the same time"
     script = script_of(gatebell, owner)
-    longer = script.send("PUT", group_url(group), json={"two_factor_grace_period": 30})
+    longer = script.send_request("PUT", group_url(group), json={"two_factor_grace_period": 30})
     assert longer.json()["two_factor_grace_period"] == 30
     assert not must_set_up(gatebell, old)
     again = {"require_two_factor_authentication": True, "two_factor_grace_period": 24}
-    script.send("PUT", group_url(group), json=again)
+    script.send_request("PUT", group_url(group), json=again)
     assert must_set_up(gatebell, old), "what is required already does not begin anew"
 
 
@@ -422,11 +422,13 @@ def test_the_requirement_ends_with_the_rule_the_group_or_the_membership(
     assert must_set_up(gatebell, member)
     if end == "off":
         body = {"require_two_factor_authentication": False}
-        assert script_of(gatebell, owner).send("PUT", group_url(group), json=body).ok
+        assert script_of(gatebell, owner).send_request("PUT", group_url(group), json=body).ok
     elif end == "deleted":
-        assert script_of(gatebell, owner).send("DELETE", group_url(group)).status_code == 202
+        assert (
+            script_of(gatebell, owner).send_request("DELETE", group_url(group)).status_code == 202
+        )
     else:
-        mine = update(Member).where(Member.user_id == id_of(gatebell, member))
+        mine = update(Member).where(Member.user_id == find_user_id(gatebell, member))
         with database_of(gatebell) as session:
             session.execute(mine.values(expires_at=now().date()))
     assert not must_set_up(gatebell, member)
@@ -440,7 +442,7 @@ def test_a_deleted_subgroup_requires_nothing_of_members_of_its_parent(
     give_role(gatebell, group, member, Role.DEVELOPER)
     require(gatebell, owner, inner)
     assert must_set_up(gatebell, member)
-    assert script_of(gatebell, owner).send("DELETE", group_url(inner)).status_code == 202
+    assert script_of(gatebell, owner).send_request("DELETE", group_url(inner)).status_code == 202
     assert not must_set_up(gatebell, member)
 
 
@@ -468,11 +470,11 @@ def test_owners_can_change_the_requirement_on_the_page(
     assert form.value("require_two_factor_authentication") == "y"
     submit(browser, page, form)
     assert "Nothing was changed." in words(browser.get(path))
-    changed = events_with_subject(gatebell, group)[0].details
+    changed = list_events_with_subject(gatebell, group)[0].details
     assert changed["require_two_factor_authentication"] == "true"
     assert changed["two_factor_grace_period"] == "72"
     submit(browser, page, form, require_two_factor_authentication=None)
-    shown = script_of(gatebell, owner).send("GET", group_url(group)).json()
+    shown = script_of(gatebell, owner).send_request("GET", group_url(group)).json()
     assert shown["require_two_factor_authentication"] is False
 
 
@@ -482,10 +484,12 @@ def test_an_invalid_rule_is_rejected(gatebell: LiveGatebell, owner: Person, proj
         *(("two_factor_grace_period", wrong) for wrong in (-1, 10**12, "soon")),
         ("require_two_factor_authentication", "perhaps"),
     ):
-        answer = script_of(gatebell, owner).send("PUT", group_url(group), json={name: value})
+        answer = script_of(gatebell, owner).send_request(
+            "PUT", group_url(group), json={name: value}
+        )
         assert (answer.status_code, name in answer.text) == (400, True), value
     member = make_user(gatebell)
     give_role(gatebell, group, member, Role.MAINTAINER)
     rule = {"require_two_factor_authentication": True}
-    answer = script_of(gatebell, member).send("PUT", group_url(group), json=rule)
+    answer = script_of(gatebell, member).send_request("PUT", group_url(group), json=rule)
     assert answer.status_code == 403

@@ -17,7 +17,7 @@ from tests.support.accounts.people import (
     open_browser,
     settings_of,
 )
-from tests.support.accounts.sign_ups import opened
+from tests.support.accounts.sign_ups import unseal_test_value
 from tests.support.oauth.oauth_wire import (
     Changes,
     ask,
@@ -164,7 +164,7 @@ def test_the_time_of_the_first_visit_is_kept_through_all_redirects(
 
 def first_asked_in(action: str, key: str) -> Any:
     sealed = unquote(unquote(action)).rpartition("first_asked=")[2]
-    return opened(sealed, "first visit of an authorization request", key=key)
+    return unseal_test_value(sealed, "first visit of an authorization request", key=key)
 
 
 @pytest.mark.long

@@ -13,10 +13,16 @@ from sqlalchemy import delete
 from domain.accounts.lifecycle.sign_up import SIGN_UP_LINK_PURPOSE
 from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME
 from domain.audit.events import EventKind
-from domain.core.randomness import random_password
+from domain.core.randomness import generate_random_password
 from models import AuditEvent, Mail, User
 from tests.conftest import KINDS
-from tests.support.accounts.administration import at_work, id_of, last_event, press, root
+from tests.support.accounts.administration import (
+    find_last_event,
+    find_user_id,
+    get_administrator_browser,
+    get_shared_administrator,
+    submit_form_by_ending,
+)
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -34,15 +40,15 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.sign_ups import (
     ASK,
     ask_to_sign_up,
-    finish,
-    newcomer,
-    opened,
-    sealed,
+    create_account_from_link,
+    make_newcomer,
+    seal_test_value,
     sign_up_link,
     sign_up_links,
+    unseal_test_value,
 )
-from tests.support.database.audit_log import event_about
-from tests.support.mail.email_links import messages_to, stored
+from tests.support.database.audit_log import get_event_about_user
+from tests.support.mail.email_links import list_messages, read_stored_address
 from tests.support.oauth.oauth_wire import ask, ask_at, decide, landing
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell, NewService, running
@@ -77,7 +83,7 @@ def rejection(service: LiveGatebell, link: str) -> str:
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_a_sign_up_link_leads_to_a_signed_in_account(service: LiveGatebell) -> None:
-    person, browser = newcomer(), service.http()
+    person, browser = make_newcomer(), service.http()
     assert 'href="/users/sign_up">Sign up' in browser.get(service.url + SIGN_IN).text
     answer = ask_to_sign_up(service, f" {person.email} ", browser=browser)
     assert answer.headers["Location"] == SIGN_IN
@@ -91,36 +97,38 @@ def test_a_sign_up_link_leads_to_a_signed_in_account(service: LiveGatebell) -> N
     assert person.email in words(page)
     assert service.http().head(link).status_code == 200
     assert not is_known(service, person.username), "only the form makes an account"
-    answer = finish(service, link, person, browser=browser, name="Dora Day")
+    answer = create_account_from_link(service, link, person, browser=browser, name="Dora Day")
     assert answer.headers["Location"] == "/"
     assert "Dora Day" in browser.get(service.url + PROFILE).text
-    assert stored(service, person) == (person.email, True), "whoever has the link reads the mail"
-    assert event_about(service, person, EventKind.USER_CREATED).actor_name == ""
+    assert read_stored_address(service, person) == (person.email, True), (
+        "whoever has the link reads the mail"
+    )
+    assert get_event_about_user(service, person, EventKind.USER_CREATED).actor_name == ""
     sign_in(service, person)
     assert "An account for" in rejection(service, link)
 
 
 def test_a_sign_up_returns_to_the_consent_page_in_the_same_browser(service: LiveGatebell) -> None:
     client = make_application(service, alice(service))
-    person, browser = newcomer(), service.http()
+    person, browser = make_newcomer(), service.http()
     page = ask(browser, service, client)
     way = page.text.partition('No account yet? <a href="')[2].partition('"')[0]
     way = way.replace("&amp;", "&")
     assert ask_to_sign_up(service, person.email, browser=browser, path=way).status_code == 302
     link = sign_up_links(service, person.email)[0]
     assert "/oauth/authorize" not in service.http().get(link).text, "another browser goes home"
-    answer = finish(service, link, person, browser=browser)
+    answer = create_account_from_link(service, link, person, browser=browser)
     asked = ask_at(browser, service.url + answer.headers["Location"])
     assert "code" in landing(decide(browser, asked))
 
 
 @pytest.mark.parametrize("way", ["https://evil.example/", "//evil.example", "/x/../..//evil"])
 def test_a_sign_up_does_not_redirect_to_other_sites(service: LiveGatebell, way: str) -> None:
-    person, browser = newcomer(), service.http()
+    person, browser = make_newcomer(), service.http()
     path = f"{ASK}?next={quote(way, safe='')}"
     assert ask_to_sign_up(service, person.email, browser=browser, path=path).status_code == 302
     link = sign_up_links(service, person.email)[0]
-    answer = finish(service, f"{link}?next={way}", person, browser=browser)
+    answer = create_account_from_link(service, f"{link}?next={way}", person, browser=browser)
     assert answer.headers["Location"] == "/"
 
 
@@ -135,7 +143,7 @@ def test_the_response_does_not_show_if_an_address_has_an_account(
     elif spelling == "look-alike letters":
         typed = person.email.replace("a", "\uff41", 1)
     browsers = [service.http() for _ in range(2)]
-    nobody = newcomer().email
+    nobody = make_newcomer().email
     answers = [
         ask_to_sign_up(service, email, browser=browser)
         for email, browser in zip((typed, nobody), browsers, strict=True)
@@ -143,10 +151,10 @@ def test_the_response_does_not_show_if_an_address_has_an_account(
     assert {(each.status_code, each.headers["Location"]) for each in answers} == {(302, SIGN_IN)}
     said = [words(each.get(service.url + SIGN_IN)) for each in browsers]
     assert said[0].replace(typed, "") == said[1].replace(nobody, "")
-    (message,) = messages_to(service, person.email)
+    (message,) = list_messages(service, person.email)
     assert f"You already have an account: @{person.username}." in message
     assert "/users/password/new" in message
-    assert typed == person.email or messages_to(service, typed) == [], "only the owner is told"
+    assert typed == person.email or list_messages(service, typed) == [], "only the owner is told"
     assert sign_up_links(service, person.email) == []
 
 
@@ -160,13 +168,13 @@ def test_an_invalid_address_is_rejected_and_shown_again(service: LiveGatebell, w
 
 
 def test_a_sign_up_link_works_for_a_day_and_only_for_signing_up(service: LiveGatebell) -> None:
-    person = newcomer()
+    person = make_newcomer()
     link = sign_up_link(service, person.email)
     text, day = link.rpartition("/")[2], SIGN_UP_LINK_LIFETIME.total_seconds()
-    value = opened(text, SIGN_UP_LINK_PURPOSE)
+    value = unseal_test_value(text, SIGN_UP_LINK_PURPOSE)
 
     def made(*args: object, **how: object) -> str:
-        return f"{service.url}{ASK}/{sealed(*args, **how)}"  # type: ignore[arg-type]
+        return f"{service.url}{ASK}/{seal_test_value(*args, **how)}"  # type: ignore[arg-type]
 
     assert service.http().get(made(value, SIGN_UP_LINK_PURPOSE, age=day - 30)).status_code == 200
     for wrong in (
@@ -181,11 +189,11 @@ def test_a_sign_up_link_works_for_a_day_and_only_for_signing_up(service: LiveGat
 def test_a_sign_up_link_does_not_work_again_after_the_account_is_deleted(
     service: LiveGatebell,
 ) -> None:
-    person, again = newcomer(), newcomer()
+    person, again = make_newcomer(), make_newcomer()
     link = sign_up_link(service, person.email)
-    assert finish(service, link, person).status_code == 302
+    assert create_account_from_link(service, link, person).status_code == 302
     service.cli("users", "delete", person.username, "--delete-applications")
-    answer = finish(service, link, again)
+    answer = create_account_from_link(service, link, again)
     assert answer.headers["Location"] == SIGN_IN
     assert not is_known(service, again.username)
 
@@ -193,10 +201,12 @@ def test_a_sign_up_link_does_not_work_again_after_the_account_is_deleted(
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_only_one_of_parallel_sign_ups_creates_an_account(service: LiveGatebell) -> None:
-    email = newcomer().email
+    email = make_newcomer().email
     links = [sign_up_link(service, email) for _ in range(2)] * 2
     people = [
-        Person(username=unique("dora"), email=email, password=f"{random_password()} and more")
+        Person(
+            username=unique("dora"), email=email, password=f"{generate_random_password()} and more"
+        )
         for _ in links
     ]
     browsers = [service.http() for _ in links]
@@ -222,13 +232,15 @@ def test_only_one_of_parallel_sign_ups_creates_an_account(service: LiveGatebell)
 
 @pytest.mark.long
 def test_a_taken_username_is_rejected_and_other_fields_are_kept(service: LiveGatebell) -> None:
-    person, taken = newcomer(), make_user(service)
+    person, taken = make_newcomer(), make_user(service)
     link = sign_up_link(service, person.email)
-    answer = finish(service, link, person, username=taken.username.upper(), name="Dora Day")
+    answer = create_account_from_link(
+        service, link, person, username=taken.username.upper(), name="Dora Day"
+    )
     assert answer.status_code == 422
     assert "This user name is taken. Choose another name." in words(answer)
     assert form_with(answer, "name").value("name") == "Dora Day"
-    assert finish(service, link, person).status_code == 302
+    assert create_account_from_link(service, link, person).status_code == 302
 
 
 @pytest.mark.long
@@ -245,42 +257,45 @@ def test_a_taken_username_is_rejected_and_other_fields_are_kept(service: LiveGat
 def test_a_rejected_form_does_not_use_up_the_link(
     service: LiveGatebell, values: dict[str, Any], why: str
 ) -> None:
-    person = newcomer()
+    person = make_newcomer()
     link = sign_up_link(service, person.email)
-    answer = finish(service, link, person, **values)
+    answer = create_account_from_link(service, link, person, **values)
     assert answer.status_code == 422
     assert why in words(answer)
-    assert finish(service, link, person).status_code == 302
+    assert create_account_from_link(service, link, person).status_code == 302
 
 
 @pytest.mark.long
 def test_the_new_account_replaces_an_existing_sign_in(service: LiveGatebell) -> None:
-    person, browser = newcomer(), open_browser(service, alice(service))
-    assert finish(service, sign_up_link(service, person.email), person, browser=browser).is_redirect
+    person, browser = make_newcomer(), open_browser(service, alice(service))
+    assert create_account_from_link(
+        service, sign_up_link(service, person.email), person, browser=browser
+    ).is_redirect
     assert person.username in browser.get(service.url + PROFILE).text
 
 
 @pytest.mark.long
 def test_sign_up_emails_to_one_address_are_limited(service: LiveGatebell) -> None:
-    email = newcomer().email
+    email = make_newcomer().email
     other = email.replace("dora", "DORA")
     for spelling in (email, other) * 8:
         assert ask_to_sign_up(service, spelling).status_code == 302
-    assert [len(messages_to(service, each)) for each in (email, other)] == [5, 5]
+    assert [len(list_messages(service, each)) for each in (email, other)] == [5, 5]
 
 
 @pytest.mark.one_database("sqlite")
 def test_too_many_sign_up_attempts_are_rejected(new_service: NewService) -> None:
     few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "4", "SIGN_UP": "open"}
     with running(new_service("sqlite", only="app", **MAIL, **few)) as service:
-        person, taken = newcomer(), make_user(service)
+        person, taken = make_newcomer(), make_user(service)
         link = sign_up_link(service, person.email)
         tries = [
-            finish(service, link, person, username=taken.username, name="Dora") for _ in range(4)
+            create_account_from_link(service, link, person, username=taken.username, name="Dora")
+            for _ in range(4)
         ]
         assert [each.status_code for each in tries] == [422, 422, 422, 429]
         assert form_with(tries[-1], "name").value("name") == "Dora"
-        answer = ask_to_sign_up(service, newcomer().email)
+        answer = ask_to_sign_up(service, make_newcomer().email)
         assert answer.status_code == 429
         assert int(answer.headers["Retry-After"]) > 0
         assert "Too many attempts" in words(answer)
@@ -290,19 +305,19 @@ def test_too_many_sign_up_attempts_are_rejected(new_service: NewService) -> None
 @pytest.mark.one_database("sqlite")
 def test_only_addresses_of_allowed_domains_can_sign_up(service: LiveGatebell) -> None:
     domains = {"sign_up": "domains", "sign_up_email_domains": "people.example, b\u00fccher.example"}
-    former = sign_up_link(service, newcomer(domain="else.example").email)
+    former = sign_up_link(service, make_newcomer(domain="else.example").email)
     with changed_settings(service, **domains):
         page = service.http().get(service.url + ASK)
         assert "ends with @bücher.example or @people.example" in words(page)
         for wrong in ("else.example", "sub.people.example", "people.example.evil.example"):
-            answer = ask_to_sign_up(service, newcomer(domain=wrong).email)
+            answer = ask_to_sign_up(service, make_newcomer(domain=wrong).email)
             assert answer.status_code == 422, wrong
             assert "cannot sign up with an email address of this domain" in words(answer)
-        person = newcomer(domain="PEOPLE.example")
+        person = make_newcomer(domain="PEOPLE.example")
         assert ask_to_sign_up(service, person.email).status_code == 302
         (link,) = sign_up_links(service, person.email.replace("PEOPLE", "people"))
-        assert finish(service, link, person).headers["Location"] == "/"
-        odd = newcomer(domain="xn--bcher-kva.example")
+        assert create_account_from_link(service, link, person).headers["Location"] == "/"
+        odd = make_newcomer(domain="xn--bcher-kva.example")
         assert ask_to_sign_up(service, odd.email).status_code == 302
         assert "can no longer sign up with" in rejection(service, former)
     with changed_settings(service, sign_up="off"):
@@ -312,9 +327,11 @@ def test_only_addresses_of_allowed_domains_can_sign_up(service: LiveGatebell) ->
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_a_new_account_must_set_up_a_required_second_factor(service: LiveGatebell) -> None:
-    person, browser = newcomer(), service.http()
+    person, browser = make_newcomer(), service.http()
     with changed_settings(service, second_factor_required="everybody"):
-        finish(service, sign_up_link(service, person.email), person, browser=browser)
+        create_account_from_link(
+            service, sign_up_link(service, person.email), person, browser=browser
+        )
         assert browser.get(service.url + PROFILE).url == f"{service.url}/-/user_settings/security"
 
 
@@ -334,7 +351,7 @@ def test_there_is_no_sign_up_page_if_sign_up_is_off(new_service: NewService) -> 
 def test_the_audit_log_contains_no_links_and_no_addresses_of_strangers(
     service: LiveGatebell,
 ) -> None:
-    email = newcomer().email
+    email = make_newcomer().email
     link = sign_up_link(service, email)
     with database_of(service) as session:
         kind = EventKind.SIGN_UP_LINK_SENT.value
@@ -346,7 +363,7 @@ def test_the_audit_log_contains_no_links_and_no_addresses_of_strangers(
 
 @pytest.mark.long
 def test_sign_up_emails_are_deleted_after_the_link_expired(service: LiveGatebell) -> None:
-    person, later, unsent = newcomer(), newcomer(), newcomer()
+    person, later, unsent = make_newcomer(), make_newcomer(), make_newcomer()
     for each in (person, later, unsent):
         sign_up_link(service, each.email)
     past = now() - SIGN_UP_LINK_LIFETIME - timedelta(minutes=1)
@@ -355,17 +372,17 @@ def test_sign_up_emails_are_deleted_after_the_link_expired(service: LiveGatebell
         mail.filter(Mail.recipient != later.email).update({"created_at": past})
         mail.filter(Mail.recipient != unsent.email).update({"send_at": None})
     service.cli("prune")
-    assert messages_to(service, person.email) == []
-    assert len(messages_to(service, later.email)) == 1
-    assert len(messages_to(service, unsent.email)) == 1, "it is still tried"
+    assert list_messages(service, person.email) == []
+    assert len(list_messages(service, later.email)) == 1
+    assert len(list_messages(service, unsent.email)) == 1, "it is still tried"
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_an_export_contains_the_sign_up_email_without_its_link(service: LiveGatebell) -> None:
-    person = newcomer()
+    person = make_newcomer()
     link = sign_up_link(service, person.email)
-    finish(service, link, person)
+    create_account_from_link(service, link, person)
     exported = str(service.cli("users", "export", person.username))
     assert "wants to create an account" in exported
     assert link.rpartition("/")[2] not in exported
@@ -386,7 +403,7 @@ def running_service(
 @pytest.fixture
 def approving(running_service: LiveGatebell) -> LiveGatebell:
     """The service with one administrator, without pending users and emails."""
-    root(running_service)
+    get_shared_administrator(running_service)
     with database_of(running_service) as session:
         session.query(User).filter_by(state="pending").update({"state": "locked"})
         session.execute(delete(Mail))
@@ -395,13 +412,18 @@ def approving(running_service: LiveGatebell) -> LiveGatebell:
 
 def pending_user(approving: LiveGatebell) -> Person:
     """Create a user who has signed up and is pending approval."""
-    person = newcomer()
-    assert finish(approving, sign_up_link(approving, person.email), person).status_code == 302
+    person = make_newcomer()
+    assert (
+        create_account_from_link(
+            approving, sign_up_link(approving, person.email), person
+        ).status_code
+        == 302
+    )
     return person
 
 
 def ask_api(approving: LiveGatebell, method: str, path: str) -> requests.Response:
-    token = make_token(approving, root(approving)).clear
+    token = make_token(approving, get_shared_administrator(approving)).clear
     headers = {"PRIVATE-TOKEN": token}
     return requests.request(method, f"{approving.url}/api/v4{path}", headers=headers, timeout=30)
 
@@ -414,10 +436,10 @@ def state_of(approving: LiveGatebell, person: Person) -> str | None:
 
 @pytest.mark.both_databases
 def test_a_new_user_can_sign_in_after_the_approval(approving: LiveGatebell) -> None:
-    person, browser = newcomer(), approving.http()
+    person, browser = make_newcomer(), approving.http()
     link = sign_up_link(approving, person.email)
     assert "An administrator has to approve your account" in words(approving.http().get(link))
-    answer = finish(approving, link, person, browser=browser)
+    answer = create_account_from_link(approving, link, person, browser=browser)
     assert answer.headers["Location"] == SIGN_IN
     assert "has to be approved by an administrator" in words(browser.get(approving.url + SIGN_IN))
     answer = try_to_sign_in(approving, person.email, person.password)
@@ -427,19 +449,21 @@ def test_a_new_user_can_sign_in_after_the_approval(approving: LiveGatebell) -> N
     assert answer.status_code == 422
     assert "approved" not in words(answer), "only the right password tells"
 
-    page = at_work(approving).get(f"{approving.url}/admin/users?group=pending")
+    page = get_administrator_browser(approving).get(f"{approving.url}/admin/users?group=pending")
     assert person.username in page.text
     assert "Pending approval" in words(page)
-    assert press(approving, f"/admin/users/{id_of(approving, person)}", "/approve").is_redirect
-    assert last_event(approving, person.username).kind == "user.approved"
-    assert "was approved. Sign in:" in messages_to(approving, person.email)[0]
+    assert submit_form_by_ending(
+        approving, f"/admin/users/{find_user_id(approving, person)}", "/approve"
+    ).is_redirect
+    assert find_last_event(approving, person.username).kind == "user.approved"
+    assert "was approved. Sign in:" in list_messages(approving, person.email)[0]
     assert try_to_sign_in(approving, person.email, person.password).status_code == 302
 
 
 @pytest.mark.long
 def test_the_api_shows_the_pending_state_and_approves(approving: LiveGatebell) -> None:
     person = pending_user(approving)
-    number = id_of(approving, person)
+    number = find_user_id(approving, person)
     found = ask_api(approving, "GET", f"/users/{number}").json()
     assert found["state"] == "blocked_pending_approval"
     assert ask_api(approving, "GET", f"/users?blocked=true&search={person.username}").json() == []
@@ -459,18 +483,23 @@ def test_the_api_shows_the_pending_state_and_approves(approving: LiveGatebell) -
 @pytest.mark.parametrize("face", ["page", "api"])
 def test_a_rejected_user_is_notified_and_deleted(approving: LiveGatebell, face: str) -> None:
     person = pending_user(approving)
-    number = id_of(approving, person)
+    number = find_user_id(approving, person)
     if face == "page":
-        assert press(approving, f"/admin/users/{number}", "/reject").is_redirect
+        assert submit_form_by_ending(approving, f"/admin/users/{number}", "/reject").is_redirect
     else:
         answer = ask_api(approving, "POST", f"/users/{number}/reject")
         assert (answer.status_code, answer.json()) == (200, {"message": "Success"})
     assert state_of(approving, person) is None
-    assert "was not approved and has been deleted" in messages_to(approving, person.email)[0]
-    assert last_event(approving, f"deleted user {number}").kind == "user.rejected"
+    assert "was not approved and has been deleted" in list_messages(approving, person.email)[0]
+    assert find_last_event(approving, f"deleted user {number}").kind == "user.rejected"
     answer = try_to_sign_in(approving, person.email, person.password)
     assert answer.status_code == 422
-    assert finish(approving, sign_up_link(approving, person.email), person).status_code == 302
+    assert (
+        create_account_from_link(
+            approving, sign_up_link(approving, person.email), person
+        ).status_code
+        == 302
+    )
 
 
 @pytest.mark.long
@@ -486,7 +515,7 @@ def test_the_command_line_lists_and_approves_pending_users(approving: LiveGatebe
 
 @pytest.mark.long
 def test_administrators_get_one_email_until_no_user_is_pending(approving: LiveGatebell) -> None:
-    told = partial(messages_to, approving, root(approving).email)
+    told = partial(list_messages, approving, get_shared_administrator(approving).email)
     people = [pending_user(approving) for _ in range(3)]
     assert len(told()) == 1
     assert "/admin/users?group=pending" in told()[0]
@@ -499,22 +528,22 @@ def test_administrators_get_one_email_until_no_user_is_pending(approving: LiveGa
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_parallel_sign_ups_send_one_email_to_administrators(approving: LiveGatebell) -> None:
-    people = [newcomer() for _ in range(4)]
+    people = [make_newcomer() for _ in range(4)]
     links = [sign_up_link(approving, each.email) for each in people]
     together(
         [
-            partial(finish, approving, link, person)
+            partial(create_account_from_link, approving, link, person)
             for link, person in zip(links, people, strict=True)
         ]
     )
     assert [state_of(approving, each) for each in people] == ["pending"] * 4
-    assert len(messages_to(approving, root(approving).email)) == 1
+    assert len(list_messages(approving, get_shared_administrator(approving).email)) == 1
 
 
 @pytest.mark.both_databases
 def test_only_one_of_parallel_approvals_and_rejections_succeeds(approving: LiveGatebell) -> None:
     person = pending_user(approving)
-    number = id_of(approving, person)
+    number = find_user_id(approving, person)
     verbs = ("approve", "reject") * 2
     ask = partial(ask_api, approving, "POST")
     answers = together([partial(ask, f"/users/{number}/{verb}") for verb in verbs])
@@ -527,15 +556,15 @@ def test_only_one_of_parallel_approvals_and_rejections_succeeds(approving: LiveG
 def test_a_locked_account_is_not_approved(approving: LiveGatebell) -> None:
     person = pending_user(approving)
     set_state(approving, person, "locked")
-    number = id_of(approving, person)
+    number = find_user_id(approving, person)
     assert ask_api(approving, "POST", f"/users/{number}/approve").status_code == 409
     assert state_of(approving, person) == "locked"
 
 
 def test_a_pending_user_cannot_reset_the_password(approving: LiveGatebell) -> None:
     person = pending_user(approving)
-    before = messages_to(approving, person.email)
+    before = list_messages(approving, person.email)
     browser = approving.http()
     page = browser.get(f"{approving.url}/users/password/new")
     submit(browser, page, form_with(page, "login"), login=person.email)
-    assert messages_to(approving, person.email) == before
+    assert list_messages(approving, person.email) == before

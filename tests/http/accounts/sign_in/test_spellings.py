@@ -28,7 +28,7 @@ from web.database.engine import open_engine
 from web.database.schema import migrate_to_newest
 from web.extensions import db
 from web.jobs.retention import prune_database, update_daily_counts
-from web.services import services
+from web.services import get_services
 from web.settings.reader import Settings, parse_settings
 
 PASSWORD = "correct horse battery staple"
@@ -136,7 +136,7 @@ def test_searches_find_every_spelling(app: Flask) -> None:
         assert [account.username for account in found.items] == ["asa"], word
     details = TokenDetails(name="Überwachung", scopes="api", expires_at=now() + timedelta(days=9))
     create_personal_token(
-        user.id, details, session=db.session(), keyring=services().keyring, now=now()
+        user.id, details, session=db.session(), keyring=get_services().keyring, now=now()
     )
     tokens = find_tokens(
         TokenFilter(owner_id=user.id, search="üBER"), session=db.session(), now=now()

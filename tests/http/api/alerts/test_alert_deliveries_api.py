@@ -12,7 +12,7 @@ from tests.support.accounts.people import alice, database_of, unique
 from tests.support.alerts.integration_pages import opened
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, captured, connect
-from tests.support.database.stored import alerts_of, change, deliveries_of
+from tests.support.database.stored import change, list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -43,7 +43,7 @@ def test_a_delivery_is_shown_with_its_body_and_results(gatebell: LiveGatebell) -
         len(body),
     )
     assert json.loads(shown["body"]) == json.loads(body)
-    alerts = alerts_of(gatebell, endpoint.project)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
     assert [(each["iid"], each["item"], each["action"]) for each in shown["alerts"]] == [
         (1, 1, "stored as resolved"),
         (2, 2, "opened"),
@@ -102,15 +102,15 @@ def test_a_delivery_is_sent_again_as_a_new_delivery(gatebell: LiveGatebell) -> N
     assert shown["sender"] == alice(gatebell).username
     assert f"Sent again from delivery {first}." in shown["parse_warnings"][0]
     assert [(each["iid"], each["action"]) for each in shown["alerts"]] == [(1, "joined")]
-    assert alerts_of(gatebell, endpoint.project)[0].events == 2
+    assert list_stored_alerts(gatebell, endpoint.project)[0].events == 2
     still = worker.send("POST", f"/{refused}/resend")
     assert (still.status_code, still.json()["outcome"]) == (201, "refused")
-    assert len(deliveries_of(gatebell, endpoint.project)) == 4
+    assert len(list_stored_deliveries(gatebell, endpoint.project)) == 4
     at = script_of(gatebell, endpoint.project, "alert_management_integrations")
     at.put(f"/{endpoint.id}", active=False)
     off = worker.send("POST", f"/{first}/resend")
     assert off.status_code == 403
-    assert len(deliveries_of(gatebell, endpoint.project)) == 4
+    assert len(list_stored_deliveries(gatebell, endpoint.project)) == 4
 
 
 def test_a_delivery_without_a_body_cannot_be_sent_again(gatebell: LiveGatebell) -> None:
@@ -134,7 +134,7 @@ def test_requests_with_the_same_idempotency_key_are_executed_once(gatebell: Live
     at = script_of(gatebell, endpoint.project, "alert_management_integrations")
     first = at.get(f"/{endpoint.id}/deliveries")[0]["id"]
     for path in ("test", f"deliveries/{first}/resend"):
-        before = len(deliveries_of(gatebell, endpoint.project))
+        before = len(list_stored_deliveries(gatebell, endpoint.project))
         headers = {"Idempotency-Key": unique("key")}
         answers = [
             at.send("POST", f"/{endpoint.id}/{path}", headers=headers, timeout=20) for _ in range(2)
@@ -142,7 +142,7 @@ def test_requests_with_the_same_idempotency_key_are_executed_once(gatebell: Live
         assert [each.status_code for each in answers] in ([200, 200], [201, 201])
         assert answers[0].json() == answers[1].json()
         assert answers[1].headers["Idempotency-Replayed"] == "true"
-        assert len(deliveries_of(gatebell, endpoint.project)) == before + 1
+        assert len(list_stored_deliveries(gatebell, endpoint.project)) == before + 1
 
 
 def reject_deliveries(gatebell: LiveGatebell, endpoint: Endpoint, *bodies: dict[str, str]) -> None:
@@ -171,16 +171,16 @@ def test_rejected_deliveries_of_a_period_are_replayed_once_and_in_order(
     replayed = [number for answer in answers for number in answer["replayed"]]
     assert len(replayed) == len(set(replayed)) == 3
     assert [answer["next_after"] for answer in answers] == [None] * 4
-    alerts = alerts_of(gatebell, endpoint.project)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
     assert sorted((alert.title, alert.status, alert.events) for alert in alerts) == [
         ("CPU", "triggered", 1),
         ("Disk", "resolved", 1),
     ]
-    first, *_, broken = deliveries_of(gatebell, endpoint.project)[:4]
+    first, *_, broken = list_stored_deliveries(gatebell, endpoint.project)[:4]
     assert first.replayed_as in replayed
     assert (broken.status_code, broken.replayed_as) == (400, None)
     cpu = next(alert for alert in alerts if alert.title == "CPU")
-    assert cpu.started_at == deliveries_of(gatebell, endpoint.project)[2].received_at
+    assert cpu.started_at == list_stored_deliveries(gatebell, endpoint.project)[2].received_at
     again = worker.post("/replay", since=SINCE).json()
     assert (again["replayed"], again["still_refused"]) == ([], [broken.id])
     assert worker.post("/replay").status_code == 400
@@ -205,17 +205,19 @@ def test_a_replay_of_an_alert_that_has_recovered_opens_nothing(gatebell: LiveGat
         for delivery in session.scalars(select(Delivery).where(Delivery.project_id == ids)):
             delivery.received_at -= hour
     script(gatebell, endpoint).post("/replay", since=SINCE)
-    alerts = alerts_of(gatebell, endpoint.project)
+    alerts = list_stored_alerts(gatebell, endpoint.project)
     assert [(alert.status, alert.events) for alert in alerts] == [("resolved", 2)]
     endpoint.accepted(**disk)
-    assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][1:] == ["triggered"]
+    assert [alert.status for alert in list_stored_alerts(gatebell, endpoint.project)][1:] == [
+        "triggered"
+    ]
 
 
 def test_a_delivery_that_was_rejected_twice_is_replayed_once(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     worker = script(gatebell, endpoint)
     endpoint.post(b"[")
-    (first,) = deliveries_of(gatebell, endpoint.project)
+    (first,) = list_stored_deliveries(gatebell, endpoint.project)
     second = worker.post(f"/{first.id}/resend").json()["id"]
     assert worker.post("/replay", since=SINCE).json()["still_refused"] == [second]
 
@@ -223,12 +225,12 @@ def test_a_delivery_that_was_rejected_twice_is_replayed_once(gatebell: LiveGateb
 def test_the_page_replays_rejected_deliveries(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     reject_deliveries(gatebell, endpoint, {"title": "Disk"})
-    (refused,) = deliveries_of(gatebell, endpoint.project)
+    (refused,) = list_stored_deliveries(gatebell, endpoint.project)
     browser, page = opened(gatebell, endpoint, "{id}/deliveries?show=refused")
     answer = submit(browser, page, form_to(page, "/replay"), period="hour")
     told = browser.get(gatebell.url + answer.headers["Location"])
     assert "1 delivery was replayed." in told.text
-    assert [alert.title for alert in alerts_of(gatebell, endpoint.project)] == ["Disk"]
+    assert [alert.title for alert in list_stored_alerts(gatebell, endpoint.project)] == ["Disk"]
     shown = opened(gatebell, endpoint, f"{{id}}/deliveries/{refused.id}")[1]
     assert "Replayed as" in shown.text
     assert "Send again" not in shown.text

@@ -11,8 +11,12 @@ from tests.support.accounts.people import alice, make_project, now, unique
 from tests.support.accounts.team import person_for
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import captured, connect
-from tests.support.database.audit_log import events_with_subject
-from tests.support.database.stored import alerts_of, deliveries_of, integrations_of
+from tests.support.database.audit_log import list_events_with_subject
+from tests.support.database.stored import (
+    list_stored_alerts,
+    list_stored_deliveries,
+    list_stored_integrations,
+)
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 
@@ -49,7 +53,7 @@ def test_a_created_integration_accepts_alerts_immediately(gatebell: LiveGatebell
         found["url"], found["key"], captured("04_grouped_3_firing_common_labels.json")
     )
     assert sent.status_code == 200, sent.text
-    assert len(alerts_of(gatebell, project)) == 3
+    assert len(list_stored_alerts(gatebell, project)) == 3
     shown = worker.get(f"/{found['id']}")
     assert shown["last_outcome"] == "accepted"
     assert shown["api_url"].startswith("http")
@@ -57,7 +61,7 @@ def test_a_created_integration_accepts_alerts_immediately(gatebell: LiveGatebell
     (listed,) = worker.get()
     assert listed.items() <= shown.items()
     assert "key" not in {*listed, *shown}
-    (row,) = integrations_of(gatebell, project)
+    (row,) = list_stored_integrations(gatebell, project)
     assert (row.type, row.name, row.active) == ("prometheus", "Alertmanager", True)
 
 
@@ -99,7 +103,7 @@ def test_a_change_keeps_fields_that_are_not_sent(gatebell: LiveGatebell) -> None
     assert (off.status_code, off.json()["name"], off.json()["active"]) == (200, name, False)
     assert worker.put(at).json() == off.json()
     assert post_alert(made["url"], made["key"]).status_code == 403
-    changes = [event.details["change"] for event in events_with_subject(gatebell, name)]
+    changes = [event.details["change"] for event in list_events_with_subject(gatebell, name)]
     assert changes == ["changed", "created"]
     named = worker.put(at, name="Bell", api_url="https://a.example").json()
     assert (named["name"], named["active"]) == ("Bell", False)
@@ -155,7 +159,7 @@ def test_a_request_for_the_key_is_recorded(gatebell: LiveGatebell) -> None:
     (key,) = shown["keys"]
     assert (key["state"], key["expires_at"]) == ("current", None)
     assert key["last_used_at"].endswith("Z")
-    event = events_with_subject(gatebell, name)[0]
+    event = list_events_with_subject(gatebell, name)[0]
     assert event.kind == EventKind.INTEGRATION_KEY_READ
     assert event.actor_name == alice(gatebell).username
     assert made["key"] not in str(event.details)
@@ -223,7 +227,7 @@ def test_a_test_alert_is_sent_and_explained(gatebell: LiveGatebell, kind: str) -
 
     rehearsed = worker.post(f"/{endpoint.id}/test", dry_run=True).json()
     assert rehearsed["delivery_id"] is None
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
     sent = worker.post(f"/{endpoint.id}/test")
 
     assert sent.status_code == 200
@@ -231,7 +235,7 @@ def test_a_test_alert_is_sent_and_explained(gatebell: LiveGatebell, kind: str) -
     assert (alert["iid"], alert["action"]) == (1, "opened")
     assert alert["read"]["title"] == alert["title"] == rehearsed["alerts"][0]["title"]
     assert alert["read"]["fingerprint"]
-    (delivery,) = deliveries_of(gatebell, endpoint.project)
+    (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert delivery.id == sent.json()["delivery_id"]
     assert (delivery.is_test, delivery.sender) == (
         True,
@@ -247,7 +251,7 @@ def test_the_payload_of_a_test_alert_is_an_object_or_its_text(gatebell: LiveGate
     assert as_object.json()["alerts"][0]["title"] == "a"
     exact = '{"title": "b", "id": 123456789012345678901234567890}'
     assert worker.post(f"/{endpoint.id}/test", payload=exact).json()["alerts"][0]["title"] == "b"
-    assert deliveries_of(gatebell, endpoint.project)[-1].body == exact.encode()
+    assert list_stored_deliveries(gatebell, endpoint.project)[-1].body == exact.encode()
     several = worker.post(f"/{endpoint.id}/test", payload=[{"title": "c"}, {"title": "d"}])
     assert [each["title"] for each in several.json()["alerts"]] == ["c", "d"]
 
@@ -276,7 +280,7 @@ def test_an_invalid_test_alert_is_rejected_with_the_reason(gatebell: LiveGatebel
     assert off.status_code == 403
     assert "Turn it on first." in off.json()["message"]
     assert worker.post(f"/{endpoint.id}/test", dry_run=True).status_code == 200
-    assert alerts_of(gatebell, endpoint.project) == []
+    assert list_stored_alerts(gatebell, endpoint.project) == []
 
 
 @pytest.mark.spec("H7")
@@ -293,7 +297,7 @@ def test_integrations_of_other_projects_are_not_found(gatebell: LiveGatebell) ->
     endpoint, other = connect(gatebell), connect(gatebell)
     other.accepted()
     worker, number = script(gatebell, endpoint.project), other.id
-    delivery = deliveries_of(gatebell, other.project)[0].id
+    delivery = list_stored_deliveries(gatebell, other.project)[0].id
     for method, path in (
         *(("GET", each) for each in ("", "/credentials", "/keys", "/mapping", "/deliveries")),
         ("PUT", ""),

@@ -45,7 +45,7 @@ def api_of(gatebell: LiveGatebell, person: Person, scopes: str = "read_alerts") 
 
 
 def titles(api: Api, path: str, **query: Any) -> list[str]:
-    answer = api.send("GET", path, params=query)
+    answer = api.send_request("GET", path, params=query)
     assert answer.status_code == 200, answer.text
     return [alert["title"] for alert in answer.json()]
 
@@ -76,7 +76,7 @@ def test_the_alerts_of_a_group_include_all_its_projects(gatebell: LiveGatebell) 
     assert titles(api, at, sort="severity") == ["a2", "a5", "a4", "a1"]
     assert titles(api, at, severity="high") == ["a2"]
     assert titles(api, at, status="resolved") == []
-    first = api.send("GET", at, params={"per_page": 3})
+    first = api.send_request("GET", at, params={"per_page": 3})
     assert [each["project_path"] for each in first.json()] == [deep, shop, deep]
     assert first.json()[0]["web_url"].endswith(f"/{deep}/-/alerts/2")
     cursor = first.links["next"]["url"].rpartition("cursor=")[2]
@@ -90,7 +90,7 @@ def test_a_list_of_several_projects_rejects_unknown_parameters(gatebell: LiveGat
     assert titles(api, f"/groups/{group}{ALERTS}") == []
     for query in ("sort=events", "integration=1", "cursor=1", "page=2", "status=x"):
         for path in (ALERTS, f"/groups/{group}{ALERTS}"):
-            assert api.send("GET", f"{path}?{query}").status_code == 400, query
+            assert api.send_request("GET", f"{path}?{query}").status_code == 400, query
 
 
 @pytest.mark.long
@@ -107,7 +107,7 @@ def test_users_see_only_alerts_of_their_own_projects(gatebell: LiveGatebell) -> 
 
     assert titles(api, ALERTS) == ["mine"]
     group = mine.project.partition("/")[0]
-    assert api.send("GET", f"/groups/{group}{ALERTS}").status_code in {403, 404}
+    assert api.send_request("GET", f"/groups/{group}{ALERTS}").status_code in {403, 404}
     give_role(gatebell, seen.project.partition("/")[0], person, Role.DEVELOPER)
     assert titles(api, ALERTS) == ["seen", "mine"]
     give_role(gatebell, mine.project, person, Role.GUEST)
@@ -122,7 +122,7 @@ def test_users_see_only_alerts_of_their_own_projects(gatebell: LiveGatebell) -> 
     assert titles(api_of(gatebell, root), ALERTS) == []
     hidden_group = hidden.project.partition("/")[0]
     assert titles(api_of(gatebell, root), f"/groups/{hidden_group}{ALERTS}") == ["hidden"]
-    small = api_of(gatebell, root, "read_user").send("GET", ALERTS)
+    small = api_of(gatebell, root, "read_user").send_request("GET", ALERTS)
     assert small.json()["error"] == "insufficient_scope"
 
 
@@ -133,7 +133,7 @@ def test_a_custom_role_with_access_to_alerts_counts(gatebell: LiveGatebell) -> N
     person = make_user(gatebell, name="watcher")
     root = api_of(gatebell, make_user(gatebell, name="root", admin=True), "api")
     body = {"name": unique("watcher"), "base_access_level": 10, "read_alerts": True}
-    role_id = root.send("POST", "/member_roles", json=body).json()["id"]
+    role_id = root.send_request("POST", "/member_roles", json=body).json()["id"]
     for namespace in (by_project.project, by_group.project.partition("/")[0]):
         give_role(gatebell, namespace, person, Role.GUEST)
         gatebell.cli("members", "give-member-role", namespace, person.username, str(role_id))

@@ -8,7 +8,7 @@ from domain.alerts.reading.incoming import Severity
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.alerts.tool_messages import MODULES, load_messages
-from tests.support.database.stored import alerts_of, deliveries_of
+from tests.support.database.stored import list_stored_alerts, list_stored_deliveries
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -64,15 +64,15 @@ def test_a_mapping_is_saved_with_its_sample_and_applied(gatebell: LiveGatebell) 
         "example": "“High”",
     }
     endpoint.post_json(SAMPLE)
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert (alert.title, alert.description, alert.hosts) == ("Disk full", "Disk full", "db-1")
     endpoint.post_json({**SAMPLE, "recovered_at": "2026-11-22T08:00:00Z"})
-    assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
+    assert list_stored_alerts(gatebell, endpoint.project)[0].status == "resolved"
 
     assert worker.send("DELETE").status_code == 204
     assert worker.get() == {**NOTHING, "revision": revision}
     endpoint.post_json(SAMPLE)
-    assert alerts_of(gatebell, endpoint.project)[-1].title == "New: Alert"
+    assert list_stored_alerts(gatebell, endpoint.project)[-1].title == "New: Alert"
 
 
 @pytest.mark.both_databases
@@ -164,12 +164,12 @@ def test_rules_translate_words_resolve_join_and_drop(gatebell: LiveGatebell) -> 
     assert saved["never_resolves"] is None
 
     assert endpoint.post_json(sample) == [{"iid": 1, "title": "db-1 / disk"}]
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert Severity.LOW.rank == alert.severity
     assert endpoint.post_json({**sample, "kind": "comment"}) == []
-    assert deliveries_of(gatebell, endpoint.project)[-1].dropped == 1
+    assert list_stored_deliveries(gatebell, endpoint.project)[-1].dropped == 1
     endpoint.post_json({**sample, "state": "Ok", "level": "info"})
-    (alert,) = alerts_of(gatebell, endpoint.project)
+    (alert,) = list_stored_alerts(gatebell, endpoint.project)
     assert alert.status == "resolved"
 
     told = worker.put(sample=sample, mapping=mapping, rules={}).json()["never_resolves"]

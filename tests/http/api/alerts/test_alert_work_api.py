@@ -10,7 +10,7 @@ from tests.support.accounts.people import alice, database_of
 from tests.support.accounts.team import give_role, person_for, take_role
 from tests.support.alerts.scripts import Script, script_of
 from tests.support.alerts.senders import Endpoint, captured, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -22,7 +22,7 @@ def script(gatebell: LiveGatebell, endpoint: Endpoint, **who: object) -> Script:
 
 
 def statuses(gatebell: LiveGatebell, endpoint: Endpoint) -> list[str]:
-    return [alert.status for alert in alerts_of(gatebell, endpoint.project)]
+    return [alert.status for alert in list_stored_alerts(gatebell, endpoint.project)]
 
 
 @pytest.mark.spec("J5", "G5")

@@ -11,7 +11,7 @@ from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import alice
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.stored import alerts_of
+from tests.support.database.stored import list_stored_alerts
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -82,7 +82,7 @@ def test_the_status_of_an_alert_can_be_changed(gatebell: LiveGatebell) -> None:
     unknown = api(gatebell, endpoint, "/1", scopes="api", status="closed")
     assert unknown.status_code == 400
     assert api(gatebell, endpoint, "/9", scopes="api", status="ignored").status_code == 404
-    assert alerts_of(gatebell, endpoint.project)[0].status == "resolved"
+    assert list_stored_alerts(gatebell, endpoint.project)[0].status == "resolved"
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ import requests
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import make_project, make_user, now
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import Received, Receiver, running_receiver
 
@@ -188,7 +188,7 @@ def test_a_webhook_is_changed_paused_resumed_and_deleted(
     unused = shop.call.done("POST", status=201, json=new)
     assert (unused["active"], unused["pause_reason"]) == (False, "user")
     assert shop.call.done("GET", f"/{unused['id']}")["state"] == "paused"
-    kinds = [each.kind for each in events_with_subject(gatebell, "https://hooks.invalid/in")]
+    kinds = [each.kind for each in list_events_with_subject(gatebell, "https://hooks.invalid/in")]
     # The secret in the query of the URL is not in the audit log.
     assert set(kinds) == {"webhook.created", "webhook.changed", "webhook.removed"}
 

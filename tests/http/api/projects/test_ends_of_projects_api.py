@@ -11,9 +11,9 @@ from models import Alert, Delivery, Environment, Group, Integration, Member, Pro
 from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
 from tests.support.accounts.people import alice, database_of, make_project, make_user, signed_in
 from tests.support.accounts.personal_tokens import Api
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.alerts.senders import connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 
@@ -44,12 +44,12 @@ def test_an_archived_project_rejects_changes_and_alerts(gatebell: LiveGatebell) 
     endpoint.accepted(title="before")
     script = owner_of(gatebell)
     url = path_of(endpoint.project)
-    project = namespace_of(gatebell, "projects", endpoint.project)
+    project = get_namespace(gatebell, "projects", endpoint.project)
     bot = make_bot_token(script, project)
     for _ in range(2):
-        assert made(script.send("POST", f"{url}/archive"))["archived"] is True
+        assert made(script.send_request("POST", f"{url}/archive"))["archived"] is True
     # Tokens of an archived project can still be revoked.
-    assert script.send("DELETE", f"{project.by_id}/{bot.id}").status_code == 204
+    assert script.send_request("DELETE", f"{project.by_id}/{bot.id}").status_code == 204
     refused = endpoint.post(json.dumps({"title": "while archived"}).encode())
     assert refused.status_code == 403
     assert "archived" in refused.json()["message"]
@@ -59,13 +59,15 @@ def test_an_archived_project_rejects_changes_and_alerts(gatebell: LiveGatebell) 
         ("POST", f"{url}/access_tokens", {"name": "x", "scopes": ["api"]}),
         ("PUT", f"{url}/alert_management_alerts/1", {"status": "resolved"}),
     ):
-        answer = script.send(method, path, json=body)
+        answer = script.send_request(method, path, json=body)
         assert (answer.status_code, "is archived" in answer.text) == (403, True), path
-    assert [each["iid"] for each in script.send("GET", f"{url}/alert_management_alerts").json()]
-    assert made(script.send("POST", f"{url}/unarchive"))["archived"] is False
+    assert [
+        each["iid"] for each in script.send_request("GET", f"{url}/alert_management_alerts").json()
+    ]
+    assert made(script.send_request("POST", f"{url}/unarchive"))["archived"] is False
     endpoint.accepted(title="after")
-    assert made(script.send("PUT", url, json={"name": "x"}), 200)["name"] == "x"
-    kinds = [each.kind for each in events_with_subject(gatebell, endpoint.project)]
+    assert made(script.send_request("PUT", url, json={"name": "x"}), 200)["name"] == "x"
+    kinds = [each.kind for each in list_events_with_subject(gatebell, endpoint.project)]
     assert kinds.count("project.archived") == kinds.count("project.unarchived") == 1
 
 
@@ -90,7 +92,7 @@ def test_the_pages_of_an_archived_project_show_a_notice_and_reject_changes(
     page = browser.get(settings)
     assert submit(browser, page, form_to(page, "/unarchive")).status_code == 302
     assert "This project is archived" not in browser.get(settings).text
-    kinds = [each.kind for each in events_with_subject(gatebell, project)]
+    kinds = [each.kind for each in list_events_with_subject(gatebell, project)]
     assert kinds == ["project.unarchived", "project.archived"]
 
 
@@ -99,13 +101,13 @@ def test_a_project_without_monitoring_rejects_and_hides_alerts(gatebell: LiveGat
     endpoint = connect(gatebell)
     script, url = owner_of(gatebell), path_of(endpoint.project)
     levels = {"monitor_access_level": "disabled", "environments_access_level": "disabled"}
-    made(script.send("PUT", url, json=levels), 200)
+    made(script.send_request("PUT", url, json=levels), 200)
     refused = endpoint.post(json.dumps({"title": "unseen"}).encode())
     assert (refused.status_code, "turned off" in refused.text) == (403, True)
     for path in ("alert_management_alerts", "alert_management_integrations", "environments"):
-        answer = script.send("GET", f"{url}/{path}")
+        answer = script.send_request("GET", f"{url}/{path}")
         assert (answer.status_code, "turned off" in answer.text) == (403, True), path
-    made(script.send("PUT", url, json={"monitor_access_level": "private"}), 200)
+    made(script.send_request("PUT", url, json={"monitor_access_level": "private"}), 200)
     endpoint.accepted(title="seen")
 
 
@@ -119,30 +121,32 @@ def test_a_deleted_project_disappears_immediately_and_its_rows_are_pruned(
         endpoint.accepted(title=f"a{number}", platform_environment_name="prod")
     endpoint.accepted(title="a0", platform_environment_name="prod")
     script, url = owner_of(gatebell), path_of(endpoint.project)
-    project = namespace_of(gatebell, "projects", endpoint.project)
+    project = get_namespace(gatebell, "projects", endpoint.project)
     bot = Api(gatebell, make_bot_token(script, project).clear)
-    answer = script.send("DELETE", url)
+    answer = script.send_request("DELETE", url)
     assert (answer.status_code, answer.json()) == (202, {"message": "202 Accepted"})
     assert endpoint.post(json.dumps({"title": "late"}).encode()).status_code == 404
-    assert bot.send("GET", "/user").status_code == 401
+    assert bot.send_request("GET", "/user").status_code == 401
     for path in (url, f"/projects/{project.id}", f"{url}/environments"):
-        assert script.send("GET", path).status_code == 404
-    assert script.send("DELETE", f"/projects/{project.id}").status_code == 404
-    listed = script.send("GET", f"/projects?membership=true&id_after={project.id - 1}").json()
+        assert script.send_request("GET", path).status_code == 404
+    assert script.send_request("DELETE", f"/projects/{project.id}").status_code == 404
+    listed = script.send_request(
+        "GET", f"/projects?membership=true&id_after={project.id - 1}"
+    ).json()
     assert project.id not in {each["id"] for each in listed}
-    group = script.send("GET", f"/groups/{endpoint.project.partition('/')[0]}").json()
+    group = script.send_request("GET", f"/groups/{endpoint.project.partition('/')[0]}").json()
     again = {"path": "shop", "namespace_id": group["id"]}
-    new = made(script.send("POST", "/projects", json=again))
+    new = made(script.send_request("POST", "/projects", json=again))
     assert new["id"] != project.id
     assert rows(gatebell, project.id)["alerts"] == 3
     gatebell.cli("prune")
     assert set(rows(gatebell, project.id).values()) == {0}
     with database_of(gatebell) as session:
         assert session.get(Project, project.id) is None
-    assert made(script.send("GET", url), 200)["id"] == new["id"]
+    assert made(script.send_request("GET", url), 200)["id"] == new["id"]
     (event,) = (
         each
-        for each in events_with_subject(gatebell, endpoint.project)
+        for each in list_events_with_subject(gatebell, endpoint.project)
         if each.kind == "project.deleted"
     )
     assert event.actor_id
@@ -153,25 +157,25 @@ def test_a_deleted_project_disappears_immediately_and_its_rows_are_pruned(
 def test_a_deleted_group_takes_its_subgroups_and_projects_with_it(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     top = new_group(script)
-    below = made(script.send("POST", "/groups", json={"path": "b", "parent_id": top["id"]}))
+    below = made(script.send_request("POST", "/groups", json={"path": "b", "parent_id": top["id"]}))
     shop = {"path": "shop", "namespace_id": below["id"], "visibility": "public"}
-    project = made(script.send("POST", "/projects", json=shop))
-    answer = script.send("DELETE", f"/groups/{top['id']}")
+    project = made(script.send_request("POST", "/projects", json=shop))
+    answer = script.send_request("DELETE", f"/groups/{top['id']}")
     assert (answer.status_code, answer.json()) == (202, {"message": "202 Accepted"})
     paths = (top["full_path"], below["full_path"])
     for path in (*paths, *(str(each["id"]) for each in (top, below))):
-        assert script.send("GET", f"/groups/{quote(path, safe='')}").status_code == 404
-    assert script.send("GET", f"/projects/{project['id']}").status_code == 404
+        assert script.send_request("GET", f"/groups/{quote(path, safe='')}").status_code == 404
+    assert script.send_request("GET", f"/projects/{project['id']}").status_code == 404
     body = {"path": "late", "parent_id": below["id"]}
-    assert script.send("POST", "/groups", json=body).status_code == 404
-    again = made(script.send("POST", "/groups", json={"path": top["path"]}))
+    assert script.send_request("POST", "/groups", json=body).status_code == 404
+    again = made(script.send_request("POST", "/groups", json={"path": top["path"]}))
     # The newest project and its group are kept, so that the id is not reused.
-    made(script.send("POST", "/projects", json={"path": "x", "namespace_id": again["id"]}))
+    made(script.send_request("POST", "/projects", json={"path": "x", "namespace_id": again["id"]}))
     gatebell.cli("prune")
     with database_of(gatebell) as session:
         left = session.scalars(select(Group.id).where(Group.id.in_([top["id"], below["id"]])))
         assert left.all() == []
-    assert made(script.send("GET", f"/groups/{top['path']}"), 200)["id"] == again["id"]
+    assert made(script.send_request("GET", f"/groups/{top['path']}"), 200)["id"] == again["id"]
 
 
 @pytest.mark.long
@@ -179,7 +183,7 @@ def test_the_newest_row_is_kept_so_that_its_id_is_not_reused(live_sqlite: LiveGa
     script = script_of(live_sqlite)
     group = new_group(script)
     body = {"path": "shop", "namespace_id": group["id"]}
-    first = made(script.send("POST", "/projects", json=body))["id"]
-    assert script.send("DELETE", f"/projects/{first}").status_code == 202
+    first = made(script.send_request("POST", "/projects", json=body))["id"]
+    assert script.send_request("DELETE", f"/projects/{first}").status_code == 202
     live_sqlite.cli("prune")
-    assert made(script.send("POST", "/projects", json=body))["id"] > first
+    assert made(script.send_request("POST", "/projects", json=body))["id"] > first

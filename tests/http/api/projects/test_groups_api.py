@@ -9,9 +9,9 @@ from domain.access.roles import Role
 from tests.http.api.projects.test_projects_api import made, new_group, script_of
 from tests.support.accounts.people import make_project, make_user, unique
 from tests.support.accounts.personal_tokens import Api
-from tests.support.accounts.resource_tokens import make_bot_token, namespace_of
+from tests.support.accounts.resource_tokens import get_namespace, make_bot_token
 from tests.support.accounts.team import give_role
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -26,7 +26,7 @@ def test_a_group_and_a_subgroup_are_created_read_and_changed(gatebell: LiveGateb
     script = script_of(gatebell)
     group = new_group(script, description="We sell things")
     body = {"name": "Web shops", "path": "shops", "parent_id": group["id"]}
-    below = made(script.send("POST", "/groups", json=body))
+    below = made(script.send_request("POST", "/groups", json=body))
     path = f"{group['path']}/shops"
     assert set(below) == FIELDS
     assert below["full_path"] == path
@@ -35,10 +35,12 @@ def test_a_group_and_a_subgroup_are_created_read_and_changed(gatebell: LiveGateb
     assert below["web_url"] == f"{gatebell.url}/{path}"
     assert (group["description"], group["visibility"]) == ("We sell things", "private")
     for reference in (str(below["id"]), quote(path, safe="")):
-        assert made(script.send("GET", f"/groups/{reference}"), 200) == below
-    changed = made(script.send("PUT", f"/groups/{below['id']}", json={"name": "Shops"}), 200)
+        assert made(script.send_request("GET", f"/groups/{reference}"), 200) == below
+    changed = made(
+        script.send_request("PUT", f"/groups/{below['id']}", json={"name": "Shops"}), 200
+    )
     assert changed == {**below, "name": "Shops", "full_name": f"{group['name']} / Shops"}
-    kinds = [each.kind for each in events_with_subject(gatebell, path)]
+    kinds = [each.kind for each in list_events_with_subject(gatebell, path)]
     assert kinds == ["group.changed", "group.created"]
 
 
@@ -60,7 +62,7 @@ def test_an_invalid_group_is_rejected_with_the_field(gatebell: LiveGatebell) -> 
     taken = new_group(script)["path"].upper()
     for body, status, fields in NO_GROUPS:
         given = {**body, "path": taken} if body.get("path") == "TAKEN" else body
-        answer = script.send("POST", "/groups", json=given)
+        answer = script.send_request("POST", "/groups", json=given)
         assert answer.status_code == status, answer.text
         assert [each["field"] for each in answer.json().get("errors", [])] == fields, body
 
@@ -72,16 +74,18 @@ def test_subgroups_can_be_created_by_maintainers_of_the_group(gatebell: LiveGate
     for role, status in ((None, 404), (Role.DEVELOPER, 403), (Role.MAINTAINER, 201)):
         if role is not None:
             give_role(gatebell, group["full_path"], other, role)
-        assert script.send("POST", "/groups", json=body).status_code == status
+        assert script.send_request("POST", "/groups", json=body).status_code == status
 
 
 def test_a_bot_can_create_groups_and_projects_only_in_its_own_group(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
-    group = namespace_of(gatebell, "groups", make_project(gatebell, alice))
+    group = get_namespace(gatebell, "groups", make_project(gatebell, alice))
     bot = Api(gatebell, make_bot_token(script_of(gatebell, alice), group, access_level=40).clear)
-    assert bot.send("POST", "/groups", json={"path": unique("bot")}).status_code == 403
-    below = made(bot.send("POST", "/groups", json={"path": "below", "parent_id": group.id}))
-    project = made(bot.send("POST", "/projects", json={"path": "x", "namespace_id": below["id"]}))
+    assert bot.send_request("POST", "/groups", json={"path": unique("bot")}).status_code == 403
+    below = made(bot.send_request("POST", "/groups", json={"path": "below", "parent_id": group.id}))
+    project = made(
+        bot.send_request("POST", "/projects", json={"path": "x", "namespace_id": below["id"]})
+    )
     assert project["permissions"]["project_access"] is None
 
 
@@ -91,14 +95,16 @@ def test_the_list_of_groups_depends_on_the_caller_and_the_filters(gatebell: Live
     owner, reader = make_user(gatebell), make_user(gatebell)
     script, other = script_of(gatebell, owner), script_of(gatebell, reader)
     word = unique("find")
-    top = made(script.send("POST", "/groups", json={"path": word, "name": "Top"}))
-    child = made(script.send("POST", "/groups", json={"path": "b", "parent_id": top["id"]}))
-    grand = made(script.send("POST", "/groups", json={"path": "a", "parent_id": child["id"]}))
+    top = made(script.send_request("POST", "/groups", json={"path": word, "name": "Top"}))
+    child = made(script.send_request("POST", "/groups", json={"path": "b", "parent_id": top["id"]}))
+    grand = made(
+        script.send_request("POST", "/groups", json={"path": "a", "parent_id": child["id"]})
+    )
     shop = {"path": "shop", "namespace_id": grand["id"], "visibility": "internal"}
-    made(script.send("POST", "/projects", json=shop))
+    made(script.send_request("POST", "/projects", json=shop))
 
     def listed(of: Api, path: str = "/groups", **query: Any) -> list[int]:
-        answer = of.send("GET", path, params={"search": word, **query})
+        answer = of.send_request("GET", path, params={"search": word, **query})
         assert answer.status_code == 200, answer.text
         return [each["id"] for each in answer.json()]
 
@@ -113,12 +119,14 @@ def test_the_list_of_groups_depends_on_the_caller_and_the_filters(gatebell: Live
     # This group contains a project that is visible to all signed-in users.
     assert listed(other) == [ids["grand"]]
     assert listed(other, all_available="false") == []
-    assert other.send("GET", f"/groups/{child['id']}").status_code == 404
+    assert other.send_request("GET", f"/groups/{child['id']}").status_code == 404
     give_role(gatebell, child["full_path"], reader, Role.DEVELOPER)
     assert listed(other, min_access_level=30) == [ids["grand"], ids["child"]]
     assert listed(other, owned="true") == []
-    first = script.send("GET", f"/groups?search={word}&pagination=keyset&order_by=id&per_page=2")
+    first = script.send_request(
+        "GET", f"/groups?search={word}&pagination=keyset&order_by=id&per_page=2"
+    )
     assert [each["id"] for each in first.json()] == [ids["top"], ids["child"]]
-    rest = script.send("GET", first.links["next"]["url"].partition("/api/v4")[2])
+    rest = script.send_request("GET", first.links["next"]["url"].partition("/api/v4")[2])
     assert [each["id"] for each in rest.json()] == [ids["grand"]]
     assert "next" not in rest.links

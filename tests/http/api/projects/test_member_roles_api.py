@@ -8,7 +8,7 @@ import requests
 
 from domain.access.roles import MINIMUM_ROLES, Ability, Role
 from domain.projects.member_roles import MAX_BASE_ROLE
-from tests.support.accounts.administration import last_event, root
+from tests.support.accounts.administration import find_last_event, get_shared_administrator
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, make_project, make_user, open_browser, unique
 from tests.support.accounts.personal_tokens import make_token
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.one_database("postgres"), pytest.mark.spec("G6")]
 
 
 def roles(gatebell: LiveGatebell, *, scopes: str = "api") -> ApiCaller:
-    return api_caller(gatebell, root(gatebell), "/member_roles", scopes=scopes)
+    return api_caller(gatebell, get_shared_administrator(gatebell), "/member_roles", scopes=scopes)
 
 
 def make_role(gatebell: LiveGatebell, **body: Any) -> dict[str, Any]:
@@ -46,13 +46,13 @@ def test_a_member_role_is_created_listed_and_deleted(gatebell: LiveGatebell) -> 
         "admin_environments": False,
         "admin_integrations": False,
     }
-    event = last_event(gatebell, made["name"])
+    event = find_last_event(gatebell, made["name"])
     assert event.kind == "member_role.created"
     assert event.details["permissions"] == "read_alerts"
     assert made in roles(gatebell, scopes="read_api").done("GET", "?per_page=100")
 
     assert roles(gatebell)("DELETE", f"/{made['id']}").status_code == 204
-    assert last_event(gatebell, made["name"]).kind == "member_role.removed"
+    assert find_last_event(gatebell, made["name"]).kind == "member_role.removed"
     roles(gatebell).refused("DELETE", f"/{made['id']}", status=404)
     assert made not in roles(gatebell).done("GET", "?per_page=100")
 
@@ -234,7 +234,9 @@ def test_pages_show_only_the_abilities_of_a_custom_role(gatebell: LiveGatebell) 
     assert plumber.get(f"{project}/-/alerts").status_code == 403
     assert (
         "Watcher"
-        in open_browser(gatebell, root(gatebell)).get(f"{project}/-/settings/members").text
+        in open_browser(gatebell, get_shared_administrator(gatebell))
+        .get(f"{project}/-/settings/members")
+        .text
     )
 
 
@@ -262,7 +264,7 @@ def test_before_17_0_member_roles_of_a_group_are_managed_by_its_owners(
     elsewhere = f"/groups/{outside.partition('/')[0]}/member_roles"
     assert api.done("GET", elsewhere, headers=earlier) == []
     assert made in roles(gatebell).done("GET", "?per_page=100")
-    event = last_event(gatebell, made["name"])
+    event = find_last_event(gatebell, made["name"])
     assert (event.kind, event.group_id) == ("member_role.created", own)
 
     # Only members of the group, its subgroups and its projects can have the role.

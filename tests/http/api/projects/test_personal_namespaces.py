@@ -9,7 +9,7 @@ import requests
 
 from domain.access.roles import Role
 from tests.http.api.projects.test_projects_api import made, new_group, path_of, script_of
-from tests.support.accounts.administration import id_of, root
+from tests.support.accounts.administration import find_user_id, get_shared_administrator
 from tests.support.accounts.people import make_user, signed_in, unique
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.team import give_role
@@ -20,31 +20,31 @@ TAKEN = {"path": ["has already been taken"]}
 
 
 def administrator(gatebell: LiveGatebell) -> Api:
-    return script_of(gatebell, root(gatebell))
+    return script_of(gatebell, get_shared_administrator(gatebell))
 
 
 @pytest.mark.both_databases
 def test_a_project_without_a_group_is_in_a_personal_namespace(gatebell: LiveGatebell) -> None:
     owner, stranger = make_user(gatebell), make_user(gatebell)
     script, name = script_of(gatebell, owner), owner.username
-    first = made(script.send("POST", "/projects", json={"name": "Shop"}))
+    first = made(script.send_request("POST", "/projects", json={"name": "Shop"}))
     assert first["path_with_namespace"] == f"{name}/shop"
     assert first["permissions"]["group_access"] == {"access_level": int(Role.OWNER)}
     space = first["namespace"]
     assert (space["kind"], space["full_path"], space["parent_id"]) == ("user", name, None)
     tool = {"name": "Tool", "namespace_id": space["id"]}
-    second = made(script.send("POST", "/projects", json=tool))
+    second = made(script.send_request("POST", "/projects", json=tool))
     assert second["namespace"] == space
-    assert made(script.send("GET", f"/namespaces/{name}"), 200) == space
-    assert space in script.send("GET", "/namespaces").json()
-    assert script.send("GET", f"/groups?search={name}").json() == []
-    again = script.send("POST", "/projects", json={"name": "Shop"})
+    assert made(script.send_request("GET", f"/namespaces/{name}"), 200) == space
+    assert space in script.send_request("GET", "/namespaces").json()
+    assert script.send_request("GET", f"/groups?search={name}").json() == []
+    again = script.send_request("POST", "/projects", json={"name": "Shop"})
     assert (again.status_code, again.json()["message"]) == (400, TAKEN)
     other = script_of(gatebell, stranger)
     for reference in (name, str(space["id"])):
-        assert other.send("GET", f"/namespaces/{reference}").status_code == 404
+        assert other.send_request("GET", f"/namespaces/{reference}").status_code == 404
     theirs = {"name": "x", "namespace_id": space["id"]}
-    assert other.send("POST", "/projects", json=theirs).status_code == 404
+    assert other.send_request("POST", "/projects", json=theirs).status_code == 404
 
 
 @pytest.mark.long
@@ -59,7 +59,9 @@ def test_parallel_first_projects_of_a_user_are_all_created(gatebell: LiveGatebel
 
 
 def make_project(script: Api, number: int) -> requests.Response:
-    return Api(script.gatebell, script.token).send("POST", "/projects", json={"name": f"p{number}"})
+    return Api(script.gatebell, script.token).send_request(
+        "POST", "/projects", json={"name": f"p{number}"}
+    )
 
 
 def test_members_of_a_project_get_no_other_access_to_the_personal_namespace(
@@ -67,14 +69,14 @@ def test_members_of_a_project_get_no_other_access_to_the_personal_namespace(
 ) -> None:
     owner, member = make_user(gatebell), make_user(gatebell)
     script = script_of(gatebell, owner)
-    shop = made(script.send("POST", "/projects", json={"name": "Shop"}))
-    made(script.send("POST", "/projects", json={"name": "Diary"}))
+    shop = made(script.send_request("POST", "/projects", json={"name": "Shop"}))
+    made(script.send_request("POST", "/projects", json={"name": "Diary"}))
     give_role(gatebell, shop["path_with_namespace"], member, Role.MAINTAINER)
     theirs = script_of(gatebell, member)
-    seen: Any = made(theirs.send("GET", f"/groups/{owner.username}/projects"), 200)
+    seen: Any = made(theirs.send_request("GET", f"/groups/{owner.username}/projects"), 200)
     assert [each["path"] for each in seen] == ["shop"]
     into = {"name": "x", "namespace_id": shop["namespace"]["id"]}
-    refused = theirs.send("POST", "/projects", json=into)
+    refused = theirs.send_request("POST", "/projects", json=into)
     assert refused.status_code == 403
     assert "personal namespace" in refused.text
 
@@ -85,23 +87,27 @@ def test_a_personal_namespace_can_only_be_changed_through_the_account(
 ) -> None:
     owner = make_user(gatebell)
     own = script_of(gatebell, owner)
-    space = made(own.send("POST", "/projects", json={"name": "Shop"}))["namespace"]
+    space = made(own.send_request("POST", "/projects", json={"name": "Shop"}))["namespace"]
     script = own if who == "owner" else administrator(gatebell)
     group = f"/groups/{space['id']}"
-    member = {"user_id": id_of(gatebell, make_user(gatebell)), "access_level": 30}
+    member = {"user_id": find_user_id(gatebell, make_user(gatebell)), "access_level": 30}
     invitation = {"email": "a@b.example", "access_level": 30}
     refused = [
-        script.send("PUT", group, json={"path": "other"}),
-        script.send("DELETE", group),
-        script.send("POST", f"{group}/members", json=member),
-        script.send("POST", f"{group}/invitations", json=invitation),
-        script.send("POST", "/groups", json={"name": "b", "path": "b", "parent_id": space["id"]}),
-        script.send("POST", f"{group}/access_tokens", json={"name": "x", "scopes": ["api"]}),
+        script.send_request("PUT", group, json={"path": "other"}),
+        script.send_request("DELETE", group),
+        script.send_request("POST", f"{group}/members", json=member),
+        script.send_request("POST", f"{group}/invitations", json=invitation),
+        script.send_request(
+            "POST", "/groups", json={"name": "b", "path": "b", "parent_id": space["id"]}
+        ),
+        script.send_request(
+            "POST", f"{group}/access_tokens", json={"name": "x", "scopes": ["api"]}
+        ),
     ]
     for answer in refused:
         assert answer.status_code == 403, answer.text
         assert "is a personal namespace" in answer.text
-    assert own.send("GET", path_of(f"{space['full_path']}/shop")).status_code == 200
+    assert own.send_request("GET", path_of(f"{space['full_path']}/shop")).status_code == 200
 
 
 @pytest.mark.both_databases
@@ -111,78 +117,88 @@ def test_projects_can_be_transferred_to_and_from_a_personal_namespace(
     owner = make_user(gatebell)
     script, name = script_of(gatebell, owner), owner.username
     group = new_group(script)
-    made(script.send("POST", "/projects", json={"name": "Shop", "namespace_id": group["id"]}))
+    made(
+        script.send_request("POST", "/projects", json={"name": "Shop", "namespace_id": group["id"]})
+    )
     there = path_of(f"{group['full_path']}/shop")
-    moved = made(script.send("PUT", f"{there}/transfer", json={"namespace": name}), 200)
+    moved = made(script.send_request("PUT", f"{there}/transfer", json={"namespace": name}), 200)
     assert moved["path_with_namespace"] == f"{name}/shop"
     back = made(
-        script.send("PUT", f"{path_of(f'{name}/shop')}/transfer", json={"namespace": group["id"]}),
+        script.send_request(
+            "PUT", f"{path_of(f'{name}/shop')}/transfer", json={"namespace": group["id"]}
+        ),
         200,
     )
     assert back["path_with_namespace"] == f"{group['full_path']}/shop"
-    assert made(script.send("GET", there), 200)["id"] == moved["id"]
+    assert made(script.send_request("GET", there), 200)["id"] == moved["id"]
 
 
 @pytest.mark.both_databases
 def test_a_new_username_moves_the_projects_and_old_urls_redirect(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     script = script_of(gatebell, owner)
-    shop = made(script.send("POST", "/projects", json={"name": "Shop"}))
+    shop = made(script.send_request("POST", "/projects", json={"name": "Shop"}))
     new = unique("renamed")
-    boss, account = administrator(gatebell), f"/users/{id_of(gatebell, owner)}"
-    made(boss.send("PUT", account, json={"username": new}), 200)
-    after = made(script.send("GET", f"/projects/{shop['id']}"), 200)
+    boss, account = administrator(gatebell), f"/users/{find_user_id(gatebell, owner)}"
+    made(boss.send_request("PUT", account, json={"username": new}), 200)
+    after = made(script.send_request("GET", f"/projects/{shop['id']}"), 200)
     assert after["path_with_namespace"] == f"{new}/shop"
     assert after["namespace"]["name"] == new
-    old = script.send("GET", path_of(shop["path_with_namespace"]), allow_redirects=False)
+    old = script.send_request("GET", path_of(shop["path_with_namespace"]), allow_redirects=False)
     assert old.status_code == 302
-    made(boss.send("PUT", account, json={"username": owner.username}), 200)
-    assert made(script.send("GET", f"/projects/{shop['id']}"), 200) == shop
+    made(boss.send_request("PUT", account, json={"username": owner.username}), 200)
+    assert made(script.send_request("GET", f"/projects/{shop['id']}"), 200) == shop
 
 
 def test_users_and_groups_share_one_set_of_names(gatebell: LiveGatebell) -> None:
     owner, other = make_user(gatebell), make_user(gatebell)
     script = script_of(gatebell, other)
     body = {"name": "x", "path": owner.username.upper()}
-    squatted = script.send("POST", "/groups", json=body)
+    squatted = script.send_request("POST", "/groups", json=body)
     assert (squatted.status_code, squatted.json()["message"]) == (400, TAKEN)
     group, boss = new_group(script), administrator(gatebell)
     new = {"username": group["path"], "email": f"{group['path']}@b.example", "name": "x"}
-    account = boss.send("POST", "/users", json={**new, "force_random_password": True})
+    account = boss.send_request("POST", "/users", json={**new, "force_random_password": True})
     assert account.status_code == 409, account.text
-    named = boss.send("PUT", f"/users/{id_of(gatebell, owner)}", json={"username": group["path"]})
+    named = boss.send_request(
+        "PUT", f"/users/{find_user_id(gatebell, owner)}", json={"username": group["path"]}
+    )
     assert named.status_code == 409
     below = {"name": "x", "path": owner.username, "parent_id": group["id"]}
-    made(script.send("POST", "/groups", json=below))
+    made(script.send_request("POST", "/groups", json=below))
 
 
 def test_a_deleted_user_takes_the_projects_along(gatebell: LiveGatebell) -> None:
     owner, member = make_user(gatebell), make_user(gatebell)
     script = script_of(gatebell, owner)
-    shop = made(script.send("POST", "/projects", json={"name": "Shop", "visibility": "public"}))
+    shop = made(
+        script.send_request("POST", "/projects", json={"name": "Shop", "visibility": "public"})
+    )
     give_role(gatebell, shop["path_with_namespace"], member, Role.DEVELOPER)
-    number = id_of(gatebell, owner)
-    page = signed_in(gatebell, root(gatebell)).get(f"{gatebell.url}/admin/users/{number}/delete")
+    number = find_user_id(gatebell, owner)
+    page = signed_in(gatebell, get_shared_administrator(gatebell)).get(
+        f"{gatebell.url}/admin/users/{number}/delete"
+    )
     assert f"1 project in the personal namespace of {owner.username}" in page.text
-    gone = administrator(gatebell).send("DELETE", f"/users/{number}")
+    gone = administrator(gatebell).send_request("DELETE", f"/users/{number}")
     assert gone.status_code == 204
     theirs = script_of(gatebell, member)
-    assert theirs.send("GET", f"/projects/{shop['id']}").status_code == 404
+    assert theirs.send_request("GET", f"/projects/{shop['id']}").status_code == 404
     # The name is available again, and does not redirect anywhere.
-    made(theirs.send("POST", "/groups", json={"name": "x", "path": owner.username}))
+    made(theirs.send_request("POST", "/groups", json={"name": "x", "path": owner.username}))
 
 
 def test_bots_have_no_personal_namespace(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
     token = made(
-        script.send(
+        script.send_request(
             "POST",
             f"/groups/{group['id']}/access_tokens",
             json={"name": "ci", "scopes": ["api"], "access_level": 50},
         )
     )["token"]
-    answer = Api(gatebell, token).send("POST", "/projects", json={"name": "Shop"})
+    answer = Api(gatebell, token).send_request("POST", "/projects", json={"name": "Shop"})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "namespace_id")
 
 
@@ -191,8 +207,13 @@ def test_a_user_with_a_reserved_name_has_no_personal_namespace(gatebell: LiveGat
     script, browser = script_of(gatebell, owner), signed_in(gatebell, owner)
     form = f"{gatebell.url}/projects/new"
     assert "(personal namespace)" in browser.get(form).text
-    made(boss.send("PUT", f"/users/{id_of(gatebell, owner)}", json={"username": "OAuth"}), 200)
-    answer = script.send("POST", "/projects", json={"name": "Shop"})
+    made(
+        boss.send_request(
+            "PUT", f"/users/{find_user_id(gatebell, owner)}", json={"username": "OAuth"}
+        ),
+        200,
+    )
+    answer = script.send_request("POST", "/projects", json={"name": "Shop"})
     assert answer.status_code == 400
     assert "is reserved for the service itself" in answer.text
     assert "you need a group" in browser.get(form).text

@@ -26,11 +26,11 @@ def old_project(gatebell: LiveGatebell, script: Api) -> dict[str, Any]:
     """Return a public project that was created ten days ago."""
     group = new_group(script)
     body = {"path": "shop", "namespace_id": group["id"], "visibility": "public"}
-    number = made(script.send("POST", "/projects", json=body))["id"]
+    number = made(script.send_request("POST", "/projects", json=body))["id"]
     with database_of(gatebell) as session:
         long_ago = now() - timedelta(days=10)
         session.execute(update(Project).where(Project.id == number).values(created_at=long_ago))
-    return made(script.send("GET", f"/projects/{number}"), 200)
+    return made(script.send_request("GET", f"/projects/{number}"), 200)
 
 
 def script_of(gatebell: LiveGatebell) -> Api:
@@ -38,7 +38,7 @@ def script_of(gatebell: LiveGatebell) -> Api:
 
 
 def activity(script: Api, project: dict[str, Any]) -> datetime:
-    found = made(script.send("GET", f"/projects/{project['id']}"), 200)
+    found = made(script.send_request("GET", f"/projects/{project['id']}"), 200)
     return datetime.fromisoformat(found["last_activity_at"])
 
 
@@ -65,7 +65,7 @@ def test_releases_and_deployments_count_as_activity(gatebell: LiveGatebell) -> N
         assert project["last_activity_at"] == project["created_at"]
         assert project["ssh_url_to_repo"] == project["http_url_to_repo"]
         assert project["avatar_url"] is None
-        made(script.send("POST", f"/projects/{project['id']}/{what}s", json=body))
+        made(script.send_request("POST", f"/projects/{project['id']}/{what}s", json=body))
         assert is_of_now(activity(script, project))
 
 
@@ -73,9 +73,9 @@ def test_releases_and_deployments_count_as_activity(gatebell: LiveGatebell) -> N
 def test_an_alert_counts_as_activity_for_users_who_can_see_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     owner = Api(gatebell, make_token(gatebell, alice(gatebell)).clear)
-    project = made(owner.send("GET", path_of(endpoint.project)), 200)
+    project = made(owner.send_request("GET", path_of(endpoint.project)), 200)
     url = f"/projects/{project['id']}"
-    made(owner.send("PUT", url, json={"visibility": "public"}), 200)
+    made(owner.send_request("PUT", url, json={"visibility": "public"}), 200)
     with database_of(gatebell) as session:
         long_ago = now() - timedelta(days=10)
         whole = update(Project).where(Project.id == project["id"])
@@ -104,12 +104,12 @@ def test_a_push_counts_as_activity(gatebell: LiveGatebell, tmp_path: Path) -> No
 def test_lists_can_be_filtered_and_sorted_by_activity(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     quiet, busy = old_project(gatebell, script), old_project(gatebell, script)
-    made(script.send("POST", f"/projects/{busy['id']}/releases", json={"tag_name": "v1"}))
+    made(script.send_request("POST", f"/projects/{busy['id']}/releases", json={"tag_name": "v1"}))
     since = quote((now() - timedelta(days=1)).isoformat())
     both = [busy["id"], quiet["id"]]
 
     def ids(query: str) -> list[int]:
-        answer = script.send("GET", f"/projects?membership=true&{query}")
+        answer = script.send_request("GET", f"/projects?membership=true&{query}")
         assert answer.status_code == 200, answer.text
         return [each["id"] for each in answer.json()]
 
@@ -124,15 +124,15 @@ def test_lists_can_be_filtered_and_sorted_by_activity(gatebell: LiveGatebell) ->
 def test_a_user_has_the_same_avatar_in_all_responses(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     script = Api(gatebell, make_token(gatebell, person).clear)
-    own = made(script.send("GET", "/user"), 200)
+    own = made(script.send_request("GET", "/user"), 200)
     group = new_group(script)
-    (listed,) = script.send("GET", f"/users?username={person.username}").json()
-    (member,) = script.send("GET", f"/groups/{group['id']}/members").json()
-    (member_of_all,) = script.send("GET", f"/groups/{group['id']}/members/all").json()
+    (listed,) = script.send_request("GET", f"/users?username={person.username}").json()
+    (member,) = script.send_request("GET", f"/groups/{group['id']}/members").json()
+    (member_of_all,) = script.send_request("GET", f"/groups/{group['id']}/members/all").json()
     body = {"path": "shop", "namespace_id": group["id"]}
-    project = made(script.send("POST", "/projects", json=body))
+    project = made(script.send_request("POST", "/projects", json=body))
     release = made(
-        script.send("POST", f"/projects/{project['id']}/releases", json={"tag_name": "v1"})
+        script.send_request("POST", f"/projects/{project['id']}/releases", json={"tag_name": "v1"})
     )
     found = (own, listed, member, member_of_all, release["author"])
     assert len({each["avatar_url"] for each in found}) == 1

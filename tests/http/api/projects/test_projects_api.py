@@ -10,7 +10,7 @@ from domain.access.roles import Role
 from tests.support.accounts.people import Person, make_project, make_user, unique
 from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.team import give_role
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 
@@ -44,7 +44,7 @@ def made(answer: requests.Response, status: int = 201) -> dict[str, Any]:
 
 def new_group(script: Api, **more: Any) -> dict[str, Any]:
     name = unique("acme")
-    return made(script.send("POST", "/groups", json={"name": name, "path": name, **more}))
+    return made(script.send_request("POST", "/groups", json={"name": name, "path": name, **more}))
 
 
 @pytest.mark.both_databases
@@ -52,7 +52,7 @@ def test_a_project_is_created_read_and_changed(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
     body = {"name": "Web shop", "namespace_id": group["id"], "description": "Sells things"}
-    project = made(script.send("POST", "/projects", json=body))
+    project = made(script.send_request("POST", "/projects", json=body))
     path = f"{group['full_path']}/web-shop"
     assert set(project) == FIELDS | MORE
     assert project["path_with_namespace"] == path
@@ -70,13 +70,13 @@ def test_a_project_is_created_read_and_changed(gatebell: LiveGatebell) -> None:
         True,
     )
     for reference in (str(project["id"]), quote(path, safe="")):
-        assert made(script.send("GET", f"/projects/{reference}"), 200) == project
+        assert made(script.send_request("GET", f"/projects/{reference}"), 200) == project
     changes = {"name": "Shop", "visibility": "public", "monitor_access_level": "private"}
-    changed = made(script.send("PUT", path_of(path), json=changes), 200)
+    changed = made(script.send_request("PUT", path_of(path), json=changes), 200)
     assert {**project, **changes} | {"name_with_namespace": f"{group['name']} / Shop"} == changed
-    assert made(script.send("PUT", path_of(path), json={}), 200) == changed
-    assert made(script.send("PUT", path_of(path), json=changes), 200) == changed
-    kinds = [each.kind for each in events_with_subject(gatebell, path)][::-1]
+    assert made(script.send_request("PUT", path_of(path), json={}), 200) == changed
+    assert made(script.send_request("PUT", path_of(path), json=changes), 200) == changed
+    kinds = [each.kind for each in list_events_with_subject(gatebell, path)][::-1]
     assert kinds == ["project.created", "project.changed"]
 
 
@@ -99,13 +99,13 @@ NO_PROJECTS: tuple[tuple[dict[str, Any], str], ...] = (
 def test_an_invalid_project_is_rejected_with_the_field(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = {"namespace_id": new_group(script)["id"]}
-    made(script.send("POST", "/projects", json={"path": "taken", **group}))
+    made(script.send_request("POST", "/projects", json={"path": "taken", **group}))
     for body, field in NO_PROJECTS:
-        answer = script.send("POST", "/projects", json={**group, **body})
+        answer = script.send_request("POST", "/projects", json={**group, **body})
         assert answer.status_code == 400, answer.text
         assert [each["field"] for each in answer.json()["errors"]] == [field]
     nowhere = {"path": "x", "namespace_id": 2**62}
-    assert script.send("POST", "/projects", json=nowhere).status_code == 404
+    assert script.send_request("POST", "/projects", json=nowhere).status_code == 404
 
 
 def test_projects_can_be_created_by_maintainers_of_the_group(gatebell: LiveGatebell) -> None:
@@ -113,11 +113,11 @@ def test_projects_can_be_created_by_maintainers_of_the_group(gatebell: LiveGateb
     group = new_group(script_of(gatebell, owner))
     script = script_of(gatebell, other)
     body = {"name": "shop", "namespace_id": group["id"]}
-    assert script.send("POST", "/projects", json=body).status_code == 404
+    assert script.send_request("POST", "/projects", json=body).status_code == 404
     give_role(gatebell, group["full_path"], other, Role.DEVELOPER)
-    assert script.send("POST", "/projects", json=body).status_code == 403
+    assert script.send_request("POST", "/projects", json=body).status_code == 403
     give_role(gatebell, group["full_path"], other, Role.MAINTAINER)
-    project = made(script.send("POST", "/projects", json=body))
+    project = made(script.send_request("POST", "/projects", json=body))
     assert project["permissions"] == {
         "project_access": {"access_level": 50},
         "group_access": {"access_level": 40},
@@ -139,10 +139,10 @@ def test_the_list_of_projects_depends_on_the_caller_and_the_filters(gatebell: Li
         ("c", "public", below),
     ):
         body = {"name": f"{word}{name}", "namespace_id": holder["id"], "visibility": visibility}
-        ids[name] = made(script.send("POST", "/projects", json=body))["id"]
+        ids[name] = made(script.send_request("POST", "/projects", json=body))["id"]
 
     def listed(of: Api, **query: Any) -> list[str]:
-        answer = of.send("GET", "/projects", params={"search": word.upper(), **query})
+        answer = of.send_request("GET", "/projects", params={"search": word.upper(), **query})
         assert answer.status_code == 200, answer.text
         return [each["name"].removeprefix(word) for each in answer.json()]
 
@@ -160,16 +160,18 @@ def test_the_list_of_projects_depends_on_the_caller_and_the_filters(gatebell: Li
     assert listed(reader, min_access_level=20) == ["c", "a", "b"]
     assert listed(reader, min_access_level=30) == []
     assert listed(reader, owned="true") == []
-    (simple,) = reader.send(
+    (simple,) = reader.send_request(
         "GET", "/projects", params={"search": f"{word}a", "simple": "true"}
     ).json()
     assert set(simple) == FIELDS
     in_group = f"/groups/{group['id']}/projects"
-    found = [each["id"] for each in reader.send("GET", in_group).json()]
+    found = [each["id"] for each in reader.send_request("GET", in_group).json()]
     assert found == [ids["b"]]
     found = [
         each["id"]
-        for each in reader.send("GET", f"{in_group}?include_subgroups=true&order_by=id").json()
+        for each in reader.send_request(
+            "GET", f"{in_group}?include_subgroups=true&order_by=id"
+        ).json()
     ]
     assert found == [ids["c"], ids["a"], ids["b"]]
 
@@ -205,13 +207,19 @@ def test_the_list_of_projects_supports_offset_and_keyset_pagination(gatebell: Li
     script = script_of(gatebell, owner)
     group = new_group(script)
     for name in "abcde":
-        made(script.send("POST", "/projects", json={"name": name, "namespace_id": group["id"]}))
-    first = script.send("GET", "/projects?owned=true&order_by=name&sort=asc&per_page=2&page=3")
+        made(
+            script.send_request(
+                "POST", "/projects", json={"name": name, "namespace_id": group["id"]}
+            )
+        )
+    first = script.send_request(
+        "GET", "/projects?owned=true&order_by=name&sort=asc&per_page=2&page=3"
+    )
     assert [each["name"] for each in first.json()] == ["e"]
     assert (first.headers["X-Total"], first.headers["X-Next-Page"]) == ("5", "")
     names, url = [], "/projects?owned=true&pagination=keyset&order_by=id&sort=asc&per_page=2"
     while url:
-        answer = script.send("GET", url)
+        answer = script.send_request("GET", url)
         assert "X-Total" not in answer.headers
         names += [each["name"] for each in answer.json()]
         url = answer.links.get("next", {}).get("url", "").partition("/api/v4")[2]
@@ -222,5 +230,5 @@ def test_the_current_path_and_name_can_be_sent_again(gatebell: LiveGatebell) -> 
     owner = make_user(gatebell)
     project = make_project(gatebell, owner)
     script = script_of(gatebell, owner)
-    same = script.send("PUT", path_of(project), json={"path": "shop", "name": "Shop"})
+    same = script.send_request("PUT", path_of(project), json={"path": "shop", "name": "Shop"})
     assert made(same, 200)["name"] == "Shop"

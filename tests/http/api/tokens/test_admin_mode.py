@@ -8,7 +8,11 @@ import requests
 from sqlalchemy import select, update
 
 from models import Application, PersonalAccessToken, SignIn, User
-from tests.support.accounts.administration import at_work, id_of, root
+from tests.support.accounts.administration import (
+    find_user_id,
+    get_administrator_browser,
+    get_shared_administrator,
+)
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,
@@ -23,7 +27,7 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.accounts.personal_tokens import Api, make_token
-from tests.support.accounts.resource_tokens import day, namespace_of, post, script_of
+from tests.support.accounts.resource_tokens import day, get_namespace, post, script_of
 from tests.support.oauth.device_wire import codes, poll, type_code
 from tests.support.oauth.oauth_wire import (
     ask,
@@ -61,7 +65,9 @@ def assert_needs_admin_mode(answer: requests.Response) -> None:
 
 def administered(gatebell: LiveGatebell, **options: Any) -> ClientCredentials:
     """Return an application of the instance with the scopes `api` and `admin_mode`."""
-    made = make_application(gatebell, root(gatebell), scopes="api read_user", **options)
+    made = make_application(
+        gatebell, get_shared_administrator(gatebell), scopes="api read_user", **options
+    )
     with database_of(gatebell) as session:
         row = session.get_one(Application, made.id)
         row.is_instance_wide, row.scopes = True, "api read_user admin_mode"
@@ -80,22 +86,27 @@ def approved(
 
 # tests/http/api/test_permissions.py tests which operations need the scope.
 def test_an_administrator_without_the_scope_has_ordinary_rights(gatebell: LiveGatebell) -> None:
-    script, hidden = api_of(gatebell, root(gatebell), "api"), make_project(gatebell, bob(gatebell))
-    number = id_of(gatebell, bob(gatebell))
-    assert_needs_admin_mode(script.send("PUT", f"/users/{number}", json={"admin": True}))
-    assert script.send("GET", f"/projects/{hidden.replace('/', '%2F')}").status_code == 404
-    assert "is_admin" not in script.send("GET", f"/users/{number}").json()
+    script, hidden = (
+        api_of(gatebell, get_shared_administrator(gatebell), "api"),
+        make_project(gatebell, bob(gatebell)),
+    )
+    number = find_user_id(gatebell, bob(gatebell))
+    assert_needs_admin_mode(script.send_request("PUT", f"/users/{number}", json={"admin": True}))
+    assert script.send_request("GET", f"/projects/{hidden.replace('/', '%2F')}").status_code == 404
+    assert "is_admin" not in script.send_request("GET", f"/users/{number}").json()
     # The user's own data still show that the user is an administrator.
-    assert script.send("GET", "/user").json()["is_admin"] is True
-    mine = {each["user_id"] for each in script.send("GET", "/personal_access_tokens").json()}
-    assert mine == {id_of(gatebell, root(gatebell))}
+    assert script.send_request("GET", "/user").json()["is_admin"] is True
+    mine = {
+        each["user_id"] for each in script.send_request("GET", "/personal_access_tokens").json()
+    }
+    assert mine == {find_user_id(gatebell, get_shared_administrator(gatebell))}
 
 
 def test_the_scope_does_not_make_a_user_an_administrator(gatebell: LiveGatebell) -> None:
     made = make_token(gatebell, alice(gatebell))
     with database_of(gatebell) as session:
         session.get_one(PersonalAccessToken, made.id).scopes = "api admin_mode"
-    refused = Api(gatebell, made.clear).send("GET", SETTINGS)
+    refused = Api(gatebell, made.clear).send_request("GET", SETTINGS)
     assert (refused.status_code, "Only administrators" in refused.text) == (403, True)
 
 
@@ -111,27 +122,39 @@ def test_other_users_cannot_create_tokens_with_the_scope(
     assert answer.status_code == 422
     refusal = f"Only personal access tokens of administrators can have the scope {scope}."
     assert refusal in answer.text
-    offered = at_work(gatebell).get(f"{gatebell.url}/-/user_settings/access_tokens/new").text
+    offered = (
+        get_administrator_browser(gatebell)
+        .get(f"{gatebell.url}/-/user_settings/access_tokens/new")
+        .text
+    )
     assert f'value="{scope}"' in offered
     body = {"name": "x", "scopes": ["api", scope], "expires_at": day(9)}
-    administrator = api_of(gatebell, root(gatebell), "api admin_mode")
-    path = f"/users/{id_of(gatebell, alice(gatebell))}/personal_access_tokens"
-    assert administrator.send("POST", path, json=body).status_code == 400
-    namespace = namespace_of(gatebell, "projects", make_project(gatebell, root(gatebell)))
+    administrator = api_of(gatebell, get_shared_administrator(gatebell), "api admin_mode")
+    path = f"/users/{find_user_id(gatebell, alice(gatebell))}/personal_access_tokens"
+    assert administrator.send_request("POST", path, json=body).status_code == 400
+    namespace = get_namespace(
+        gatebell, "projects", make_project(gatebell, get_shared_administrator(gatebell))
+    )
     assert (
-        post(script_of(gatebell, root(gatebell)), namespace, scopes=["api", scope]).status_code
+        post(
+            script_of(gatebell, get_shared_administrator(gatebell)),
+            namespace,
+            scopes=["api", scope],
+        ).status_code
         == 400
     )
 
 
 def test_a_token_cannot_rotate_a_token_with_more_rights(gatebell: LiveGatebell) -> None:
-    small = api_of(gatebell, root(gatebell), "api")
+    small = api_of(gatebell, get_shared_administrator(gatebell), "api")
     for scopes in ("api admin_mode", "api sudo"):
-        large = make_token(gatebell, root(gatebell), scopes=scopes, administers=False)
+        large = make_token(
+            gatebell, get_shared_administrator(gatebell), scopes=scopes, administers=False
+        )
         path = f"/personal_access_tokens/{large.id}/rotate"
-        refused = small.send("POST", path, json={"expires_at": day(9)})
+        refused = small.send_request("POST", path, json={"expires_at": day(9)})
         assert (refused.status_code, refused.json()["scope"]) == (403, scopes.split()[1])
-        assert Api(gatebell, large.clear).send("GET", "/user").status_code == 200
+        assert Api(gatebell, large.clear).send_request("GET", "/user").status_code == 200
 
 
 @pytest.mark.both_databases
@@ -144,31 +167,31 @@ def test_older_tokens_keep_their_rights_and_are_listed_with_a_warning(
     with database_of(gatebell) as session:
         session.execute(keep.values(keeps_admin_mode=True))
     script = Api(gatebell, made.clear)
-    assert script.send("GET", SETTINGS).status_code == 200
-    rotated = script.send(
+    assert script.send_request("GET", SETTINGS).status_code == 200
+    rotated = script.send_request(
         "POST", "/personal_access_tokens/self/rotate", json={"expires_at": day(9)}
     )
-    assert Api(gatebell, rotated.json()["token"]).send("GET", SETTINGS).status_code == 200
+    assert Api(gatebell, rotated.json()["token"]).send_request("GET", SETTINGS).status_code == 200
     browser = signed_in(gatebell, person)
     listed = browser.get(f"{gatebell.url}/-/user_settings/access_tokens").text
     assert "Administrator rights without admin_mode" in listed
-    overview = at_work(gatebell).get(f"{gatebell.url}/admin").text
+    overview = get_administrator_browser(gatebell).get(f"{gatebell.url}/admin").text
     assert f"@{person.username}</a>: access token <bdi>from-before</bdi>" in overview
     # A token without the scope cannot obtain one that has it.
     small = api_of(gatebell, person, "api")
     path = f"/personal_access_tokens/{rotated.json()['id']}/rotate"
-    assert_needs_admin_mode(small.send("POST", path, json={"expires_at": day(8)}))
+    assert_needs_admin_mode(small.send_request("POST", path, json={"expires_at": day(8)}))
 
 
 def test_an_administrator_grants_the_scope_with_a_checkbox(gatebell: LiveGatebell) -> None:
     client = administered(gatebell)
-    without = approved(gatebell, client, root(gatebell))
+    without = approved(gatebell, client, get_shared_administrator(gatebell))
     pair = pair_in(redeem(gatebell, client, without["code"]))
     assert pair.answer["scope"] == "api"
     assert_needs_admin_mode(bearer(gatebell, pair.access, "GET", SETTINGS))
     # A refresh cannot extend the scope.
     assert refresh(gatebell, client, pair.refresh, scope="api admin_mode").status_code == 400
-    granted = approved(gatebell, client, root(gatebell), admin_mode="yes")
+    granted = approved(gatebell, client, get_shared_administrator(gatebell), admin_mode="yes")
     pair = pair_in(redeem(gatebell, client, granted["code"]))
     assert pair.answer["scope"] == "api admin_mode"
     assert bearer(gatebell, pair.access, "GET", SETTINGS).status_code == 200
@@ -214,7 +237,7 @@ def test_an_old_sign_in_cannot_grant_the_scope(
 
 def test_a_device_gets_the_scope_with_a_checkbox(gatebell: LiveGatebell) -> None:
     client = administered(gatebell, confidential=False)
-    browser = signed_in(gatebell, root(gatebell))
+    browser = signed_in(gatebell, get_shared_administrator(gatebell))
     for ticked, scope in (({}, "api"), ({"admin_mode": "yes"}, "api admin_mode")):
         given = codes(gatebell, client, scope="api admin_mode")
         page = type_code(browser, gatebell, given["user_code"])
@@ -251,12 +274,17 @@ def test_only_applications_of_the_instance_can_have_the_scope(gatebell: LiveGate
     assert answer.status_code == 422
     metadata = machine(gatebell).get(f"{gatebell.url}/.well-known/openid-configuration").json()
     assert "admin_mode" not in metadata["scopes_supported"]
-    script = api_of(gatebell, root(gatebell), "api admin_mode")
+    script = api_of(gatebell, get_shared_administrator(gatebell), "api admin_mode")
     body = {"name": "Board", "redirect_uri": "https://x.example/", "scopes": "api admin_mode"}
-    assert script.send("POST", "/applications", json=body).status_code == 201
+    assert script.send_request("POST", "/applications", json=body).status_code == 201
     # The request fails even if a user's application requests the scope.
     own = make_application(gatebell, alice(gatebell), scopes="api")
-    answer = ask(signed_in(gatebell, root(gatebell)), gatebell, own, scope="api admin_mode")
+    answer = ask(
+        signed_in(gatebell, get_shared_administrator(gatebell)),
+        gatebell,
+        own,
+        scope="api admin_mode",
+    )
     assert landing(answer)["error"] == "invalid_scope"
 
 
@@ -275,10 +303,11 @@ OUTLIVING: tuple[tuple[str, str, dict[str, Any]], ...] = (
 def test_an_application_cannot_create_objects_that_outlive_its_access(
     gatebell: LiveGatebell,
 ) -> None:
-    client, number = administered(gatebell), id_of(gatebell, alice(gatebell))
-    code = approved(gatebell, client, root(gatebell), admin_mode="yes")["code"]
+    client, number = administered(gatebell), find_user_id(gatebell, alice(gatebell))
+    code = approved(gatebell, client, get_shared_administrator(gatebell), admin_mode="yes")["code"]
     token = pair_in(redeem(gatebell, client, code)).access
-    tokens = f"/users/{id_of(gatebell, root(gatebell))}/personal_access_tokens"
+    administrator_id = find_user_id(gatebell, get_shared_administrator(gatebell))
+    tokens = f"/users/{administrator_id}/personal_access_tokens"
     wanted = {"name": "made", "scopes": ["api", "admin_mode"], "expires_at": day(9)}
     made = bearer(gatebell, token, "POST", tokens, json=wanted).json()["token"]
     for method, path, body in OUTLIVING:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.accounts.administration import last_event, root
+from tests.support.accounts.administration import find_last_event, get_shared_administrator
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import (
     CALLBACK,
@@ -31,7 +31,9 @@ def call(
     gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
 ) -> requests.Response:
     """Send a request as the administrator."""
-    script = api_caller(gatebell, root(gatebell), "/applications", scopes=granted)
+    script = api_caller(
+        gatebell, get_shared_administrator(gatebell), "/applications", scopes=granted
+    )
     return script(method, path, json=body or None)
 
 
@@ -47,7 +49,7 @@ def test_a_created_application_works_with_its_secret(gatebell: LiveGatebell) -> 
     made = create(gatebell, scopes="read_user api", redirect_uri=f"{CALLBACK}\nhttp://127.0.0.1/cb")
     assert set(made) == FIELDS | {"secret"}
     assert made["callback_url"] == f"{CALLBACK}\nhttp://127.0.0.1/cb"
-    assert last_event(gatebell, made["application_name"]).kind == "application.registered"
+    assert find_last_event(gatebell, made["application_name"]).kind == "application.registered"
     assert (made["scopes"], made["confidential"]) == (["api", "read_user"], True)
     client = ClientCredentials(
         id=made["id"],

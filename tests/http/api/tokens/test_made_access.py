@@ -30,45 +30,48 @@ def project_of(case: Case) -> str:
 
 def webhook_of(case: Case, script: Api) -> Any:
     body = {"url": "http://127.0.0.1:1/app"}
-    return made(script.send("POST", f"{project_of(case)}/webhooks", json=body))
+    return made(script.send_request("POST", f"{project_of(case)}/webhooks", json=body))
 
 
 def pause_reason(case: Case, number: int) -> str | None:
     pause_ended_webhooks(settings_of(case.gatebell))
     path = f"{project_of(case)}/webhooks/{number}"
-    reason: str | None = made(script_of(case.gatebell, case.person).send("GET", path), 200)[
+    reason: str | None = made(script_of(case.gatebell, case.person).send_request("GET", path), 200)[
         "pause_reason"
     ]
     return reason
 
 
 def test_a_calendar_address_created_by_an_application_ends(case: Case) -> None:
-    url = made(case.application.send("POST", "/user/on_call/calendar"))["url"]
+    url = made(case.application.send_request("POST", "/user/on_call/calendar"))["url"]
     assert case.gatebell.http().get(url).status_code == 200
     pair = pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
     assert case.gatebell.http().get(url).status_code == 200
-    assert Api(case.gatebell, pair.access).send("GET", "/user/on_call/calendar").status_code == 200
+    assert (
+        Api(case.gatebell, pair.access).send_request("GET", "/user/on_call/calendar").status_code
+        == 200
+    )
     revoke_on_the_page(case)
     assert case.gatebell.http().get(url).status_code == 404
     own = script_of(case.gatebell, case.person)
-    assert own.send("GET", "/user/on_call/calendar").status_code == 404
-    mine = made(own.send("POST", "/user/on_call/calendar"))["url"]
+    assert own.send_request("GET", "/user/on_call/calendar").status_code == 404
+    mine = made(own.send_request("POST", "/user/on_call/calendar"))["url"]
     assert case.gatebell.http().get(mine).status_code == 200
 
 
 def test_an_invitation_sent_by_an_application_ends(case: Case) -> None:
     email, path = f"{unique('friend')}@people.example", f"{project_of(case)}/invitations"
     body = {"email": email, "access_level": 50}
-    assert made(case.application.send("POST", path, json=body)) == {"status": "success"}
+    assert made(case.application.send_request("POST", path, json=body)) == {"status": "success"}
     link = link_to(case.gatebell, email)
     browser = case.gatebell.http()
     assert browser.get(link).status_code == 200
     revoke_on_the_page(case)
     assert browser.get(link).status_code == 404
     own = script_of(case.gatebell, case.person)
-    assert own.send("GET", path).json() == []
+    assert own.send_request("GET", path).json() == []
     # The user can still invite others.
-    assert made(own.send("POST", path, json=body)) == {"status": "success"}
+    assert made(own.send_request("POST", path, json=body)) == {"status": "success"}
 
 
 def test_a_contact_confirmed_by_an_application_must_be_confirmed_again(case: Case) -> None:
@@ -76,17 +79,17 @@ def test_a_contact_confirmed_by_an_application_must_be_confirmed_again(case: Cas
     numbers = []
     for number, confirms in enumerate((case.application, own)):
         body = {"type": "apprise", "address": f"ntfy://127.0.0.1:1/alerts{number}"}
-        contact = made(case.application.send("POST", "/user/contacts", json=body))
+        contact = made(case.application.send_request("POST", "/user/contacts", json=body))
         with database_of(case.gatebell) as session:
             row = session.get_one(Contact, contact["id"])
             code = Keyring(settings.secret_key).decrypt(row.code_ciphertext or "")
         path = f"/user/contacts/{contact['id']}"
-        made(confirms.send("POST", f"{path}/confirm", json={"code": code}), 200)
+        made(confirms.send_request("POST", f"{path}/confirm", json={"code": code}), 200)
         numbers.append(path)
     pause_ended_webhooks(settings)
     revoke_on_the_page(case)
     pause_ended_webhooks(settings)
-    states = [made(own.send("GET", each), 200)["confirmed_at"] is None for each in numbers]
+    states = [made(own.send_request("GET", each), 200)["confirmed_at"] is None for each in numbers]
     assert states == [True, False]
 
 
@@ -97,8 +100,11 @@ def test_a_webhook_with_a_url_from_an_application_is_paused(case: Case) -> None:
     )
     moved = {"url": "http://127.0.0.1:1/elsewhere"}
     path = f"{project_of(case)}/webhooks"
-    made(case.application.send("PUT", f"{path}/{taken}", json=moved), 200)
-    made(case.application.send("PUT", f"{path}/{mine}", json={"events": ["alert.opened"]}), 200)
+    made(case.application.send_request("PUT", f"{path}/{taken}", json=moved), 200)
+    made(
+        case.application.send_request("PUT", f"{path}/{mine}", json={"events": ["alert.opened"]}),
+        200,
+    )
     assert pause_reason(case, of_application) is None
     revoke_on_the_page(case)
     assert [pause_reason(case, each) for each in (of_application, mine, taken)] == [
@@ -106,18 +112,18 @@ def test_a_webhook_with_a_url_from_an_application_is_paused(case: Case) -> None:
         None,
         "application",
     ]
+    namespace = made(own.send_request("GET", project_of(case)), 200)["path_with_namespace"]
     page = open_browser(case.gatebell, case.person).get(
-        f"{case.gatebell.url}/{made(own.send('GET', project_of(case)), 200)['path_with_namespace']}"
-        f"/-/settings/webhooks/{of_application}"
+        f"{case.gatebell.url}/{namespace}/-/settings/webhooks/{of_application}"
     )
     assert "no longer has access" in page.text
-    made(own.send("PUT", f"{path}/{of_application}", json={"active": True}), 200)
+    made(own.send_request("PUT", f"{path}/{of_application}", json={"active": True}), 200)
     assert pause_reason(case, of_application) is None
 
 
 def test_a_later_authorization_does_not_revive_a_deleted_calendar_address(case: Case) -> None:
     """Authorize again after a deletion, because SQLite reuses the highest id of deleted rows."""
-    url = made(case.application.send("POST", "/user/on_call/calendar"))["url"]
+    url = made(case.application.send_request("POST", "/user/on_call/calendar"))["url"]
     assert case.gatebell.http().get(url).status_code == 200
     case.gatebell.cli("applications", "delete", str(case.client.id))
     assert case.gatebell.http().get(url).status_code == 404

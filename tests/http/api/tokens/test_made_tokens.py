@@ -23,8 +23,8 @@ from tests.support.accounts.personal_tokens import Api, make_token
 from tests.support.accounts.resource_tokens import (
     Namespace,
     day,
+    get_namespace,
     make_bot_token,
-    namespace_of,
     post,
     script_of,
 )
@@ -73,13 +73,13 @@ class Case:
 
 
 def is_good(script: Api) -> bool:
-    return script.send("GET", "/user").status_code == 200
+    return script.send_request("GET", "/user").status_code == 200
 
 
 def case_of(gatebell: LiveGatebell, **person: bool) -> Case:
     somebody = make_user(gatebell, **person)  # type: ignore[arg-type]
     browser = open_browser(gatebell, somebody)
-    project = namespace_of(gatebell, "projects", make_project(gatebell, somebody))
+    project = get_namespace(gatebell, "projects", make_project(gatebell, somebody))
     client = make_application(gatebell, bob(gatebell), scopes="api")
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
     pair = pair_in(redeem(gatebell, client, code))
@@ -119,7 +119,7 @@ def test_tokens_created_by_an_application_end_with_its_access(
     case: Case, end: Callable[[Case], None]
 ) -> None:
     made, rotated = case.made(), case.made()
-    again = rotated.send("POST", f"{case.project.by_id}/self/rotate")
+    again = rotated.send_request("POST", f"{case.project.by_id}/self/rotate")
     rotated = Api(case.gatebell, again.json()["token"])
     own = script_of(case.gatebell, case.person)
     assert is_good(made)
@@ -129,7 +129,7 @@ def test_tokens_created_by_an_application_end_with_its_access(
     assert not is_good(rotated)
     assert is_good(own)
     # The bots of these tokens are removed, too.
-    listed = own.send("GET", case.project.by_id, params={"state": "active"})
+    listed = own.send_request("GET", case.project.by_id, params={"state": "active"})
     assert listed.json() == []
 
 
@@ -163,7 +163,7 @@ def test_a_created_token_survives_refreshes_and_ends_with_the_application(case: 
 def test_tokens_created_by_a_created_token_also_end(gatebell: LiveGatebell) -> None:
     case = case_of(gatebell, admin=True)
     someone = make_token(gatebell, case.person)
-    made = case.application.send(
+    made = case.application.send_request(
         "POST",
         f"/users/{someone.user_id}/personal_access_tokens",
         json={"name": "x", "scopes": ["api"], "expires_at": day(30)},
@@ -171,7 +171,7 @@ def test_tokens_created_by_a_created_token_also_end(gatebell: LiveGatebell) -> N
     personal = Api(gatebell, made.json()["token"])
     grandchild = Api(gatebell, make_bot_token(personal, case.project).clear)
     # The rules for applications also apply to tokens that applications created.
-    assert personal.tokens("POST", f"/{someone.id}/rotate").status_code == 403
+    assert personal.send_token_request("POST", f"/{someone.id}/rotate").status_code == 403
     assert is_good(grandchild)
     give_the_token_back(case)
     assert not is_good(personal)
@@ -195,7 +195,7 @@ def test_a_token_created_with_a_bound_token_is_bound_to_the_same_key(
     )
     assert answer.status_code == 201, answer.text
     made = answer.json()["token"]
-    assert Api(gatebell, made).send("GET", "/user").status_code == 401
+    assert Api(gatebell, made).send_request("GET", "/user").status_code == 401
     user = f"{gatebell.url}/api/v4/user"
     for headers, status in (
         ({"Authorization": f"Bearer {made}"}, 401),
@@ -207,7 +207,7 @@ def test_a_token_created_with_a_bound_token_is_bound_to_the_same_key(
 
 def test_a_token_from_the_password_grant_cannot_create_tokens(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
-    project = namespace_of(gatebell, "projects", make_project(gatebell, person))
+    project = get_namespace(gatebell, "projects", make_project(gatebell, person))
     form = {"grant_type": "password", "username": person.username, "password": person.password}
     token = post_token(gatebell, form).json()["access_token"]
     refused = post(Api(gatebell, token), project)
@@ -220,7 +220,7 @@ def test_a_token_without_refresh_cannot_create_tokens_that_outlive_it(
     gatebell: LiveGatebell,
 ) -> None:
     person = make_user(gatebell)
-    project = namespace_of(gatebell, "projects", make_project(gatebell, person))
+    project = get_namespace(gatebell, "projects", make_project(gatebell, person))
     telly = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
     told = codes(gatebell, telly, scope="api")
     approve(open_browser(gatebell, person), gatebell, told["user_code"])
@@ -244,15 +244,15 @@ def test_an_application_can_rotate_only_tokens_that_it_created(case: Case) -> No
     mine = make_token(case.gatebell, case.person)
     own = Api(case.gatebell, mine.clear)
     of_project = make_bot_token(own, case.project)
-    refused = case.application.tokens("POST", f"/{mine.id}/rotate")
+    refused = case.application.send_token_request("POST", f"/{mine.id}/rotate")
     assert refused.status_code == 403
     assert "cannot rotate personal access tokens" in refused.json()["message"]
     path = f"{case.project.by_id}/{{}}/rotate"
-    assert case.application.send("POST", path.format(of_project.id)).status_code == 403
+    assert case.application.send_request("POST", path.format(of_project.id)).status_code == 403
     assert is_good(own)
     assert is_good(Api(case.gatebell, of_project.clear))
     made = make_bot_token(case.application, case.project)
-    again = case.application.send("POST", path.format(made.id))
+    again = case.application.send_request("POST", path.format(made.id))
     assert again.status_code == 200
     rotated = Api(case.gatebell, again.json()["token"])
     assert is_good(rotated)

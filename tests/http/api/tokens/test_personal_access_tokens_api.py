@@ -28,7 +28,7 @@ def test_a_listed_token_has_the_fields_of_the_gitlab_api(gatebell: LiveGatebell)
     alice = make_user(gatebell)
     made = make_token(gatebell, alice, name="backup", scopes="read_alerts read_api")
 
-    listed = Api(gatebell, made.clear).tokens().json()
+    listed = Api(gatebell, made.clear).send_token_request().json()
 
     assert [set(each) for each in listed] == [FIELDS]
     (token,) = listed
@@ -49,9 +49,9 @@ def test_users_see_only_their_own_tokens_newest_first(gatebell: LiveGatebell) ->
     other = make_token(gatebell, bob)
     script = Api(gatebell, second.clear)
 
-    assert script.listed() == [second.id, first.id]
-    assert script.listed(user_id=second.user_id) == [second.id, first.id]
-    assert script.listed(user_id=other.user_id) == []
+    assert script.list_token_ids() == [second.id, first.id]
+    assert script.list_token_ids(user_id=second.user_id) == [second.id, first.id]
+    assert script.list_token_ids(user_id=other.user_id) == []
 
 
 @pytest.mark.spec("G4")
@@ -59,10 +59,10 @@ def test_administrators_see_all_tokens_and_can_filter_by_user(gatebell: LiveGate
     alices = make_token(gatebell, make_user(gatebell))
     root = api(gatebell, make_user(gatebell, name="root", admin=True), "read_api")
 
-    assert root.listed(user_id=alices.user_id) == [alices.id]
-    assert alices.id in root.listed(per_page=100)
-    assert root.tokens(path=f"/{alices.id}").json()["user_id"] == alices.user_id
-    assert root.tokens(path="/999999999").status_code == 404
+    assert root.list_token_ids(user_id=alices.user_id) == [alices.id]
+    assert alices.id in root.list_token_ids(per_page=100)
+    assert root.send_token_request(path=f"/{alices.id}").json()["user_id"] == alices.user_id
+    assert root.send_token_request(path="/999999999").status_code == 404
 
 
 @pytest.mark.long
@@ -71,7 +71,7 @@ def test_administrators_see_all_tokens_and_can_filter_by_user(gatebell: LiveGate
 def test_the_list_of_tokens_can_be_filtered(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     script = api(gatebell, alice)
-    own = script.tokens(path="/self").json()["id"]
+    own = script.send_token_request(path="/self").json()["id"]
     long_ago = now() - 50 * DAY
     old = make_token(gatebell, alice, name="Old 100%", created_at=long_ago, last_used_at=long_ago)
     dead = make_token(gatebell, alice, name="dead", revoked_at=now())
@@ -92,7 +92,7 @@ def test_the_list_of_tokens_can_be_filtered(gatebell: LiveGatebell) -> None:
         ("expires_before", now().date().isoformat()): [over.id],
         ("expires_after", (now() + 99 * DAY).date().isoformat()): [dead.id, old.id, own],
     }
-    assert {query: script.listed(**dict([query])) for query in expected} == expected
+    assert {query: script.list_token_ids(**dict([query])) for query in expected} == expected
 
 
 SORTED = {
@@ -122,7 +122,7 @@ def test_the_list_of_tokens_can_be_sorted_with_unused_tokens_last(gatebell: Live
     letters = {token.id: letter for letter, token in made.items()}
     root = api(gatebell, make_user(gatebell, name="root", admin=True))
 
-    found = {sort: root.listed(user_id=made["a"].user_id, sort=sort) for sort in SORTED}
+    found = {sort: root.list_token_ids(user_id=made["a"].user_id, sort=sort) for sort in SORTED}
 
     assert {sort: "".join(map(letters.__getitem__, ids)) for sort, ids in found.items()} == SORTED
 
@@ -134,7 +134,7 @@ def test_the_list_of_tokens_has_linked_pages(gatebell: LiveGatebell) -> None:
     made = [make_token(gatebell, alice).id for _ in range(4)]
     script = api(gatebell, alice)
 
-    answer = script.tokens(params={"per_page": 2, "page": 2, "state": "active"})
+    answer = script.send_token_request(params={"per_page": 2, "page": 2, "state": "active"})
 
     assert [each["id"] for each in answer.json()] == made[2:0:-1]
     headers = {name: answer.headers[f"X-{name}"] for name in ("Total", "Total-Pages", "Page")}
@@ -148,7 +148,7 @@ def test_the_list_of_tokens_has_linked_pages(gatebell: LiveGatebell) -> None:
     assert [each["id"] for each in followed.json()] == made[:1]
     assert followed.headers["X-Next-Page"] == ""
     assert set(followed.links) == {"prev", "first", "last"}
-    beyond = script.tokens(params={"page": 7, "per_page": 5000})
+    beyond = script.send_token_request(params={"page": 7, "per_page": 5000})
     assert (beyond.json(), beyond.headers["X-Per-Page"]) == ([], "100")
     assert set(beyond.links) == {"first", "last"}
 
@@ -182,7 +182,7 @@ def test_an_invalid_parameter_is_named(gatebell: LiveGatebell) -> None:
     script = api(gatebell, make_user(gatebell))
 
     for query in UNREADABLE:
-        answer = script.tokens(path=f"?{query}")
+        answer = script.send_token_request(path=f"?{query}")
         assert answer.status_code == 400, (query, answer.text)
         assert set(answer.json()) == {"error", "errors"}
         assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
@@ -193,12 +193,12 @@ def test_a_token_of_another_user_looks_like_an_unknown_token(gatebell: LiveGateb
     script = api(gatebell, make_user(gatebell))
     other = make_token(gatebell, make_user(gatebell, name="bob"))
 
-    foreign = script.tokens(path=f"/{other.id}")
+    foreign = script.send_token_request(path=f"/{other.id}")
 
     assert foreign.status_code == 404
-    unknown = script.tokens(path="/999999999")
+    unknown = script.send_token_request(path="/999999999")
     assert (unknown.status_code, unknown.json()) == (404, foreign.json())
-    assert script.tokens(path="/99999999999999999999999").status_code == 404
+    assert script.send_token_request(path="/99999999999999999999999").status_code == 404
 
 
 @pytest.mark.spec("G4")
@@ -208,10 +208,10 @@ def test_an_oauth_token_can_list_personal_access_tokens_but_not_itself(
     access = new_pair(gatebell, server_application(gatebell)).access
     script = Api(gatebell, access)
 
-    assert script.tokens().status_code == 200
+    assert script.send_token_request().status_code == 200
     for method in ("GET", "DELETE"):
-        assert script.tokens(method, "/self").status_code == 404
-    assert script.send("GET", "/user").status_code == 200
+        assert script.send_token_request(method, "/self").status_code == 404
+    assert script.send_request("GET", "/user").status_code == 200
 
 
 @pytest.mark.both_databases
@@ -220,15 +220,17 @@ def test_the_last_use_is_recorded_to_the_minute(gatebell: LiveGatebell) -> None:
     made = make_token(gatebell, make_user(gatebell))
     script = Api(gatebell, made.clear)
 
-    script.send("GET", "/user")
-    first = datetime.fromisoformat(script.tokens(path="/self").json()["last_used_at"])
+    script.send_request("GET", "/user")
+    first = datetime.fromisoformat(script.send_token_request(path="/self").json()["last_used_at"])
     assert abs(now() - first) < timedelta(seconds=30)
 
     for ago, is_kept in ((timedelta(seconds=20), True), (timedelta(minutes=2), False)):
         moment = (now() - ago).replace(microsecond=0)
         change(gatebell, made.id, last_used_at=moment)
-        script.send("GET", "/user")
-        seen = datetime.fromisoformat(script.tokens(path="/self").json()["last_used_at"])
+        script.send_request("GET", "/user")
+        seen = datetime.fromisoformat(
+            script.send_token_request(path="/self").json()["last_used_at"]
+        )
         assert (seen == moment) is is_kept
 
 
@@ -236,8 +238,8 @@ def test_the_last_use_is_recorded_to_the_minute(gatebell: LiveGatebell) -> None:
 def test_a_rejected_request_does_not_count_as_use(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     small = make_token(gatebell, alice, scopes="read_repository")
-    assert Api(gatebell, small.clear).send("GET", "/user").status_code == 403
+    assert Api(gatebell, small.clear).send_request("GET", "/user").status_code == 403
 
-    token = api(gatebell, alice).tokens(path=f"/{small.id}").json()
+    token = api(gatebell, alice).send_token_request(path=f"/{small.id}").json()
 
     assert token["last_used_at"] is None

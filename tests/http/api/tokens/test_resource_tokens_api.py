@@ -9,15 +9,15 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from models import Member, User
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import Person, database_of, make_project, make_user, sign_in
 from tests.support.accounts.personal_tokens import Api
 from tests.support.accounts.resource_tokens import (
     Namespace,
+    create_member_script,
     day,
+    get_namespace,
     make_bot_token,
-    member_script,
-    namespace_of,
     post,
     script_of,
 )
@@ -40,7 +40,7 @@ def script(gatebell: LiveGatebell, alice: Person) -> Api:
 
 
 def status(gatebell: LiveGatebell, token: str) -> int:
-    return Api(gatebell, token).send("GET", "/user").status_code
+    return Api(gatebell, token).send_request("GET", "/user").status_code
 
 
 @pytest.mark.both_databases
@@ -60,13 +60,13 @@ def test_a_created_token_has_the_gitlab_fields_and_is_shown_once(
     assert (made["active"], made["revoked"], made["last_used_at"]) == (True, False, None)
     assert made["expires_at"] == day(30)
     assert (made["resource_type"] + "s", made["resource_id"]) == (namespace.kind, namespace.id)
-    shown = script.send("GET", f"{namespace.by_path}/{made['id']}").json()
+    shown = script.send_request("GET", f"{namespace.by_path}/{made['id']}").json()
     assert shown == {name: made[name] for name in FIELDS}
-    assert script.send("GET", namespace.by_id).json() == [shown]
+    assert script.send_request("GET", namespace.by_id).json() == [shown]
     assert status(gatebell, made["token"]) == 200
     # By default, a token has the Maintainer role and a lifetime of a year.
     form = {"name": "x", "scopes[]": "read_api"}
-    usual = script.send("POST", namespace.by_path, data=form).json()
+    usual = script.send_request("POST", namespace.by_path, data=form).json()
     assert (usual["access_level"], usual["expires_at"]) == (40, day(365))
 
 
@@ -81,15 +81,15 @@ def test_a_token_acts_as_a_bot_member_with_its_role(
     )
     bot = Api(gatebell, developer.clear)
 
-    user = bot.send("GET", "/user").json()
+    user = bot.send_request("GET", "/user").json()
     assert user["username"].startswith(f"{namespace.kind[:-1]}_{namespace.id}_bot_")
     assert user["email"].endswith("@noreply.invalid")
     assert (user["name"], user["id"]) == ("deploy", developer.user_id)
     # The bot can see the namespace as a member, but the request needs a higher role.
-    assert bot.send("GET", namespace.by_id).status_code == 403
-    assert Api(gatebell, maintainer.clear).send("GET", namespace.by_id).status_code == 200
-    other = namespace_of(gatebell, namespace.kind, make_project(gatebell, alice))
-    assert Api(gatebell, maintainer.clear).send("GET", other.by_id).status_code == 404
+    assert bot.send_request("GET", namespace.by_id).status_code == 403
+    assert Api(gatebell, maintainer.clear).send_request("GET", namespace.by_id).status_code == 200
+    other = get_namespace(gatebell, namespace.kind, make_project(gatebell, alice))
+    assert Api(gatebell, maintainer.clear).send_request("GET", other.by_id).status_code == 404
     # The bot cannot create tokens or sign in.
     assert post(Api(gatebell, maintainer.clear), namespace).status_code == 403
     for password in ("!", "", "password"):
@@ -103,7 +103,7 @@ def test_a_token_acts_as_a_bot_member_with_its_role(
 def test_a_temporary_member_can_manage_tokens_until_the_membership_ends(
     gatebell: LiveGatebell, alice: Person
 ) -> None:
-    project = namespace_of(gatebell, "projects", make_project(gatebell, alice))
+    project = get_namespace(gatebell, "projects", make_project(gatebell, alice))
     temporary = make_user(gatebell)
     give_role(gatebell, project.path, temporary, Role.MAINTAINER)
     with database_of(gatebell) as session:
@@ -112,15 +112,15 @@ def test_a_temporary_member_can_manage_tokens_until_the_membership_ends(
         session.execute(ends.values(expires_at=date.fromisoformat(day(30))))
     script = script_of(gatebell, temporary)
     made = make_bot_token(script, project)
-    assert script.send("DELETE", f"{project.by_id}/{made.id}").status_code == 204
+    assert script.send_request("DELETE", f"{project.by_id}/{made.id}").status_code == 204
 
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
 def test_members_cannot_give_or_revoke_tokens_with_a_higher_role(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
-    project = namespace_of(gatebell, "projects", make_project(gatebell, owner))
-    maintainer = member_script(gatebell, project, Role.MAINTAINER)
+    project = get_namespace(gatebell, "projects", make_project(gatebell, owner))
+    maintainer = create_member_script(gatebell, project, Role.MAINTAINER)
     refused = post(maintainer, project, access_level=50)
     assert (refused.status_code, "Owner" in refused.json()["error"]) == (400, True)
     bot = Api(gatebell, make_bot_token(maintainer, project, access_level=40).clear)
@@ -128,13 +128,13 @@ def test_members_cannot_give_or_revoke_tokens_with_a_higher_role(gatebell: LiveG
     lesser = make_bot_token(maintainer, project, access_level=30)
 
     for script in (maintainer, bot):
-        refused = script.send("DELETE", f"{project.by_id}/{owners.id}")
+        refused = script.send_request("DELETE", f"{project.by_id}/{owners.id}")
         assert refused.status_code == 403
         assert "with the Owner role, because your role is Maintainer" in refused.json()["message"]
-        assert script.send("POST", f"{project.by_id}/{owners.id}/rotate").status_code == 403
+        assert script.send_request("POST", f"{project.by_id}/{owners.id}/rotate").status_code == 403
     assert status(gatebell, owners.clear) == 200
-    assert bot.send("DELETE", f"{project.by_id}/{lesser.id}").status_code == 204
-    assert script_of(gatebell, owner).send("DELETE", f"{project.by_id}/{owners.id}").ok
+    assert bot.send_request("DELETE", f"{project.by_id}/{lesser.id}").status_code == 204
+    assert script_of(gatebell, owner).send_request("DELETE", f"{project.by_id}/{owners.id}").ok
 
 
 @pytest.mark.both_databases
@@ -144,7 +144,9 @@ def test_a_rotated_token_keeps_its_bot_and_role(
 ) -> None:
     made = make_bot_token(script, namespace)
 
-    answer = script.send("POST", f"{namespace.by_id}/{made.id}/rotate", json={"expires_at": day(9)})
+    answer = script.send_request(
+        "POST", f"{namespace.by_id}/{made.id}/rotate", json={"expires_at": day(9)}
+    )
 
     assert answer.status_code == 200, answer.text
     new = answer.json()
@@ -163,20 +165,20 @@ def test_a_token_can_rotate_only_itself(
 ) -> None:
     made, other = (make_bot_token(script, namespace, access_level=40) for _ in range(2))
     bot = Api(gatebell, made.clear)
-    foreign = namespace_of(
+    foreign = get_namespace(
         gatebell, namespace.kind, make_project(gatebell, alice, visibility="public")
     )
 
-    assert bot.send("POST", f"{namespace.by_id}/{other.id}/rotate").status_code == 403
-    assert bot.send("POST", f"{foreign.by_id}/self/rotate").status_code in {403, 404}
-    assert script.send("POST", f"{namespace.by_id}/self/rotate").status_code == 404
-    answer = bot.send("POST", f"{namespace.by_path}/self/rotate")
+    assert bot.send_request("POST", f"{namespace.by_id}/{other.id}/rotate").status_code == 403
+    assert bot.send_request("POST", f"{foreign.by_id}/self/rotate").status_code in {403, 404}
+    assert script.send_request("POST", f"{namespace.by_id}/self/rotate").status_code == 404
+    answer = bot.send_request("POST", f"{namespace.by_path}/self/rotate")
 
     assert answer.status_code == 200, answer.text
     assert answer.json()["expires_at"] == day(7)
     assert status(gatebell, answer.json()["token"]) == 200
     # A reuse of the old token ends its family, and removes the bot from the namespace.
-    assert bot.send("POST", f"{namespace.by_path}/self/rotate").status_code == 401
+    assert bot.send_request("POST", f"{namespace.by_path}/self/rotate").status_code == 401
     assert status(gatebell, answer.json()["token"]) == 401
     assert status(gatebell, other.clear) == 200
 
@@ -198,9 +200,11 @@ def test_a_bot_loses_its_membership_with_its_token_but_the_account_is_kept(
     assert {memberships(gatebell, each.user_id) for each in made} == {(1, True)}
 
     for answer in (
-        Api(gatebell, own.clear).tokens("DELETE", "/self"),
-        script.send("DELETE", f"{namespace.by_id}/{named.id}"),
-        script_of(gatebell, root(gatebell)).tokens("DELETE", f"/{theirs.id}"),
+        Api(gatebell, own.clear).send_token_request("DELETE", "/self"),
+        script.send_request("DELETE", f"{namespace.by_id}/{named.id}"),
+        script_of(gatebell, get_shared_administrator(gatebell)).send_token_request(
+            "DELETE", f"/{theirs.id}"
+        ),
     ):
         assert answer.status_code == 204
 
@@ -217,14 +221,14 @@ def test_tokens_of_one_namespace_are_not_found_in_another(
     made = make_bot_token(script, namespace)
     project = make_project(gatebell, alice)
     for kind in ("projects", "groups"):
-        other = namespace_of(gatebell, kind, project)
+        other = get_namespace(gatebell, kind, project)
         answers = [
-            script.send("GET", f"{other.by_id}/{made.id}"),
-            script.send("DELETE", f"{other.by_id}/{made.id}"),
-            script.send("POST", f"{other.by_id}/{made.id}/rotate"),
+            script.send_request("GET", f"{other.by_id}/{made.id}"),
+            script.send_request("DELETE", f"{other.by_id}/{made.id}"),
+            script.send_request("POST", f"{other.by_id}/{made.id}/rotate"),
         ]
         assert [answer.status_code for answer in answers] == [404] * 3
-    assert script.send("GET", f"{namespace.by_id}/{'9' * 19}").status_code == 404
+    assert script.send_request("GET", f"{namespace.by_id}/{'9' * 19}").status_code == 404
     assert status(gatebell, made.clear) == 200
 
 
@@ -238,7 +242,7 @@ NOWHERE = (
 @pytest.mark.parametrize("kind", ["projects", "groups"])
 def test_an_unknown_namespace_is_not_found(script: Api, kind: str) -> None:
     for reference in NOWHERE:
-        answer = script.send("GET", f"/{kind}/{reference}/access_tokens")
+        answer = script.send_request("GET", f"/{kind}/{reference}/access_tokens")
 
         assert answer.status_code == 404, reference
         assert answer.json()["message"].startswith("404 Not Found")
@@ -281,7 +285,7 @@ def test_an_invalid_token_is_rejected_and_no_bot_is_created(
 
 
 def _listed(script: Api, namespace: Namespace, **query: str) -> list[dict[str, Any]]:
-    answer: requests.Response = script.send("GET", namespace.by_id, params=query)
+    answer: requests.Response = script.send_request("GET", namespace.by_id, params=query)
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()
     return found

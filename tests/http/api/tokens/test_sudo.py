@@ -7,7 +7,11 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from tests.support.accounts.administration import id_of, last_event, root
+from tests.support.accounts.administration import (
+    find_last_event,
+    find_user_id,
+    get_shared_administrator,
+)
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -18,7 +22,7 @@ from tests.support.accounts.people import (
     unique,
 )
 from tests.support.accounts.personal_tokens import Api, make_token
-from tests.support.accounts.resource_tokens import day, make_bot_token, namespace_of, script_of
+from tests.support.accounts.resource_tokens import day, get_namespace, make_bot_token, script_of
 from tests.support.oauth.oauth_wire import exchange, machine
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.kept_connection import KeptConnection, asked
@@ -27,13 +31,15 @@ BOTH = "api sudo"
 
 
 def sudo_token(gatebell: LiveGatebell, scopes: str = BOTH, *, administers: bool = True) -> str:
-    return make_token(gatebell, root(gatebell), scopes=scopes, administers=administers).clear
+    return make_token(
+        gatebell, get_shared_administrator(gatebell), scopes=scopes, administers=administers
+    ).clear
 
 
 def send(
     gatebell: LiveGatebell, token: str, method: str, path: str, **sent: Any
 ) -> requests.Response:
-    return Api(gatebell, token).send(method, path, **sent)
+    return Api(gatebell, token).send_request(method, path, **sent)
 
 
 def as_alice(gatebell: LiveGatebell) -> dict[str, str]:
@@ -48,13 +54,13 @@ def who(answer: requests.Response) -> str:
 @pytest.mark.both_databases
 def test_the_user_can_be_named_in_each_place_by_id_and_by_name(gatebell: LiveGatebell) -> None:
     token, person = sudo_token(gatebell), alice(gatebell)
-    number = str(id_of(gatebell, person))
+    number = str(find_user_id(gatebell, person))
     for named in (person.username, person.username.upper(), number):
         for sent in ({"headers": {"Sudo": named}}, {"params": {"sudo": named}}):
             assert who(send(gatebell, token, "GET", "/user", **sent)) == person.username
     both = {"headers": {"Sudo": number}, "params": {"sudo": number}}
     assert who(send(gatebell, token, "GET", "/user", **both)) == person.username
-    assert who(send(gatebell, token, "GET", "/user")) == root(gatebell).username
+    assert who(send(gatebell, token, "GET", "/user")) == get_shared_administrator(gatebell).username
 
 
 @pytest.mark.parametrize("place", ["header", "query", "json", "form", "brackets"])
@@ -66,23 +72,23 @@ def test_created_objects_belong_to_the_user_and_the_audit_log_names_both(
     places: dict[str, dict[str, Any]] = {
         "header": {"headers": as_alice(gatebell), "json": body},
         "query": {"params": {"sudo": person.username}, "json": body},
-        "json": {"json": {**body, "sudo": id_of(gatebell, person)}},
+        "json": {"json": {**body, "sudo": find_user_id(gatebell, person)}},
         "form": {"data": {**body, "sudo": person.username}},
         "brackets": {"params": {"sudo[]": person.username}, "json": body},
     }
     made = send(gatebell, sudo_token(gatebell), "POST", "/groups", **places[place])
     assert made.status_code == 201, made.text
-    members = Api(gatebell, make_token(gatebell, person).clear).send(
+    members = Api(gatebell, make_token(gatebell, person).clear).send_request(
         "GET", f"/groups/{path}/members"
     )
     assert [(each["username"], each["access_level"]) for each in members.json()] == [
         (person.username, Role.OWNER)
     ]
-    event = last_event(gatebell, path)
-    assert (event.actor_name, event.actor_id) == (person.username, id_of(gatebell, person))
-    administrator = root(gatebell)
+    event = find_last_event(gatebell, path)
+    assert (event.actor_name, event.actor_id) == (person.username, find_user_id(gatebell, person))
+    administrator = get_shared_administrator(gatebell)
     assert event.details["sudo_by"] == administrator.username
-    assert event.details["sudo_by_id"] == id_of(gatebell, administrator)
+    assert event.details["sudo_by_id"] == find_user_id(gatebell, administrator)
 
 
 def test_a_request_has_only_the_rights_of_the_user(gatebell: LiveGatebell) -> None:
@@ -121,7 +127,7 @@ def test_requests_without_the_scope_are_rejected_for_every_method(gatebell: Live
     named = (
         {"headers": {"Sudo": name}},
         {"params": {"sudo": name}},
-        {"headers": {"Sudo": root(gatebell).username}},
+        {"headers": {"Sudo": get_shared_administrator(gatebell).username}},
     )
     addresses = {
         "/user": ("GET", "HEAD", "PUT"),
@@ -143,7 +149,7 @@ def test_only_personal_tokens_of_administrators_can_act_as_other_users(
     project = make_project(gatebell, alice(gatebell))
     bot = make_bot_token(
         script_of(gatebell, alice(gatebell)),
-        namespace_of(gatebell, "groups", project),
+        get_namespace(gatebell, "groups", project),
         access_level=50,
     )
     for token in (
@@ -157,8 +163,8 @@ def test_only_personal_tokens_of_administrators_can_act_as_other_users(
     # Former administrators can no longer act as other users.
     token = make_token(gatebell, person, scopes=BOTH).clear
     assert send(gatebell, token, "GET", "/user", headers=as_alice(gatebell)).status_code == 200
-    administrator = make_token(gatebell, root(gatebell)).clear
-    number = id_of(gatebell, person)
+    administrator = make_token(gatebell, get_shared_administrator(gatebell)).clear
+    number = find_user_id(gatebell, person)
     send(gatebell, administrator, "PUT", f"/users/{number}", json={"admin": False})
     refused = send(gatebell, token, "GET", "/user", headers=as_alice(gatebell))
     assert (refused.status_code, "Only administrators" in refused.text) == (403, True)
@@ -168,7 +174,7 @@ def test_locked_users_and_bots_cannot_be_named(gatebell: LiveGatebell) -> None:
     token = sudo_token(gatebell)
     project = make_project(gatebell, alice(gatebell))
     bot = make_bot_token(
-        script_of(gatebell, alice(gatebell)), namespace_of(gatebell, "projects", project)
+        script_of(gatebell, alice(gatebell)), get_namespace(gatebell, "projects", project)
     )
     answer = send(gatebell, token, "GET", "/user", headers={"Sudo": str(bot.user_id)})
     assert (answer.status_code, "is a bot" in answer.text) == (403, True)

@@ -15,9 +15,9 @@ import pytest
 import requests
 from sqlalchemy import select, update
 
-from domain.core.clock import system_clock
+from domain.core.clock import read_system_clock
 from models import Application, BackchannelSession
-from tests.support.accounts.administration import id_of, press
+from tests.support.accounts.administration import find_user_id, submit_form_by_ending
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,
@@ -31,7 +31,7 @@ from tests.support.accounts.people import (
 from tests.support.oauth.conformance_wire import supported
 from tests.support.oauth.logout_wire import at, end_session
 from tests.support.oauth.oauth_wire import ask, landing, machine, pair_in, redeem, refresh
-from tests.support.oauth.openid_wire import checked
+from tests.support.oauth.openid_wire import verify_id_token
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from tests.support.wire.html_forms import form_to, form_with, submit
@@ -52,7 +52,7 @@ def send_logout_tokens(gatebell: LiveGatebell, *, later: timedelta = timedelta(0
     settings = replace(
         settings_of(gatebell), base_url=gatebell.url, outgoing_private_addresses="127.0.0.0/8"
     )
-    with BackchannelLogout(settings, clock=lambda: system_clock() + later) as job:
+    with BackchannelLogout(settings, clock=lambda: read_system_clock() + later) as job:
         return job.run_due()
 
 
@@ -84,14 +84,14 @@ def sign_in_to(
     """Sign in to an application and return the claims of the ID token, and the tokens."""
     answer = ask(browser, gatebell, client, scope="openid", **more)
     pair = pair_in(redeem(gatebell, client, landing(answer)["code"]))
-    claims = checked(gatebell, pair.answer["id_token"]).claims
+    claims = verify_id_token(gatebell, pair.answer["id_token"]).claims
     return {**claims, "refresh_token": pair.refresh, "id_token": pair.answer["id_token"]}
 
 
 def token_in(gatebell: LiveGatebell, request: Received) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return header and claims of the logout token in a request."""
     assert request.headers["content-type"] == "application/x-www-form-urlencoded"
-    token = checked(gatebell, parse_qs(request.body.decode())["logout_token"][0])
+    token = verify_id_token(gatebell, parse_qs(request.body.decode())["logout_token"][0])
     return token.header, token.claims
 
 
@@ -157,7 +157,7 @@ def test_a_sign_out_sends_a_logout_token_with_the_session_of_the_id_token(
         elsewhere = sign_in_to(gatebell, client, other)
         assert claims["sid"] == again["sid"] != elsewhere["sid"]
         renewed = refresh(gatebell, client, claims["refresh_token"]).json()["id_token"]
-        assert checked(gatebell, renewed).claims["sid"] == claims["sid"]
+        assert verify_id_token(gatebell, renewed).claims["sid"] == claims["sid"]
         assert send_logout_tokens(gatebell) == 0
         sign_out(gatebell, browser)
         assert send_logout_tokens(gatebell) == 1
@@ -175,9 +175,13 @@ def test_locks_and_password_resets_also_send_logout_tokens(
     with application(gatebell) as (client, told):
         sid = sign_in_to(gatebell, client, browser)["sid"]
         if way == "lock":
-            press(gatebell, f"/admin/users/{id_of(gatebell, person)}", "/lock")
+            submit_form_by_ending(
+                gatebell, f"/admin/users/{find_user_id(gatebell, person)}", "/lock"
+            )
         elif way == "password":
-            press(gatebell, f"/admin/users/{id_of(gatebell, person)}", "/reset_password")
+            submit_form_by_ending(
+                gatebell, f"/admin/users/{find_user_id(gatebell, person)}", "/reset_password"
+            )
         else:
             second = open_browser(gatebell, person)
             page = second.get(f"{gatebell.url}/-/user_settings/activity")

@@ -6,7 +6,7 @@ import requests
 from tests.support.accounts.people import Person, make_user, open_browser
 from tests.support.oauth.logout_wire import at, end_session, is_signed_in, somebody
 from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem, revoke
-from tests.support.oauth.openid_wire import IdToken, checked, openid_application
+from tests.support.oauth.openid_wire import IdToken, openid_application, verify_id_token
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, submit
 
@@ -57,7 +57,7 @@ def test_an_application_may_revoke_its_tokens_first(gatebell: LiveGatebell, dora
     browser, client = open_browser(gatebell, dora), openid_application(gatebell)
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
     pair = pair_in(redeem(gatebell, client, code))
-    token = checked(gatebell, pair.answer["id_token"])
+    token = verify_id_token(gatebell, pair.answer["id_token"])
     assert revoke(gatebell, client, pair.refresh).status_code == 200
     at(browser, end_session(gatebell, id_token_hint=token.text))
     assert not is_signed_in(gatebell, browser)

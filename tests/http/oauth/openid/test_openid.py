@@ -47,10 +47,10 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.oauth.openid_wire import (
     SCOPES,
-    checked,
     openid_application,
-    sign_in_with,
-    userinfo,
+    request_userinfo,
+    sign_in_to_application,
+    verify_id_token,
 )
 from tests.support.service.live import LiveGatebell
 
@@ -68,7 +68,7 @@ def test_an_id_token_contains_issuer_subject_audience_and_times(gatebell: LiveGa
     client = openid_application(gatebell)
     before = datetime.now(UTC).timestamp()
     pair = new_pair(gatebell, client, scope="openid read_user", nonce="n-0S6 _Wz?")
-    token = checked(gatebell, pair.answer["id_token"])
+    token = verify_id_token(gatebell, pair.answer["id_token"])
     owner = machine(gatebell).get(
         f"{gatebell.url}/api/v4/user", headers={"Authorization": f"Bearer {pair.access}"}
     )
@@ -96,8 +96,8 @@ def test_an_id_token_has_the_same_user_claims_as_userinfo(
     browser = open_browser(gatebell, erin)
     code = landing(ask(browser, gatebell, client, scope=f"openid {more}"))["code"]
     pair = pair_in(redeem(gatebell, client, code))
-    told = userinfo(gatebell, pair.access).json()
-    claims = checked(gatebell, pair.answer["id_token"]).claims
+    told = request_userinfo(gatebell, pair.access).json()
+    claims = verify_id_token(gatebell, pair.answer["id_token"]).claims
     protocol = {"iss", "aud", "exp", "iat", "auth_time", "acr", "amr", "sid", "at_hash"}
     assert {name: claims[name] for name in claims.keys() - protocol} == told
     assert told["groups"] == [group]
@@ -108,7 +108,7 @@ def test_an_id_token_has_the_same_user_claims_as_userinfo(
         session.execute(update(User).where(User.email == erin.email).values(name="Erin the Second"))
     again = pair_in(refresh(gatebell, client, pair.refresh)).answer["id_token"]
     named = "Erin the Second" if "profile" in more else None
-    assert checked(gatebell, again).claims.get("name") == named
+    assert verify_id_token(gatebell, again).claims.get("name") == named
 
 
 @pytest.mark.long
@@ -127,9 +127,9 @@ def test_an_id_token_with_many_groups_still_fits_into_a_url(gatebell: LiveGatebe
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
     pair = pair_in(redeem(gatebell, client, code))
     # A partial list would look complete, so clients get the groups from userinfo.
-    hint = checked(gatebell, pair.answer["id_token"])
+    hint = verify_id_token(gatebell, pair.answer["id_token"])
     assert "groups" not in hint.claims
-    assert sorted(userinfo(gatebell, pair.access).json()["groups"]) == sorted(groups)
+    assert sorted(request_userinfo(gatebell, pair.access).json()["groups"]) == sorted(groups)
     answer = ask(browser, gatebell, client, id_token_hint=hint.text, prompt="none", scope="openid")
     assert "code" in landing(answer)
 
@@ -146,7 +146,7 @@ def test_a_public_application_gets_an_id_token(gatebell: LiveGatebell) -> None:
         gatebell, bob(gatebell), trusted=True, confidential=False, scopes="openid"
     )
     answer = pair_in(redeem_publicly(gatebell, client, new_code(gatebell, client, **PKCE))).answer
-    assert checked(gatebell, answer["id_token"]).claims["aud"] == client.client_id
+    assert verify_id_token(gatebell, answer["id_token"]).claims["aud"] == client.client_id
 
 
 @pytest.mark.both_databases
@@ -156,9 +156,9 @@ def test_a_refresh_keeps_auth_time_but_not_the_nonce(
 ) -> None:
     client = openid_application(gatebell)
     pair = new_pair(gatebell, client, scope="openid", nonce="once")
-    first = checked(gatebell, pair.answer["id_token"]).claims
+    first = verify_id_token(gatebell, pair.answer["id_token"]).claims
     again = pair_in(refresh(gatebell, client, pair.refresh)).answer
-    second = checked(gatebell, again["id_token"]).claims
+    second = verify_id_token(gatebell, again["id_token"]).claims
     assert "nonce" not in second
     for name in ("iss", "sub", "aud", "auth_time"):
         assert second[name] == first[name]
@@ -207,7 +207,7 @@ def test_the_registration_page_does_not_offer_offline_access(gatebell: LiveGateb
 @pytest.mark.rfc("oidc-core-3.1.2.1-m", "oidc-core-3.1.2.2-b")
 @pytest.mark.parametrize("prompt", ["none", None])
 def test_a_hint_of_another_user_returns_no_code(gatebell: LiveGatebell, prompt: str | None) -> None:
-    hint = sign_in_with(gatebell).text
+    hint = sign_in_to_application(gatebell).text
     browser = open_browser(gatebell, bob(gatebell))
     client = openid_application(gatebell)
     answer = ask(browser, gatebell, client, id_token_hint=hint, prompt=prompt, scope="openid")
@@ -266,7 +266,7 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
             namespace,
             person.username,
             Role.DEVELOPER,
-            by=OPERATOR_VIEWER,
+            viewer=OPERATOR_VIEWER,
             session=session,
             now=now(),
         )
@@ -277,7 +277,7 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.6-a")
 def test_each_scope_adds_its_claims(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="carol")
-    claims = userinfo(gatebell, tokens_of(gatebell, person, SCOPES).access).json()
+    claims = request_userinfo(gatebell, tokens_of(gatebell, person, SCOPES).access).json()
     picture = claims.pop("picture")
     assert claims == {
         "sub": claims["sub"],
@@ -293,8 +293,10 @@ def test_each_scope_adds_its_claims(gatebell: LiveGatebell) -> None:
         changed = update(User).where(User.username == person.username)
         session.execute(changed.values(time_zone="Europe/Berlin"))
     tokens = tokens_of(gatebell, person, SCOPES)
-    assert userinfo(gatebell, tokens.access).json()["zoneinfo"] == "Europe/Berlin"
-    assert checked(gatebell, tokens.answer["id_token"]).claims["zoneinfo"] == "Europe/Berlin"
+    assert request_userinfo(gatebell, tokens.access).json()["zoneinfo"] == "Europe/Berlin"
+    assert (
+        verify_id_token(gatebell, tokens.answer["id_token"]).claims["zoneinfo"] == "Europe/Berlin"
+    )
     drawn = machine(gatebell).get(picture)
     assert drawn.headers["Content-Type"].startswith("image/svg+xml")
     assert ">C</text>" in drawn.text
@@ -310,7 +312,7 @@ def test_userinfo_returns_only_granted_claims(
     gatebell: LiveGatebell, scope: str, names: set[str]
 ) -> None:
     pair = new_pair(gatebell, openid_application(gatebell), scope=scope)
-    answer = userinfo(gatebell, pair.access)
+    answer = request_userinfo(gatebell, pair.access)
     assert set(answer.json()) == names
     assert answer.headers["Cache-Control"] == "no-store"
 
@@ -324,7 +326,7 @@ def test_the_groups_claim_contains_groups_and_their_subgroups(gatebell: LiveGate
     below = (f"{top}/a", f"{top}/a/b")
     member_of(gatebell, person, *others, top, *below, f"{others[0]}/a", of=top)
     member_of(gatebell, person, of=below[1])
-    claims = userinfo(gatebell, tokens_of(gatebell, person, "openid").access).json()
+    claims = request_userinfo(gatebell, tokens_of(gatebell, person, "openid").access).json()
     assert claims["groups"] == [top, *below]
 
 
@@ -370,7 +372,7 @@ def test_without_a_token_the_challenge_names_no_error(gatebell: LiveGatebell) ->
 @pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-c", "oidc-core-5.3.3-a")
 def test_userinfo_rejects_a_token_without_the_openid_scope(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, server_application(gatebell))
-    answer = userinfo(gatebell, pair.access)
+    answer = request_userinfo(gatebell, pair.access)
     assert_challenged(answer, 403, "insufficient_scope")
     assert answer.headers["WWW-Authenticate"].endswith('scope="openid"')
 
@@ -387,7 +389,7 @@ def test_userinfo_rejects_revoked_and_foreign_credentials(gatebell: LiveGatebell
     )["token"]
     revoke(gatebell, client, pair.access)
     for token in (pair.access, pair.refresh, personal, pair.answer["id_token"], "x"):
-        assert_challenged(userinfo(gatebell, token), 401, "invalid_token")
+        assert_challenged(request_userinfo(gatebell, token), 401, "invalid_token")
 
 
 @pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")

@@ -51,10 +51,10 @@ from tests.support.oauth.oauth_wire import (
 )
 from tests.support.oauth.openid_wire import (
     SCOPES,
-    checked,
     openid_application,
-    sign_in_with,
-    userinfo,
+    request_userinfo,
+    sign_in_to_application,
+    verify_id_token,
 )
 from tests.support.service.live import LiveGatebell
 
@@ -89,7 +89,7 @@ def test_oidcc_response_type_missing(gatebell: LiveGatebell, client: ClientCrede
 @pytest.mark.rfc("oidc-core-5.3-a", "oidc-core-5.3.2-a", "oidc-core-5.3.2-b")
 def test_oidcc_userinfo_get(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     signed = run(gatebell, client)
-    answer = userinfo(gatebell, signed.access)
+    answer = request_userinfo(gatebell, signed.access)
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.json()["sub"] == signed.token.claims["sub"]
 
@@ -245,7 +245,7 @@ def test_oidcc_ensure_request_with_unknown_parameter_succeeds(
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-m")
 def test_oidcc_id_token_hint(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    hint = sign_in_with(gatebell)
+    hint = sign_in_to_application(gatebell)
     signed = run(gatebell, client, id_token_hint=hint.text, prompt="none")
     assert signed.token.claims["sub"] == hint.claims["sub"]
 
@@ -321,7 +321,7 @@ def test_oidcc_ensure_post_request_succeeds(
 @pytest.mark.rfc("rfc6749-2.3.1-b", "oidc-core-3.1.3.1-a", "oidc-core-9-a")
 def test_oidcc_server_client_secret_post(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     answer = new_pair(gatebell, client, scope="openid", nonce=NONCE).answer
-    assert checked(gatebell, answer["id_token"]).claims["nonce"] == NONCE
+    assert verify_id_token(gatebell, answer["id_token"]).claims["nonce"] == NONCE
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.6-b", "oidc-core-6-a", "oidc-core-6-b")
@@ -360,10 +360,10 @@ def test_oidcc_refresh_token(gatebell: LiveGatebell, client: ClientCredentials) 
     signed = run(gatebell, client, scope="openid offline_access")
     new = pair_in(refresh(gatebell, client, signed.refresh))
     assert new.access != signed.access
-    again = checked(gatebell, new.answer["id_token"]).claims
+    again = verify_id_token(gatebell, new.answer["id_token"]).claims
     for name in ("iss", "sub", "aud", "auth_time"):
         assert again[name] == signed.token.claims[name]
-    assert userinfo(gatebell, new.access).json()["sub"] == signed.claims["sub"]
+    assert request_userinfo(gatebell, new.access).json()["sub"] == signed.claims["sub"]
     stranger = server_application(gatebell)
     assert_refused(refresh(gatebell, stranger, new.refresh), "invalid_grant")
 

@@ -36,7 +36,7 @@ from tests.support.oauth.oauth_wire import (
     pair_in,
     post_token,
 )
-from tests.support.oauth.openid_wire import checked, kids_of, userinfo
+from tests.support.oauth.openid_wire import list_key_ids, request_userinfo, verify_id_token
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
 
@@ -145,7 +145,7 @@ def test_oidcc_idtoken_rs256(gatebell: LiveGatebell, browser: requests.Session) 
     client = new_client(gatebell, id_token_signed_response_alg="RS256")
     header = run(gatebell, browser, client).token.header
     assert header["alg"] == "RS256"
-    assert header["kid"] in kids_of(gatebell)
+    assert header["kid"] in list_key_ids(gatebell)
 
 
 @pytest.mark.long
@@ -163,7 +163,7 @@ def test_oidcc_userinfo_rs256(gatebell: LiveGatebell, browser: requests.Session)
     client = new_client(gatebell, userinfo_signed_response_alg="RS256")
     assert "userinfo_signed_response_alg" not in client.registered
     access = run(gatebell, browser, client).access
-    assert userinfo(gatebell, access).headers["Content-Type"] == "application/json"
+    assert request_userinfo(gatebell, access).headers["Content-Type"] == "application/json"
 
 
 def test_oidcc_ensure_redirect_uri_in_authorization_request(
@@ -274,9 +274,9 @@ def test_oidcc_registration_sector_bad(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.rfc("oidc-core-10.1.1-a")
 def test_oidcc_server_rotate_keys(gatebell: LiveGatebell) -> None:
-    before = kids_of(gatebell)
+    before = list_key_ids(gatebell)
     new = gatebell.cli("keys", "rotate")["kid"]
-    after = kids_of(gatebell)
+    after = list_key_ids(gatebell)
     assert set(after) - set(before) == {new}
     assert set(before) & set(after)
     assert len(after) == len(set(after))
@@ -341,7 +341,7 @@ def test_oidcc_refresh_token(gatebell: LiveGatebell, browser: requests.Session) 
     client = new_client(gatebell, grant_types=["authorization_code", "refresh_token"])
     signed = run(gatebell, browser, client, scope="openid offline_access", prompt="consent")
     new = pair_in(renew(gatebell, client, signed))
-    again = checked(gatebell, new.answer["id_token"]).claims
+    again = verify_id_token(gatebell, new.answer["id_token"]).claims
     for name in ("iss", "sub", "aud", "auth_time"):
         assert again[name] == signed.token.claims[name]
     assert_refused(renew(gatebell, new_client(gatebell), signed), "invalid_grant")

@@ -9,7 +9,7 @@ from sqlalchemy import delete, update
 
 from models import Application, AttemptCount
 from tests.conftest import KINDS
-from tests.support.accounts.administration import root
+from tests.support.accounts.administration import get_shared_administrator
 from tests.support.accounts.people import (
     ClientCredentials,
     alice,
@@ -93,7 +93,7 @@ def test_an_unknown_scope_is_rejected(gatebell: LiveGatebell, scope: str) -> Non
 def test_registry_and_admin_scopes_are_rejected_without_a_client(
     gatebell: LiveGatebell,
 ) -> None:
-    for person in (alice(gatebell), root(gatebell)):
+    for person in (alice(gatebell), get_shared_administrator(gatebell)):
         for scope in ("read_registry", "write_registry", "sudo", "admin_mode"):
             answer = exchange(gatebell, person, scope=f"read_user {scope}")
             assert_refused(answer, "invalid_scope")
@@ -347,7 +347,7 @@ def test_the_setting_for_git_passwords_explains_that_git_is_unaffected(
     own: LiveGatebell,
 ) -> None:
     said = "has no effect on Git, which only accepts access tokens"
-    page = signed_in(own, root(own)).get(f"{own.url}/admin/settings").text
+    page = signed_in(own, get_shared_administrator(own)).get(f"{own.url}/admin/settings").text
     description = requests.get(f"{own.url}/api/openapi.json", timeout=60).text
     assert said in page
     assert said in description

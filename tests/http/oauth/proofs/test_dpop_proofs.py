@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from joserfc.jwk import OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-from domain.core.randomness import random_hex
+from domain.core.randomness import generate_random_hex
 from tests.support.accounts.people import now
 from tests.support.oauth.oauth_wire import assert_refused, phone_application, post_token
 from tests.support.oauth.proofs import ABSENT, Prover, encoded
@@ -39,7 +39,12 @@ def token_url(gatebell: LiveGatebell) -> str:
 
 def claims_for(gatebell: LiveGatebell) -> dict[str, Any]:
     issued_at = int(now().timestamp())
-    return {"jti": random_hex(16), "htm": "POST", "htu": token_url(gatebell), "iat": issued_at}
+    return {
+        "jti": generate_random_hex(16),
+        "htm": "POST",
+        "htu": token_url(gatebell),
+        "iat": issued_at,
+    }
 
 
 def send(gatebell: LiveGatebell, proof: str | bytes) -> requests.Response:

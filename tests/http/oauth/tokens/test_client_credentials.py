@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from models import AccessToken, User
-from tests.support.accounts.administration import id_of, press
+from tests.support.accounts.administration import find_user_id, submit_form_by_ending
 from tests.support.accounts.people import (
     Person,
     alice,
@@ -150,7 +150,7 @@ def test_a_service_account_is_locked_with_its_owner(gatebell: LiveGatebell) -> N
     owner = make_user(gatebell, name="leaver")
     client = machine_application(gatebell, owner)
     token = machine_token(gatebell, client)
-    press(gatebell, f"/admin/users/{id_of(gatebell, owner)}", "/lock")
+    submit_form_by_ending(gatebell, f"/admin/users/{find_user_id(gatebell, owner)}", "/lock")
     assert not is_live(gatebell, token)
     assert_refused(ask_as_machine(gatebell, client), "invalid_grant")
     set_state(gatebell, owner, "active")

@@ -46,7 +46,7 @@ from tests.support.oauth.oauth_wire import (
     token_info,
     told,
 )
-from tests.support.oauth.openid_wire import userinfo
+from tests.support.oauth.openid_wire import request_userinfo
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -377,8 +377,8 @@ def test_a_challenge_is_well_formed(gatebell: LiveGatebell, token: str) -> None:
     http = machine(gatebell)
     without = new_pair(gatebell, server_application(gatebell), scope="read_user").access
     answers: list[requests.Response] = [
-        userinfo(gatebell, token),
-        userinfo(gatebell, without),
+        request_userinfo(gatebell, token),
+        request_userinfo(gatebell, without),
         token_info(gatebell, token),
         http.get(f"{gatebell.url}/oauth/userinfo"),
         http.get(f"{gatebell.url}/oauth/token/info"),

@@ -14,13 +14,13 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def rotated(script: Api) -> Api:
-    answer = script.tokens("POST", "/self/rotate")
+    answer = script.send_token_request("POST", "/self/rotate")
     assert answer.status_code == 200, answer.text
     return Api(script.gatebell, answer.json()["token"])
 
 
 def is_live(script: Api) -> bool:
-    return script.send("GET", "/user").status_code == 200
+    return script.send_request("GET", "/user").status_code == 200
 
 
 @pytest.mark.both_databases
@@ -35,7 +35,7 @@ def test_rotating_with_a_rotated_token_revokes_the_newest_one(
     newest = rotated(rotated(first))
     assert is_live(newest)
 
-    answer = first.tokens("POST", f"/{made.id if path == 'id' else path}/rotate")
+    answer = first.send_token_request("POST", f"/{made.id if path == 'id' else path}/rotate")
 
     assert answer.status_code == 401
     assert answer.json()["error"] == "invalid_token"
@@ -57,7 +57,7 @@ def test_other_uses_of_a_rotated_token_revoke_nothing(gatebell: LiveGatebell) ->
     second = rotated(first)
 
     assert not is_live(first)
-    assert first.tokens("DELETE", "/self").status_code == 401
+    assert first.send_token_request("DELETE", "/self").status_code == 401
     assert is_live(second)
 
 
@@ -66,9 +66,9 @@ def test_rotating_with_a_revoked_token_revokes_nothing(gatebell: LiveGatebell) -
     alice = make_user(gatebell)
     made = make_token(gatebell, alice)
     script = Api(gatebell, make_token(gatebell, alice).clear)
-    assert script.tokens("DELETE", f"/{made.id}").status_code == 204
+    assert script.send_token_request("DELETE", f"/{made.id}").status_code == 204
 
-    assert Api(gatebell, made.clear).tokens("POST", "/self/rotate").status_code == 401
+    assert Api(gatebell, made.clear).send_token_request("POST", "/self/rotate").status_code == 401
     assert is_live(script)
 
 
@@ -80,14 +80,18 @@ def test_a_concurrent_rotation_does_not_survive_the_revocation(gatebell: LiveGat
         stolen = Api(gatebell, make_token(gatebell, make_user(gatebell)).clear)
         honest = rotated(stolen)
         with ThreadPoolExecutor(8) as pool:
-            thefts = [pool.submit(stolen.tokens, "POST", "/self/rotate") for _ in range(4)]
-            renewals = [pool.submit(honest.tokens, "POST", "/self/rotate") for _ in range(4)]
+            thefts = [
+                pool.submit(stolen.send_token_request, "POST", "/self/rotate") for _ in range(4)
+            ]
+            renewals = [
+                pool.submit(honest.send_token_request, "POST", "/self/rotate") for _ in range(4)
+            ]
         assert {theft.result().status_code for theft in thefts} == {401}
         answers = [renewal.result() for renewal in renewals]
         assert {answer.status_code for answer in answers} <= {200, 400, 401}
         won = [answer.json()["token"] for answer in answers if answer.status_code == 200]
         # After all answers, no token of the family is live, in any order of the requests.
-        assert stolen.tokens("POST", "/self/rotate").status_code == 401
+        assert stolen.send_token_request("POST", "/self/rotate").status_code == 401
         assert not any(is_live(Api(gatebell, token)) for token in won)
         assert not is_live(honest)
 
@@ -99,12 +103,12 @@ def test_a_rotation_keeps_the_description(gatebell: LiveGatebell) -> None:
     address = f"/users/{alice.user_id}/personal_access_tokens"
     body = {"name": "ci", "scopes": ["api"], "description": " Runs on büro-7 "}
 
-    made = root.send("POST", address, json=body).json()
+    made = root.send_request("POST", address, json=body).json()
     assert made["description"] == "Runs on büro-7"
-    again = Api(gatebell, made["token"]).tokens("POST", "/self/rotate").json()
+    again = Api(gatebell, made["token"]).send_token_request("POST", "/self/rotate").json()
     assert again["description"] == "Runs on büro-7"
 
     for wrong in (5, "x" * 256, "a\nb"):
-        refused = root.send("POST", address, json={**body, "description": wrong})
+        refused = root.send_request("POST", address, json={**body, "description": wrong})
         assert refused.status_code == 400
         assert refused.json()["errors"][0]["field"] == "description"

@@ -11,7 +11,7 @@ from tests.http.paging.escalations.test_escalation_policies_api import project_o
 from tests.support.accounts.api_caller import ApiCaller
 from tests.support.accounts.people import alice, database_of, unique
 from tests.support.alerts.senders import connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -78,8 +78,10 @@ def test_only_actual_changes_of_a_route_are_in_the_audit_log(
     made = call.done("POST", "/alert_routes", status=201, json=sent)
     for body in ({**sent, "name": second}, {**sent, "name": second}, {"services": ["db"]}):
         call.done("PUT", f"/alert_routes/{made['id']}", json=body)
-    assert [each.kind for each in events_with_subject(gatebell, first)] == ["alert_route.created"]
-    kinds = [each.kind for each in events_with_subject(gatebell, second)]
+    assert [each.kind for each in list_events_with_subject(gatebell, first)] == [
+        "alert_route.created"
+    ]
+    kinds = [each.kind for each in list_events_with_subject(gatebell, second)]
     assert kinds == ["alert_route.changed"] * 2
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.access.roles import Role
-from tests.support.accounts.administration import last_event
+from tests.support.accounts.administration import find_last_event
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, alice, make_project, make_user, unique
 from tests.support.accounts.team import give_role, person_for
@@ -49,7 +49,7 @@ def test_a_policy_is_created_changed_listed_and_deleted(gatebell: LiveGatebell) 
         f"Immediately: @{me}. After 5 min: @{bob.username}. "
         "Repeats 2 times, 5 min after the last step."
     )
-    event = last_event(gatebell, made["name"])
+    event = find_last_event(gatebell, made["name"])
     assert event.kind == "escalation_policy.created"
     assert event.details["steps"] == made["summary"]
 

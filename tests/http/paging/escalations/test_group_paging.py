@@ -7,7 +7,7 @@ import pytest
 
 from domain.access.roles import Role
 from tests.http.paging.escalations.test_escalation_pages import words
-from tests.support.accounts.administration import last_event
+from tests.support.accounts.administration import find_last_event
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, alice, make_project, make_user, signed_in, unique
 from tests.support.accounts.team import give_role
@@ -43,7 +43,7 @@ def test_the_api_lists_resources_of_ancestor_groups_on_request(gatebell: LiveGat
     steps = [f"0s schedule:{name}", "5m channel:Room"]
     night = {"name": unique("Night"), "steps": steps, "default": True}
     policy = call.done("POST", "/escalation_policies", status=201, json=night)
-    made = last_event(gatebell, policy["name"])
+    made = find_last_event(gatebell, policy["name"])
     assert (made.details["group"], "project" in made.details) == (group, False)
     minor = {"name": "Minor", "severities": ["low"], "escalation_policy_id": None}
     route = call.done("POST", "/alert_routes", status=201, json=minor)

@@ -15,7 +15,7 @@ from tests.support.accounts.people import (
     signed_in,
 )
 from tests.support.accounts.team import give_role
-from tests.support.mail.stored_texts import stored_mails
+from tests.support.mail.stored_texts import list_stored_mails
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, form_with, submit
 
@@ -32,7 +32,7 @@ def mailing(new_service: NewService) -> Iterator[LiveGatebell]:
 def removal_mails_of(service: LiveGatebell, person: Person) -> list[str]:
     """Return the texts of the emails about removal from rotations, without line breaks."""
     with database_of(service) as session:
-        mails = stored_mails(session, settings_of(service).secret_key)
+        mails = list_stored_mails(session, settings_of(service).secret_key)
     return [
         " ".join(each.text.split())
         for each in mails

@@ -12,7 +12,7 @@ from tests.http.paging.silences.conftest import Project
 from tests.support.accounts.api_caller import ApiCaller
 from tests.support.accounts.people import now
 from tests.support.accounts.team import person_for
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.both_databases]
 
@@ -69,7 +69,7 @@ def test_an_active_window_mutes_matching_alerts(project: Project, maintainer: Ap
     maintainer.refused("GET", f"/maintenance_windows/{made['id']}", status=404)
     kinds = [
         event.kind
-        for event in events_with_subject(project.gatebell, "Sunday night")
+        for event in list_events_with_subject(project.gatebell, "Sunday night")
         if event.details["project"] == project.path
     ]
     assert kinds == [EventKind.MAINTENANCE_WINDOW_DELETED, EventKind.MAINTENANCE_WINDOW_CREATED]
@@ -161,4 +161,4 @@ def test_flap_settings_have_defaults_and_change_separately(
             if name != "enabled" or value == "often":
                 answer = maintainer("PUT", "/flap_settings", json={name: value})
                 assert answer.status_code == (200 if value is None else 400), (name, value)
-    assert len(events_with_subject(project.gatebell, project.path)) >= 2
+    assert len(list_events_with_subject(project.gatebell, project.path)) >= 2

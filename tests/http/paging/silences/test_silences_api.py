@@ -12,7 +12,7 @@ from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import make_user, now
 from tests.support.accounts.team import give_role, person_for, take_role
 from tests.support.alerts.senders import connect
-from tests.support.database.audit_log import events_with_subject
+from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live_settings import changed_settings
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.both_databases]
@@ -69,7 +69,7 @@ def test_a_silence_is_created_shown_changed_and_ended(
         assert "has ended" in refused
     kinds = [
         event.kind
-        for event in events_with_subject(project.gatebell, WEB)
+        for event in list_events_with_subject(project.gatebell, WEB)
         if event.details.get("project") == project.path
     ]
     assert kinds == [
