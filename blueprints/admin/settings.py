@@ -71,10 +71,10 @@ def reset(section: str, name: str) -> ResponseReturnValue:
         if unconfirmed is not None:
             return _render_confirmation(found, unconfirmed)
     try:
-        forgotten = reset_setting(get_unit_of_work(), name)
+        reset_setting(get_unit_of_work(), name)
     except SettingsError as error:
         raise NotFoundError(str(error)) from error
-    flash(f"{format_setting_title(forgotten['name'])} was reset.")
+    flash(f"{format_setting_title(name)} was reset.")
     return redirect(url_for("admin.settings.edit", section=section))
 
 
