@@ -18,6 +18,7 @@ from domain.alerts.reading.incoming import IncomingAlert, Severity
 from domain.alerts.reading.mapping import FieldMapping, parse_mapping
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import guess_mapping, propose_word_severity
+from domain.alerts.recognition.tools import propose_mapping
 
 _READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 _ENDPOINT = next(each for each in FORMATS if each.has_mapping)
@@ -100,3 +101,17 @@ def test_a_proposal_can_be_saved_and_returned(payloads: list[dict[str, Any]]) ->
         assert build_recognition_resource(found).model_dump_json()
         if others and "recovery" in others:
             assert _read(firing, mapping).ended_at is None
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"incident": {"incident_id": 1, "state": "open", "name": "CPU", "host": "web-1"}},
+        {"event_id": 4, "event_value": "down", "title": "CPU", "host": "web-1"},
+        {"num_hits": 5, "num_matches": 2, "title": "CPU", "host": "web-1"},
+    ],
+)
+def test_marks_of_a_tool_without_its_title_are_not_that_tool(payload: dict[str, Any]) -> None:
+    proposal = propose_mapping(Messages(firing=payload))
+    assert proposal.tool is None
+    assert _read(payload, proposal.mapping).title == "CPU: web-1"
