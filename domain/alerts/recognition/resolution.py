@@ -19,6 +19,7 @@ from domain.alerts.recognition.states import (
     RECOVERY_WORDS,
     SEVERITY_WORDS,
     STATE_WORDS,
+    UNCLEAR_WORDS,
     NamedState,
     State,
     find_state,
@@ -102,7 +103,7 @@ def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     """Return the values of a leaf that mean that the alert is over."""
     if isinstance(leaf.value, bool):
         state = next((STATE_WORDS[w] for w in leaf.own_words if w in STATE_WORDS), None)
-        if state is None:
+        if state is None or not UNCLEAR_WORDS.isdisjoint(leaf.own_words):
             return ()
         return ("true",) if state is State.RECOVERY else ("false",)
     if not weight:

@@ -48,7 +48,7 @@ _STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
 #: Maximum number of words in a state, such as `incident.triggered`.
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
-_UNCLEAR_WORDS = parse_word_set("not no non never without from was")
+UNCLEAR_WORDS = parse_word_set("not no non never without from was")
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
 #: Recoveries that many tools share.
@@ -93,7 +93,7 @@ def find_state(value: object) -> NamedState | None:
     words = split_words(value)
     if not 0 < len(words) <= _MAX_STATE_WORDS or not _STATE_TEXT.fullmatch(value.strip()):
         return None
-    if not _UNCLEAR_WORDS.isdisjoint(words):
+    if not UNCLEAR_WORDS.isdisjoint(words):
         return None
     for word in reversed(words):
         if state := STATE_WORDS.get(word):

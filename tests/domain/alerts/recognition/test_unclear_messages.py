@@ -45,6 +45,14 @@ def test_a_negated_or_a_former_state_does_not_resolve_the_alert(state: str) -> N
     assert propose_word_severity(state) is not Severity.INFO
 
 
+@pytest.mark.parametrize("key", ["not_ok_status", "statusNotHealthy"])
+def test_a_negated_key_does_not_resolve_the_alert(key: str) -> None:
+    firing = _build(**{key: True})
+    guessed = guess_mapping(Messages(firing=firing))
+    assert _read(firing, guessed.mapping).ended_at is None
+    assert guessed.questions
+
+
 @pytest.mark.parametrize(
     ("firing", "recovery"),
     [("UnresolvedCritical", "ResolvedCritical"), (["ok", "down"], "ok"), ("not ok", "ok")],
