@@ -197,8 +197,7 @@ def create_recognized_integration(
     if texts.sample and made.url:
         found = recognize_messages(texts, now=work.now, reading=work.policy(ParserSettings))
         if found.proposal.format is get_integration_type(made.type):
-            sample = hide_routing_key(found.sample.text.encode()).decode()
-            _store_proposal(work, project, made.id, found.proposal.mapping, sample)
+            _store_proposal(work, project, made.id, found.proposal.mapping, found.sample.text)
     return made
 
 
@@ -261,7 +260,8 @@ def _store_mapping(
     work: UnitOfWork, integration: IntegrationView, mapping: FieldMapping, sample: str | None
 ) -> None:
     row = get_integration_row(integration.id, session=work.session)
-    row.sample, row.mapping = sample, dict(mapping.stored) or None
+    row.sample = hide_routing_key(sample.encode()).decode() if sample else None
+    row.mapping = dict(mapping.stored) or None
     work.session.flush()
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from domain.alerts.integrations.samples import MessageTexts
+from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES, MessageTexts
 from domain.alerts.integrations.types import IntegrationTypeName
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
@@ -39,7 +39,8 @@ def _serialize_json(value: Any) -> Any:
     if not isinstance(value, dict | list):
         return value
     try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
+        return (text if len(text) <= MAX_SAMPLE_BYTES else orjson.dumps(value)).decode()
     except orjson.JSONEncodeError as error:
         raise ValueError("is nested too deeply to be sent as JSON. Send it as a string") from error
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from sqlalchemy import select
+
 from domain.access.actions import read_action
 from domain.access.actor import UnitOfWork
+from domain.alerts.deliveries import MAX_EXAMINED_DELIVERIES, StoredSize, limit_total_size
 from domain.alerts.formats.base import ParserSettings
 from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.mapping_preview import MessageParser
@@ -27,6 +30,8 @@ from models import Delivery
 
 #: Maximum number of deliveries that are compared. Larger bodies than a sample are skipped.
 _MAX_COMPARED_DELIVERIES = 50
+#: Maximum size of all compared bodies together, in bytes.
+_MAX_TOTAL_BYTES = 256 * 1024
 #: Number of deliveries that are offered as samples.
 _MAX_SAMPLES = 5
 #: Part of the keys of two messages that both have, if they have the same structure.
@@ -162,11 +167,19 @@ def _build_related(body: StoredBody, role: str) -> RelatedDelivery:
 
 def _list_messages(work: UnitOfWork, integration_id: int, until: int = MAX_ID) -> list[StoredBody]:
     """Return the messages of senders up to a delivery, oldest first."""
+    sizes = work.session.execute(
+        select(Delivery.id, Delivery.size, Delivery.status_code)
+        .where(
+            Delivery.integration_id == integration_id,
+            Delivery.id <= until,
+            Delivery.is_test.is_(False),
+        )
+        .order_by(Delivery.id.desc())
+        .limit(MAX_EXAMINED_DELIVERIES)
+    )
+    small = [StoredSize(*row) for row in sizes if row.size <= MAX_SAMPLE_BYTES]
     bodies = read_stored_bodies(
-        Delivery.integration_id == integration_id,
-        Delivery.id <= until,
-        Delivery.is_test.is_(False),
-        Delivery.size <= MAX_SAMPLE_BYTES,
+        Delivery.id.in_(limit_total_size(small[:_MAX_COMPARED_DELIVERIES], _MAX_TOTAL_BYTES)),
         limit=_MAX_COMPARED_DELIVERIES,
         session=work.session,
         reading=work.policy(ParserSettings),

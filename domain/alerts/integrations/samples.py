@@ -19,13 +19,13 @@ from domain.alerts.reading.mapping import (
     list_sample_values,
 )
 from domain.alerts.reading.mapping_rules import (
-    MAX_RULE_WORD_LENGTH,
     MAX_RULES_PER_KIND,
     NO_RULES,
     MappingRules,
     Operator,
     PayloadCondition,
     ValueJoin,
+    is_rule_word,
     validate_payload_condition,
     validate_value_join,
 )
@@ -43,6 +43,7 @@ from domain.alerts.reading.text import (
     format_canonical_json,
     format_indented_json,
     is_blank,
+    replace_unstorable_characters,
 )
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import propose_mapping
@@ -109,8 +110,7 @@ def _find_rule_word(value: object) -> str | None:
     if is_blank(value) or isinstance(value, dict | list):
         return None
     word = convert_to_text(value).strip()
-    is_word = len(word) <= MAX_RULE_WORD_LENGTH and word.isprintable() and "," not in word
-    return word if is_word else None
+    return word if is_rule_word(word) else None
 
 
 #: Fields to which other values can be appended.
@@ -310,7 +310,17 @@ def _select_first_object(text: str, nesting_limit: int) -> str:
     except UnreadableBodyError:
         return text  # parse_sample reports the error.
     first = value[0] if isinstance(value, list) and value else None
-    return format_indented_json(first) if isinstance(first, dict) else text
+    return format_sample(first) if isinstance(first, dict) else text
+
+
+def format_sample(payload: object) -> str:
+    """Return a payload as indented JSON, or on one line if it would otherwise be too large."""
+    text = format_indented_json(payload)
+    if len(text.encode()) <= MAX_SAMPLE_BYTES:
+        return text
+    return replace_unstorable_characters(
+        format_canonical_json(payload).decode("utf-8", "surrogatepass")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

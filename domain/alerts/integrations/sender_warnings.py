@@ -29,7 +29,7 @@ from domain.alerts.integrations.integrations import (
 )
 from domain.alerts.integrations.mapping_types import MappingFix, ReportCounts
 from domain.alerts.integrations.rejections import MIN_REJECTIONS, TURNED_OFF_STATUS
-from domain.alerts.integrations.samples import build_mapping, parse_sample
+from domain.alerts.integrations.samples import build_mapping, format_sample, parse_sample
 from domain.alerts.integrations.setup_progress import SetupAttempt, get_setup_progress
 from domain.alerts.integrations.stored_reports import (
     Report,
@@ -44,7 +44,7 @@ from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.mapping_rules import MAX_JOINED_VALUES, MAX_RULES_PER_KIND, ValueJoin
 from domain.alerts.reading.paths import find_value, format_path
 from domain.alerts.reading.severity import find_unknown_words
-from domain.alerts.reading.text import format_excerpt, format_indented_json, is_blank
+from domain.alerts.reading.text import format_excerpt, is_blank
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.proposal import propose_word_severity
 from domain.alerts.recognition.tools import propose_mapping
@@ -233,7 +233,9 @@ class StoredLog:
             return self._build(kind, before.unmatched_recoveries, f"{told} {source}.")
         first, last = self._bodies[0].received_at, self._bodies[-1].received_at
         is_early = last - first < _MIN_PERIOD_WITHOUT_RECOVERY
-        if is_early or before.unmatched_recoveries or before.opened < _MIN_OPEN_ALERTS:
+        # Joined integrations may receive the recoveries.
+        is_known = before.unmatched_recoveries or self._integration.joined_with
+        if is_early or is_known or before.opened < _MIN_OPEN_ALERTS:
             return None
         told = (
             "No recovery has arrived. Turn on messages about recoveries in the sender. If it has "
@@ -312,7 +314,7 @@ class StoredLog:
 
     def _find_sample(self, mapping: FieldMapping, related: Messages) -> str | None:
         """Return a sample that contains all values that a mapping reads, or None."""
-        messages = map(format_indented_json, (related.firing, *related.others))
+        messages = map(format_sample, (related.firing, *related.others))
         for text in (self._integration.sample, *messages):
             try:
                 sample = parse_sample(text or "", nesting_limit=self._reading.nesting_limit)

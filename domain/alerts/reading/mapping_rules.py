@@ -146,6 +146,11 @@ def normalize_word(value: object) -> str:
     return convert_to_text(value).strip().casefold()
 
 
+def is_rule_word(word: str) -> bool:
+    """Return whether a word can be used in a rule. Commas separate the words in forms."""
+    return len(word) <= MAX_RULE_WORD_LENGTH and word.isprintable() and "," not in word
+
+
 def validate_severity_words(words: Mapping[str, object], *, field: str) -> dict[str, Severity]:
     """Validate and normalize severity words.
 
@@ -200,10 +205,7 @@ def validate_payload_condition(
     if not 0 < len(clean) <= _MAX_WORDS_PER_RULE or not all(clean):
         message = f"A rule must have 1 to {_MAX_WORDS_PER_RULE} words to compare with."
         raise InvalidError(message, field=field)
-    # Commas separate the words in forms.
-    if any(
-        len(word) > MAX_RULE_WORD_LENGTH or not word.isprintable() or "," in word for word in clean
-    ):
+    if not all(map(is_rule_word, clean)):
         message = (
             f"A word of a rule can have at most {MAX_RULE_WORD_LENGTH} printable characters, and "
             "no comma."

@@ -7,7 +7,7 @@ path can continue within such a string.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from domain.core.errors import InvalidError
 PayloadPath = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_PATH_LENGTH = 100
 #: Maximum length in characters, and maximum depth, of a string in a payload that is parsed as JSON.
 _MAX_INNER_LENGTH = 256 * 1024
@@ -49,12 +50,17 @@ def list_children(value: object) -> Iterable[tuple[str | int, object]]:
     """
     match value:
         case dict():
-            return value.items()
+            return list_members(value)
         case list():
             return enumerate(value)
         case str() if (inner := parse_inner_object(value)) is not None:
-            return inner.items()
+            return list_members(inner)
     return ()
+
+
+def list_members(named: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """Return the members of an object, except keys that UTF-8 cannot encode."""
+    return tuple((key, named[key]) for key in named if not _SURROGATE.search(key))
 
 
 def find_value(payload: object, path: PayloadPath, default: object = None) -> object:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from domain.alerts.reading.mapping import AlertField
-from domain.alerts.reading.mapping_rules import normalize_word
+from domain.alerts.reading.mapping_rules import is_rule_word, normalize_word
 from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS
 from domain.alerts.recognition.key_words import parse_word_set
@@ -56,8 +56,6 @@ _WORD_COST = 2
 _EXACT_COST = 4
 #: Cost up to which a value is a likely one.
 _LIKELY_COST = 14
-#: Maximum length of a word for a severity.
-_MAX_SEVERITY_LENGTH = 60
 
 
 #: Words of keys whose link is the address of the monitored host.
@@ -111,11 +109,9 @@ def _is_picture(leaf: Leaf) -> bool:
 
 
 def _is_severity(leaf: Leaf) -> bool:
-    text = str(leaf.value)
-    is_other = (
-        leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS or len(text) > _MAX_SEVERITY_LENGTH
-    )
-    is_word = any(each.isalnum() for each in text) and text.casefold() not in _NO_VALUES
+    text = normalize_word(leaf.value)
+    is_other = leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS or not is_rule_word(text)
+    is_word = any(each.isalnum() for each in text) and text not in _NO_VALUES
     return leaf.is_scalar and is_word and not is_other
 
 

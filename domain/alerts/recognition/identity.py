@@ -22,8 +22,10 @@ from domain.alerts.recognition.states import (
     is_plain_state,
 )
 
-_KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias", "aggreg", "aggregation")
+_KEY_WORDS = ("fingerprint", "dedup", "dedupe", "deduplication", "alias")
 _ALERT_WORDS = parse_word_set("alert incident issue problem alarm violation outage case ticket")
+#: Words of a key for grouping. Without `key`, an aggregation is the statistic of a metric.
+_GROUP_WORDS = _ALERT_WORDS | parse_word_set("group aggreg aggregation")
 _RULE_WORDS = parse_word_set(
     "rule check monitor trigger policy condition test service search job query plugin "
     "alertname alert alarm sensor item slo subject title workflow pipeline definition "
@@ -35,6 +37,8 @@ _OBJECT_WORDS = parse_word_set(
     "namespace object site location asset website domain database queue endpoint cpu project "
     "repository repo branch ref workspace"
 )
+#: Words of objects that contain other objects.
+_AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
 #: Words of objects that often have a name as well.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
@@ -90,7 +94,7 @@ def _is_identifier(leaf: Leaf) -> bool:
 def _find_key(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
     for leaf in sorted(stable, key=lambda each: (each.depth, _rank_key(each))):
         words = set(leaf.own_words)
-        is_key = words & set(_KEY_WORDS) or ("key" in words and words & (_ALERT_WORDS | {"group"}))
+        is_key = words & set(_KEY_WORDS) or ("key" in words and words & _GROUP_WORDS)
         if is_key:
             reason = f"{format_path(leaf.path)} is made for grouping"
             return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
@@ -117,7 +121,8 @@ def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | Non
             or qualifiers & _OBJECT_WORDS
         ):
             continue
-        if set(leaf.words[-2:]) & _ALERT_WORDS:
+        is_of_rule = bool(qualifiers & _RULE_WORDS) and _is_word(leaf)
+        if set(leaf.words[-2:]) & _ALERT_WORDS and not is_of_rule:
             found.append((leaf.depth + 0.5 * is_link, leaf))
         elif (
             messages.has_evidence
@@ -128,10 +133,12 @@ def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | Non
     if not found:
         return None
     leaf = min(found, key=lambda each: each[0])[1]
-    reason = f"{format_path(leaf.path)} identifies the alert"
+    reason, confidence = f"{format_path(leaf.path)} identifies the alert", messages.confidence
     if messages.has_evidence:
         reason += " and is the same in all messages"
-    return Identity(paths=(leaf.path,), confidence=messages.confidence, reason=reason)
+    elif set(leaf.words) & _RULE_WORDS and not _looks_random(leaf):
+        confidence = Confidence.UNSURE  # Some tools number alert rules like this.
+    return Identity(paths=(leaf.path,), confidence=confidence, reason=reason)
 
 
 def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:
@@ -172,7 +179,7 @@ def _find_rule_and_objects(
         paths=paths,
         confidence=confidence,
         reason=f"the rule and the object{evidence}",
-        may_merge_hosts=not objects,
+        may_merge_hosts=all(_AREA_WORDS.intersection(leaf.own_words) for leaf in objects),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from domain.alerts.reading.paths import PayloadPath, parse_inner_object
+from domain.alerts.reading.paths import PayloadPath, list_members, parse_inner_object
 from domain.alerts.reading.text import is_blank
 from domain.alerts.reading.times import parse_start_time
 from domain.alerts.recognition.key_words import parse_word_set, split_words
@@ -141,11 +141,11 @@ def _walk(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, objec
     children: Sequence[tuple[str | int, object]] = ()
     match value:
         case dict():
-            children = tuple(value.items())
+            children = list_members(value)
         case [dict() | list(), *_]:
             children = ((0, value[0]),)
         case str() if (inner := parse_inner_object(value)) is not None:
-            children = tuple(inner.items())
+            children = list_members(inner)
         case _:
             yield path, value
     if len(path) < _MAX_DEPTH:

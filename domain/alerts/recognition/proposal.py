@@ -10,6 +10,7 @@ from domain.alerts.reading.mapping_rules import (
     Operator,
     PayloadCondition,
     ValueJoin,
+    is_rule_word,
     normalize_word,
 )
 from domain.alerts.reading.paths import PayloadPath, find_value, format_path
@@ -19,6 +20,7 @@ from domain.alerts.reading.severity import (
     propose_severity,
 )
 from domain.alerts.reading.text import format_excerpt, is_blank
+from domain.alerts.reading.times import parse_end_time
 from domain.alerts.recognition.fields import (
     FIELD_KINDS,
     Confidence,
@@ -64,8 +66,6 @@ class GuessedMapping:
 _MIN_OWN_FIELDS = 4
 #: Maximum number of words in a title that may be only the name of a check.
 _MAX_NAME_WORDS = 3
-#: Beginning of the time that some tools send in place of an unknown one.
-_NO_TIME = "0001-01-01"
 _WHERE_TO_CHANGE = "under Configure after you add the integration"
 _SECRET_WORDS = {"secret", "password", "passphrase"}
 
@@ -170,8 +170,8 @@ def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf |
     """Return the end time that only the recovery has, or a value that is empty before it."""
     if messages.recovery is None:
         found = find_field(AlertField.END_TIME, messages.leaves, taken)
-        has_end = found and found.leaf.is_time and not found.leaf.text.startswith(_NO_TIME)
-        return None if has_end else found
+        end = found and parse_end_time(found.leaf.value, name=AlertField.END_TIME).time
+        return found if end is None else None
     given = [
         leaf
         for leaf in list_leaves(messages.recovery)
@@ -197,7 +197,7 @@ def _propose_severity_words(
         if is_blank(value) or isinstance(value, list | dict):
             continue
         word = normalize_word(value)
-        if not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
+        if is_rule_word(word) and not (isinstance(value, str) and word in GENERIC_SEVERITY_WORDS):
             is_recovery = payload is messages.recovery and word not in words
             words[word] = Severity.INFO if is_recovery else propose_word_severity(word)
     if words or (resolution and resolution.rule.path == path):

@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from domain.alerts.reading.mapping_rules import Operator, PayloadCondition, normalize_word
+from domain.alerts.reading.mapping_rules import (
+    Operator,
+    PayloadCondition,
+    is_rule_word,
+    normalize_word,
+)
 from domain.alerts.reading.paths import find_value, format_path
 from domain.alerts.reading.text import convert_to_text
 from domain.alerts.recognition.fields import Confidence
@@ -14,6 +19,7 @@ from domain.alerts.recognition.states import (
     RECOVERY_WORDS,
     SEVERITY_WORDS,
     STATE_WORDS,
+    UNCLEAR_WORDS,
     NamedState,
     State,
     find_state,
@@ -77,6 +83,8 @@ def _weigh_key(leaf: Leaf) -> int:
 
 
 def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[str, ...]]]:
+    # Keys of previous values, such as `previousLevel`.
+    former = [set(each.own_words) for each in leaves if set(each.own_words) & FORMER_WORDS]
     for leaf in leaves:
         if leaf.is_about_other:
             continue
@@ -88,7 +96,7 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
                 continue
             is_severity_word = named is not None and named.word in SEVERITY_WORDS
             is_state_key = weight >= (_STATE_KEYS["phase"] if is_severity_word else _MIN_WEIGHT)
-            if not is_state_key and not _has_former_state(leaf, leaves):
+            if not is_state_key and not any(set(leaf.own_words) <= each for each in former):
                 continue
             is_plain = 1 if named and named.is_plain else 0
             is_problem = _PROBLEM_BONUS if _is_problem(named) else 0
@@ -96,25 +104,17 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
             yield weight + is_problem + is_plain - _DEPTH_COST * leaf.depth, leaf, words
 
 
-def _has_former_state(leaf: Leaf, leaves: Sequence[Leaf]) -> bool:
-    """Return whether a message also has the previous value of a leaf, such as `previousLevel`."""
-    return any(
-        set(other.own_words) & FORMER_WORDS and set(leaf.own_words) <= set(other.own_words)
-        for other in leaves
-    )
-
-
 def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     """Return the values of a leaf that mean that the alert is over."""
     if isinstance(leaf.value, bool):
         state = next((STATE_WORDS[w] for w in leaf.own_words if w in STATE_WORDS), None)
-        if state is None:
+        if state is None or not UNCLEAR_WORDS.isdisjoint(leaf.own_words):
             return ()
         return ("true",) if state is State.RECOVERY else ("false",)
     if not weight:
         return ()
     if isinstance(leaf.value, str):
-        return list_recovery_values(leaf.value)
+        return tuple(filter(is_rule_word, list_recovery_values(leaf.value)))
     is_switch = type(leaf.value) is int and leaf.value == 1
     return ("0",) if is_switch and {"state", "status"} & set(leaf.own_words) else ()
 
@@ -127,9 +127,8 @@ def _find_difference(messages: Messages, recovery: Mapping[str, object]) -> Reso
             continue
         given = [each for each in (messages.firing, messages.repeat) if each is not None]
         before = [find_value(each, leaf.path) for each in given]
-        if normalize_word(leaf.value) not in map(normalize_word, before) and (
-            scored := _score_difference(leaf, before)
-        ):
+        scored = _score_difference(leaf, before)
+        if scored and scored[1].matches(recovery) and not any(map(scored[1].matches, given)):
             score, rule = scored
             found.append((score - _DEPTH_COST * leaf.depth, -position, rule))
     if not found:
@@ -177,11 +176,11 @@ def _score_difference(
     else:
         is_short = len(value) <= _MAX_STATE_LENGTH and not leaf.is_link
         score = weight if is_short else 0
-    if not score or "," in value:  # Words of a rule have no commas.
-        return None
     others = set(map(normalize_word, before))
-    chosen = tuple(word for word in dict.fromkeys(words) if word not in others)[:_MAX_WORDS]
-    return score, PayloadCondition(leaf.path, Operator.IS, chosen)
+    chosen = [word for word in dict.fromkeys(words) if word not in others and is_rule_word(word)]
+    if not score or value not in chosen:
+        return None
+    return score, PayloadCondition(leaf.path, Operator.IS, tuple(chosen[:_MAX_WORDS]))
 
 
 def _find_graded_recovery(text: str) -> str | None:

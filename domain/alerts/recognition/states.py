@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from domain.alerts.recognition.key_words import split_words
+from domain.alerts.recognition.key_words import parse_word_set, split_words
 
 _SEVERITIES = "critical crit warning warn major minor emergency fatal"
 #: Severities, which are also the states of some tools.
@@ -47,6 +47,8 @@ _MAX_STATE_LENGTH = 60
 _STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
 #: Maximum number of words in a state, such as `incident.triggered`.
 _MAX_STATE_WORDS = 4
+#: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
+UNCLEAR_WORDS = parse_word_set("not no non never without from was")
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
 #: Recoveries that many tools share.
@@ -83,12 +85,15 @@ class NamedState:
 def find_state(value: object) -> NamedState | None:
     """Return the state that a short text names, or None.
 
-    If a text names several states, such as `UP -> DOWN`, the last one is the current state.
+    If a text names several states, such as `UP -> DOWN`, the last one is the current state. The
+    state in a text such as `not OK` or `DOWN from OK` is not clear.
     """
     if not isinstance(value, str) or len(value) > _MAX_STATE_LENGTH:
         return None
     words = split_words(value)
     if not 0 < len(words) <= _MAX_STATE_WORDS or not _STATE_TEXT.fullmatch(value.strip()):
+        return None
+    if not UNCLEAR_WORDS.isdisjoint(words):
         return None
     for word in reversed(words):
         if state := STATE_WORDS.get(word):

@@ -12,6 +12,7 @@ from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import NO_FIELD_MAPPING, AlertField, FieldMapping
 from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
 from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
+from domain.alerts.reading.text import is_blank
 from domain.core.labeled_enums import LabeledEnum
 
 CRITICAL, HIGH, MEDIUM, LOW, INFO = (
@@ -101,6 +102,14 @@ class MappedTool(MonitoringTool):
     words: Mapping[str, Severity] = field(default_factory=dict)
     resolved: tuple[_PresetRule, ...] = ()
     dropped: tuple[_PresetRule, ...] = ()
+
+    def recognizes(self, payload: Mapping[str, object]) -> bool:
+        """Return whether a body comes from this tool and has the title that the mapping reads."""
+        if not super().recognizes(payload):
+            return False
+        titles = self.fields.get(AlertField.TITLE, "").split()
+        found = (find_value(payload, parse_dotted_path(path)) for path in titles)
+        return not titles or not all(map(is_blank, found))
 
     @property
     def mapping(self) -> FieldMapping:

@@ -13,6 +13,7 @@ from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project
 from tests.support.accounts.team import browser_of
 from tests.support.alerts.integration_pages import address, opened, snippets_on, words
+from tests.support.alerts.scripts import script_of
 from tests.support.alerts.senders import connect
 from tests.support.database.stored import list_stored_alerts, list_stored_integrations
 from tests.support.service.live import LiveGatebell
@@ -162,6 +163,20 @@ def test_a_routing_key_in_a_pasted_message_is_not_stored(gatebell: LiveGatebell)
     (row,) = list_stored_integrations(gatebell, project)
     assert json.loads(row.sample or "")["payload"] == about
     assert "secret-1" not in (row.sample or "")
+
+
+def test_a_routing_key_in_the_sample_of_a_mapping_is_not_stored(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    sample = json.dumps({"routing_key": "secret-1", "title": "Disk full"})
+    at = f"alert_management_integrations/{endpoint.id}/mapping"
+    script_of(gatebell, endpoint.project, at).put(sample=sample, mapping={})
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
+    assert json.loads(row.sample or "")["routing_key"] == "[hidden]"
+    browser, page = opened(gatebell, endpoint, "{id}/configure")
+    page = submit(browser, page, form_with(page, "sample"), sample=sample)
+    assert submit(browser, page, form_with(page, "sample"), do="save").status_code == 302
+    (row,) = list_stored_integrations(gatebell, endpoint.project)
+    assert json.loads(row.sample or "")["routing_key"] == "[hidden]"
 
 
 @pytest.mark.both_databases

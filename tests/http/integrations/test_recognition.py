@@ -9,6 +9,7 @@ from domain.alerts.reading.incoming import Severity
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.integration_pages import address, opened, words
+from tests.support.alerts.scripts import script_of as project_script_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.alerts.tool_messages import load_messages
 from tests.support.database.stored import (
@@ -86,6 +87,28 @@ def test_the_api_recognizes_a_tool_and_saves_its_mapping(gatebell: LiveGatebell)
             script.send_request("POST", f"{url}/recognize", json={"sample": wrong}).status_code
             == 400
         )
+
+
+@pytest.mark.parametrize("key", ["\x00", "\ud800", "\u202ehost", "", "a.b", '"'])
+def test_the_mapping_for_unusual_keys_can_be_saved(gatebell: LiveGatebell, key: str) -> None:
+    endpoint = connect(gatebell)
+    browser, page = opened(gatebell, endpoint, "new")
+    payload = {"title": "Disk", "rule": {"name": "disk"}, key: {"host": "web-1", "status": "down"}}
+    found = submit(browser, page, form_to(page, "/new/recognize"), sample=json.dumps(payload))
+    assert found.status_code == 200
+    assert submit(browser, found, form_with(found, "name"), name="Other").status_code == 302
+    row = list_stored_integrations(gatebell, endpoint.project)[-1]
+    assert ([key, "host"] in (row.mapping or {}).get("hosts", [])) is (key != "\ud800")
+    for shown in ("{id}/configure", "{id}/test", "{id}/credentials"):
+        assert browser.get(address(gatebell, endpoint.project, shown, row.id)).status_code == 200
+
+
+def test_an_embedded_sample_may_be_as_large_as_a_text(gatebell: LiveGatebell) -> None:
+    endpoint = connect(gatebell)
+    script = project_script_of(gatebell, endpoint.project, "alert_management_integrations")
+    sample = {"title": "Disk", "host": "web-1", "items": [{"a": 1}] * 7_000}
+    for given in (json.dumps(sample, separators=(",", ":")), sample, [sample]):
+        assert script.post("/recognize", sample=given).status_code == 200
 
 
 def test_an_unreadable_payload_is_rejected_and_stays_in_the_form(gatebell: LiveGatebell) -> None:

@@ -107,6 +107,15 @@ def test_the_api_recognizes_deliveries_by_id(gatebell: LiveGatebell) -> None:
     assert worker.post(recovery=ids[0]).status_code == 400
 
 
+def test_large_bodies_are_not_all_compared(gatebell: LiveGatebell) -> None:
+    for filler, seen in (("", True), ("x" * 60_000, False)):
+        others = [{**FIRING, "node": f"db-{number}"} for number in range(2, 6)]
+        bodies = [{**each, "filler": filler} for each in (FIRING, *others, RECOVERY)]
+        endpoint, ids = log_of(gatebell, *bodies)
+        page = opened(gatebell, endpoint, f"{{id}}/deliveries/{ids[-1]}")[1]
+        assert ("This looks like the recovery" in words(page.text)) is seen
+
+
 def test_only_users_who_may_see_bodies_can_recognize_deliveries(gatebell: LiveGatebell) -> None:
     endpoint, ids = log_of(gatebell, FIRING)
     for role, scopes, status in (

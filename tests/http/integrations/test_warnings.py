@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -268,11 +269,41 @@ def test_other_users_see_no_warnings(gatebell: LiveGatebell, role: Role | None) 
 
 def test_an_archived_project_shows_warnings_without_buttons(gatebell: LiveGatebell) -> None:
     endpoint = repeating(gatebell)
+    browser, fix = opened(gatebell, endpoint, _PAGE)
     mine = update(Project).where(Project.path == endpoint.project)
     change(gatebell, mine.values(archived_at=now()))
     _, page = opened(gatebell, endpoint, "{id}/deliveries")
     assert "Repeats open new alerts" in page.text
     assert "Preview the fix" not in page.text
+    assert "Save mapping" not in opened(gatebell, endpoint, _PAGE)[1].text
+    refused = submit(browser, fix, form_to(fix, "/warnings/repeats_open_alerts"))
+    assert refused.status_code == 403
+    assert list_stored_integrations(gatebell, endpoint.project)[0].mapping == _BY_MESSAGE
+
+
+def test_recoveries_at_a_joined_integration_are_not_missed(gatebell: LiveGatebell) -> None:
+    endpoint = mapped(gatebell, _BY_MESSAGE)
+    for number in range(3):
+        endpoint.post_json(message(number, host=f"web-{number}"))
+    first = update(Delivery).where(
+        Delivery.id == list_stored_deliveries(gatebell, endpoint.project)[0].id
+    )
+    change(gatebell, first.values(received_at=now() - timedelta(hours=30)))
+    assert "never_resolved" in warnings_of(gatebell, endpoint)
+    other = connect(gatebell, endpoint.project)
+    script(gatebell, endpoint).put(joined_with=[other.id])
+    assert warnings_of(gatebell, endpoint) == {}
+
+
+@pytest.mark.both_databases
+def test_one_of_several_users_saves_the_fix(gatebell: LiveGatebell) -> None:
+    endpoint = repeating(gatebell)
+    fix = warnings_of(gatebell, endpoint)["repeats_open_alerts"]["fix"]
+    user = script(gatebell, endpoint)
+    other = {**fix, "mapping": {**fix["mapping"], "service": [["server"]]}}
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda body: user.put("/mapping", **body), [fix, other] * 2))
+    assert sorted(each.status_code for each in answers) == [200, 409, 409, 409]
 
 
 def test_the_free_tier_has_no_fix_by_a_mapping(gatebell: LiveGatebell) -> None:
