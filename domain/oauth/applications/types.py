@@ -39,11 +39,12 @@ class ApplicationBody(Body):
     """A new application."""
 
     name: RequiredText
-    #: Redirect URIs separated by spaces or lines; empty for device codes and passwords only.
+    #: Redirect URIs, separated by spaces or line breaks. Empty if the application only uses the
+    #: device and password grants.
     redirect_uri: str
     scopes: RequiredWords
     confidential: bool = True
-    #: True for clients written for GitLab: codes and errors have no `iss` (RFC 9207).
+    #: True to omit `iss` (RFC 9207) from authorization responses, for clients written for GitLab.
     omit_iss: bool = False
 
 
@@ -59,7 +60,7 @@ class Application(Resource):
     )
     confidential: bool
     scopes: list[str]
-    #: True if codes and errors have no `iss` (RFC 9207).
+    #: True if authorization responses have no `iss` (RFC 9207).
     omit_iss: bool
 
 
@@ -142,7 +143,7 @@ class RefusedRequest(Resource):
     reason: str
     title: str
     advice: str
-    #: Grant type, or the name of another endpoint.
+    #: Grant type of a token request, or the name of another endpoint.
     request: str
     error: str
     error_description: str = Field(validation_alias="description")
@@ -156,7 +157,7 @@ class RefusedRequest(Resource):
 
     @property
     def device(self) -> str:
-        """The program, as described by its User-Agent header."""
+        """The device or program that the User-Agent header describes."""
         return describe_device(self.user_agent)
 
 

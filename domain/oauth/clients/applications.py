@@ -27,7 +27,7 @@ from domain.oauth.clients.service_accounts import end_service_accounts, set_serv
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from models import Application
 
-#: Length of the database column.
+#: Maximum length of a name in characters, which is the length of the database column.
 _MAX_NAME_LENGTH = 255
 #: Audit detail of a change that ended the trust in an application.
 ENDED_TRUST_DETAILS: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
@@ -41,7 +41,7 @@ def build_application_view(application: Application) -> ApplicationView:
 def check_application_details(
     details: ApplicationDetails, *, require_https: bool
 ) -> tuple[str, ...]:
-    """Check all details, and return the scopes in order.
+    """Check all details, and return the scopes in the order of the scope table.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """
@@ -169,7 +169,7 @@ def is_trusted(application: Application) -> bool:
     return application.trusted and application.is_instance_wide
 
 
-#: Condition equivalent to `is_trusted`.
+#: SQL condition that is equivalent to `is_trusted`.
 IS_TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
@@ -254,7 +254,7 @@ def list_newest_own_applications(
 
 
 def build_owner_condition(owner_id: int) -> ColumnElement[bool]:
-    """Return the condition that a user owns an application.
+    """Return the SQL condition that a user owns an application.
 
     Instance-wide applications have no owner.
     """

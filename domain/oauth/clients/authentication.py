@@ -75,12 +75,12 @@ class ClientAuthMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Client(ClientMixin):
-    """An application as Authlib's client."""
+    """An application with the client interface that Authlib expects."""
 
     application: Application | ClientRow
 
     def get_client_id(self) -> str:
-        """Return the public identifier."""
+        """Return the client_id of the application."""
         return self.application.uid
 
     def get_default_redirect_uri(self) -> None:
@@ -116,7 +116,7 @@ class Client(ClientMixin):
         return left
 
     def check_response_type(self, response_type: str) -> bool:
-        """Return whether the response type is code, the only supported one."""
+        """Return whether the response type is code, the only supported type."""
         return response_type == "code"
 
     def require_grant_type(self, grant_type: str) -> None:
@@ -130,9 +130,9 @@ class Client(ClientMixin):
             raise UnauthorizedClientError("The application is not registered for this grant type.")
 
     def require_allowed_grant(self, grant_type: str) -> None:
-        """Check that an administrator allows the application a grant.
+        """Check that an administrator has allowed a grant for the application.
 
-        Raise unauthorized_client if not.
+        Raise unauthorized_client if the grant is not allowed.
         """
         if grant_type not in self.application.allowed_grants.split():
             raise RejectedClientError(GRANT_NOT_ALLOWED)
@@ -192,7 +192,10 @@ def has_no_client_credentials(request: ProtocolRequest) -> bool:
 
 
 def _parse_basic_credentials(header: str) -> tuple[str, str] | None:
-    """Return user and password of a Basic header, both form-decoded (section 2.3.1)."""
+    """Return the user name and password of a Basic header, form-decoded (section 2.3.1).
+
+    Return None for other schemes. Raise invalid_client if the header is malformed.
+    """
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -272,7 +275,7 @@ def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -
 
 
 def _find_failure_reason(client: ClientRow, presented_client: PresentedClient) -> RejectionReason:
-    """Return why a known client was not authenticated; the reason is not sent to the client."""
+    """Return the reason why a known client was not authenticated, which the client does not see."""
     if presented_client.secret is None:
         return MISSING_SECRET
     return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC_APPLICATION

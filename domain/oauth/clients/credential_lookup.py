@@ -144,7 +144,7 @@ def are_scopes_registered(scopes: ColumnElement[str], client: Any) -> ColumnElem
     return is_subset
 
 
-#: Constants in the text of the statement, so that they are not sent as parameters.
+#: SQL constants in the text of the statement, so that they are not sent as parameters.
 _SPACE = literal_column("' '", Text)
 _ALWAYS_ALLOWED_SUFFIX = literal_column(f"' {' '.join(sorted(ALWAYS_ALLOWED_SCOPES))}'", Text)
 ACTIVE_STATE = literal_column(f"'{ACTIVE}'", Text)
@@ -216,7 +216,7 @@ def _build_lookup(
     columns: Sequence[SQLColumnExpression[Any]],
     *more: tuple[type[Any], ColumnElement[bool]],
 ) -> Select[Any]:
-    """Return a statement that also finds the row with a digest, and its related rows.
+    """Return the statement that finds a client, the credential with a digest, and related rows.
 
     The joins are consecutive, since SQLite would materialize whole tables for nested joins.
     """
