@@ -199,8 +199,8 @@ def revoke_application_access(
 ) -> str:
     """Revoke all tokens and codes of a user at an application, and delete the consent.
 
-    Tokens that the application created with them are revoked as well. Return the application's
-    name. Raise NotFoundError if there is no such application.
+    Personal, project and group tokens that the application created are revoked as well. Return the
+    application's name. Raise NotFoundError if the application does not exist.
     """
     name = session.scalar(select(Application.name).where(Application.id == application_id))
     if name is None:

@@ -1,8 +1,8 @@
 """Pushed authorization requests (RFC 9126), and the endpoint that stores them.
 
-The browser must present the request within a short time. After that, the user has the usual time
-for a consent page, since a sign-in with a second factor or a new password may take a while. Only
-the user's decision consumes the request, so that the page can be reloaded.
+The browser must present the request within a short time. The user then has as much time as for any
+consent page, since a sign-in with a second factor may take a while. Only the user's decision
+consumes the request, so that the page can be reloaded.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _OPENED_LIFETIME = timedelta(hours=1)
 
 
 class InvalidRequestUriError(InvalidRequestError):
-    """invalid_request_uri (RFC 9101 section 7); never redirected."""
+    """invalid_request_uri (RFC 9101 section 7); the browser is never redirected with this error."""
 
     error = "invalid_request_uri"
     description = (

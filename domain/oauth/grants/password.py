@@ -73,7 +73,7 @@ class PasswordExchange(ClientParameters):
 
 
 class TooManyGuessesError(OAuth2Error):
-    """Error after too many failed attempts; passwords are not checked for a while."""
+    """Error after too many failed attempts; no passwords are checked during the waiting time."""
 
     error = "temporarily_unavailable"
     status_code = 429
