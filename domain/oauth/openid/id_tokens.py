@@ -19,7 +19,7 @@ from domain.oauth.openid.keys import (
     get_or_create_signing_key,
 )
 
-#: Claims of an ID token.
+#: Claims of an ID token, except for the claims about the user.
 ID_TOKEN_CLAIMS = (
     "iss",
     "sub",
@@ -80,7 +80,10 @@ class IdTokenAudience:
 
 
 class InvalidHintError(Exception):
-    """Error for an id_token_hint that another service issued, or whose signing key was deleted."""
+    """Error for an id_token_hint that is not an ID token of this server.
+
+    An ID token is also invalid if its signing key was deleted.
+    """
 
 
 def create_id_token(

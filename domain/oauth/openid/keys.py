@@ -1,7 +1,7 @@
 """Keys that sign ID tokens with RS256, one at a time (RFC 7517, RFC 7518).
 
-A new key is published before its first use, so that clients that cache the key set have fetched the
-key by then. An old key stays published until the last ID token signed with it has expired.
+A new key is published before its first use, since clients cache the key set. An old key stays
+published until the last ID token signed with it has expired.
 """
 
 import json
@@ -67,9 +67,9 @@ class PublishedKey(NamedTuple):
 
 
 def check_key_size(bits: int) -> None:
-    """Check that a key is neither too short to be safe nor too long to be useful.
+    """Check that a key size in bits is allowed.
 
-    Raise InvalidError if it is.
+    Short keys are unsafe, and long keys are slow. Raise InvalidError if the size is not allowed.
     """
     if not MIN_RSA_BITS <= bits <= MAX_RSA_BITS or bits % 8:
         message = f"The key size must be a multiple of 8 from {MIN_RSA_BITS} to {MAX_RSA_BITS}."

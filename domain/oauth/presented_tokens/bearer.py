@@ -19,7 +19,7 @@ from domain.core.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 from models.base import NEVER, UTCDateTime
 
-#: Resolution of "last used" times: fine enough for users, without too many writes.
+#: Minimum time between two stored uses of a token, to limit the number of writes.
 _MIN_INTERVAL_BETWEEN_USES = timedelta(minutes=1)
 
 
@@ -33,19 +33,19 @@ class TokenRejection(StrEnum):
 
 
 class InvalidTokenError(Exception):
-    """invalid_token (RFC 6750 section 3.1)."""
+    """invalid_token: the token is missing, unknown, expired or revoked (RFC 6750 section 3.1)."""
 
     def __init__(self, refusal: TokenRejection) -> None:
-        """Store the reason."""
+        """Store the reason for the rejection."""
         super().__init__(refusal.value)
         self.refusal = refusal
 
 
 class InsufficientScopeError(Exception):
-    """insufficient_scope (RFC 6750 section 3.1); any of the `accepted` scopes suffices."""
+    """insufficient_scope: the token has none of the accepted scopes (RFC 6750 section 3.1)."""
 
     def __init__(self, accepted_scopes: tuple[str, ...]) -> None:
-        """Store the accepted scopes."""
+        """Store the accepted scopes, any of which is sufficient."""
         super().__init__("The request requires higher privileges than the access token has.")
         self.accepted = accepted_scopes
 
@@ -62,14 +62,14 @@ class Bearer:
     application_uid: str | None
     #: True for the bot of a project or group access token, and for a service account.
     is_bot: bool = False
-    #: Row id of an OAuth token.
+    #: Row id of an OAuth token; None for a personal token.
     access_token_id: int | None = None
-    #: Row id of a personal token.
+    #: Row id of a personal token; None for an OAuth token.
     personal_token_id: int | None = None
-    #: Keyed hash of a personal token.
+    #: Keyed hash of a personal token; empty for an OAuth token.
     digest: bytes = field(default=b"", repr=False)
-    #: Grant of an OAuth token. For a personal token created by an application, the grant of that
-    #: application; otherwise None.
+    #: Row id of the grant of an OAuth token, or of the grant of the application that created a
+    #: personal token. None without a grant.
     authorization_id: int | None = None
     #: Time of the last use, to the minute.
     last_used_at: datetime | None = None
@@ -195,7 +195,7 @@ PERSONAL_TOKEN_QUERY = (
             PersonalTokenRow._fields,
             {"personal_token_": PersonalAccessToken, "": PersonalAccessToken},
             kind=User.kind,
-            # Read in its stored form, since a type conversion would slow down every row.
+            # The value is read in its stored form, since a conversion would slow down every row.
             expires_at=type_coerce(PersonalAccessToken.expires_at, UTCDateTime),
             grant_revoked_at=Authorization.revoked_at,
         ),
@@ -307,7 +307,7 @@ def _find_token_row(
 def _rehash_token(
     token: str, bearer: Bearer, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> None:
-    """Store the hash of a personal token under the newest secret key.
+    """Replace the hash of a personal token with a hash made with the newest secret key.
 
     Personal tokens may remain valid longer than a secret key.
     """
