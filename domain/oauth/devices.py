@@ -97,7 +97,7 @@ class OpenedByOtherUserError(InvalidError):
     """Error for a request that another user has opened and can release."""
 
     def __init__(self) -> None:
-        """Set the message, which names both remedies."""
+        """Set the message, which suggests the other account or a new code."""
         super().__init__(
             "This code was opened with another account. Sign in with that account and select "
             "“Use another account”, or request a new code on the device.",
@@ -109,7 +109,7 @@ class AlreadyDecidedError(ConflictError):
     """Error for a request that can no longer be decided."""
 
     def __init__(self) -> None:
-        """Set the message."""
+        """Set the message, which names the field of the user code."""
         super().__init__(
             "This request was already answered, or the code has expired. Request a new code on "
             "the device.",
@@ -164,7 +164,7 @@ class DisplayedDeviceRequest:
     """The parts of a device request that the page showed and that the decision is about."""
 
     id: int
-    #: Distinguishes the request from a later one with the same id, since SQLite reuses ids.
+    #: User code. SQLite reuses ids, so a later request may have the same id but another code.
     user_code: str
     #: Displayed scopes; the application may have changed since.
     scopes: tuple[str, ...]
@@ -257,9 +257,9 @@ def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext)
 
 
 def release_device_requests(user_id: int, *, context: OAuthContext) -> None:
-    """Release the undecided requests that a user has opened, so that other users can open them.
+    """Release the undecided requests of a user, so that other users can open them.
 
-    A user who signs out may have opened a code with the wrong account.
+    A user may have opened a code with the wrong account before signing out.
     """
     context.session.execute(
         update_rows(DeviceAuthorization)
@@ -280,7 +280,7 @@ def decide_device_request(
     *,
     context: OAuthContext,
 ) -> str:
-    """Store the decision, and return the application's name; idempotent.
+    """Store a decision, and return the application's name; repeating the decision has no effect.
 
     An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
     no longer open, or if another user has opened it.
@@ -292,7 +292,7 @@ def decide_device_request(
         DeviceAuthorization.id == displayed_device_request.id
     ) & DeviceAuthorization.user_code_digest.in_(digests)
     row = context.session.execute(_select_for_update().where(is_it)).first()
-    # Without a user, the same user has signed out in another browser and released the request.
+    # The user id is None if the user has signed out in another browser, which releases the request.
     if row is None or row[0].user_id not in {None, approval.user_id}:
         raise AlreadyDecidedError
     device, application = row
@@ -355,7 +355,7 @@ def _store_approval(
 
 
 def _select_for_update() -> Select[DeviceAuthorization, Application]:
-    """Return a query that locks a device request."""
+    """Return the query for device requests with their applications, which locks the requests."""
     return (
         select(DeviceAuthorization, Application)
         .join(Application, Application.id == DeviceAuthorization.application_id)

@@ -173,7 +173,7 @@ class LogoutRequest:
     #: Redirect URI registered by the application.
     redirect_uri: str | None
     state: str | None
-    #: True if an administrator trusts the application; any user may have registered the others.
+    #: True if an administrator trusts the application; any user can register other applications.
     is_trusted: bool = False
     #: client_id of the application.
     application_uid: str | None = None
@@ -269,9 +269,10 @@ def find_next_logout_step(
 def _is_hint_of_session(
     logout_request: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
 ) -> bool:
-    """Return whether the hint was issued for this sign-in, and the access still exists.
+    """Return whether the hint was issued for this sign-in, and the user has not revoked the access.
 
-    An application that revokes its own tokens before it signs the user out keeps the session.
+    A user's revocation clears the session id. An application that revokes its own tokens keeps it,
+    and can still sign the user out.
     """
     if (
         logout_request.sid is None
@@ -304,7 +305,7 @@ def build_return_url(logout_request: LogoutRequest) -> str | None:
 
 
 def build_redirect(location: str) -> OAuthResponse:
-    """Return a redirect response."""
+    """Return a response that redirects the browser to a URL."""
     return OAuthResponse(status=302, headers=(("Location", location),))
 
 
@@ -348,7 +349,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     def execute_request(
         self, client_request: ClientRequest[None], checked_input: AccessToken | None
     ) -> Mapping[str, object]:
-        """Revoke the pair of the token."""
+        """Revoke the pair of the token, unless the token is unknown."""
         if checked_input is not None:
             self._revoke_pair(
                 checked_input, client_request.client.application if client_request.client else None
@@ -381,9 +382,9 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             )
 
     def _revoke_token_with_grant(self, token: AccessToken) -> bool:
-        """Revoke a pair with its grant, which has no other valid pair (section 2.1).
+        """Revoke a token pair with its grant (section 2.1), and return whether it was still valid.
 
-        An exchanged token is revoked on its own: the tokens it was exchanged for stay valid.
+        An exchanged token is revoked without its grant, so that the other tokens stay valid.
         """
         context, family = self.server.context, token.authorization_id
         session, now = context.session, context.now

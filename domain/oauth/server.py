@@ -53,12 +53,12 @@ class AuthorizationServer(AuthlibServer):
     PARAMETERS = SINGLE_VALUE_PARAMETERS
 
     def __init__(self, context: OAuthContext) -> None:
-        """Store the collaborators; grants and endpoints come from the tables above."""
+        """Store the context of the request."""
         super().__init__()
         self.context = context
 
     def get_authorization_grant(self, request: ProtocolRequest) -> AuthorizationCodeGrant:
-        """Return the grant with an authorization endpoint."""
+        """Return the grant that handles an authorization request."""
         return AuthorizationCodeGrant(request, self)
 
     def create_token_response(self, request: ProtocolRequest) -> OAuthResponse:
@@ -170,7 +170,7 @@ _GRANT_ALTERNATIVES = {
 
 
 class UnknownGrantTypeError(OAuth2Error):
-    """unsupported_grant_type; does not echo the grant_type, which may have any length."""
+    """unsupported_grant_type; the message omits the requested type, which may have any length."""
 
     error = "unsupported_grant_type"
     description = "The authorization grant type is not supported by this server."
