@@ -91,7 +91,7 @@ _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
 #: Names of account states in GitLab's API. An account in any other state is blocked.
 _STATE_NAMES = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
 _IS_BLOCKED = User.state.not_in(_STATE_NAMES)
-#: The condition of each group of accounts.
+#: SQL condition of each group of accounts.
 ACCOUNT_GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
@@ -219,7 +219,7 @@ def list_public_users(
 
 
 def find_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser | None:
-    """Return a person with an active account, or None."""
+    """Return the public fields of a person with an active account, or None."""
     if user_id > MAX_ID:
         return None
     user = session.scalar(select(User).where(User.id == user_id, _IS_PUBLIC))
@@ -235,8 +235,8 @@ def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicU
     return PublicUser(**_build_public_fields(session.get_one(User, user_id), base_url))
 
 
-#: Condition for public accounts. A bot can have the name of a private project's token, so bots are
-#: excluded.
+#: SQL condition for public accounts. Bots are excluded, since their names can come from tokens of
+#: private projects.
 _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 

@@ -231,14 +231,14 @@ def confirm_all_addresses(work: UnitOfWork) -> int:
     return done
 
 
-#: Condition for people whose address an administrator can confirm.
+#: SQL condition for people whose current address an administrator can confirm.
 IS_UNCONFIRMED = (
     (User.kind == HUMAN) & User.email_confirmed_at.is_(None) & User.email_key.is_not(None)
 )
 
 
 def delete_unconfirmed_address(user_id: int, *, session: Session, email: str | None = None) -> bool:
-    """Discard the unconfirmed address of a user; return whether there was one.
+    """Discard the unconfirmed address of a user; return whether an address was discarded.
 
     If `email` is given, other addresses are not discarded.
     """

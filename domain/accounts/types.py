@@ -26,7 +26,7 @@ from domain.core.types.base import (
 
 
 class UserQuery(PagedQuery, GitLabQuery):
-    """Filters of a user list. From release 17.0, it always uses keyset pagination."""
+    """Filters of a user list. From release 17.0, the list always uses keyset pagination."""
 
     username: Text = ""
     #: Words of the name or user name. Administrators also search email addresses.
@@ -54,7 +54,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     )
     public_email: AbsentWord = ""
     saml_provider_id: AbsentWord = ""
-    #: Ignored: there are no internal, external or LDAP users.
+    #: Ignored parameters, since there are no internal, external or LDAP users.
     exclude_external: WithoutEffect = ""
     exclude_internal: WithoutEffect = ""
     skip_ldap: WithoutEffect = ""
@@ -87,7 +87,7 @@ class UserQuery(PagedQuery, GitLabQuery):
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """Return the subject and the slug of an account at an identity provider."""
+        """Return the subject and the slug of an account at an identity provider, or None."""
         return (self.extern_uid, self.provider) if self.extern_uid else None
 
     @property
@@ -159,7 +159,7 @@ class Account(AccountFields):
 
 
 class AccountPage(Account):
-    """A user on the administrators' page."""
+    """The details of a user on the page for administrators."""
 
     must_change_password: bool
     password_changed_at: Time | None
