@@ -20,7 +20,7 @@ class Target(Enum):
     INSTANCE = "the instance"
     PROJECT = "the project"
     GROUP = "the group"
-    #: `<any(projects, groups):kind>/<path:reference>`
+    #: A project or group, depending on the first part of the URL: `projects/` or `groups/`.
     NAMESPACE = "the project or group"
 
 
