@@ -85,7 +85,7 @@ def protected_resource(issuer_path: str = "") -> Response:
 @_describe_document(name="metadata.rest_api", returns=ProtectedResourceMetadata)
 @open_to_anyone
 def rest_api(issuer_path: str = "") -> Response:
-    """Return the metadata of the REST API (section 3.1)."""
+    """Return the metadata of the REST API (RFC 9728 section 3.1)."""
     _check_issuer_path(issuer_path)
     issuer = get_settings().base_url
     return _build_public_response(

@@ -186,7 +186,7 @@ def pop_return_url() -> str:
 
 
 def complete_factor_setup(name: str, codes: Sequence[str]) -> ResponseReturnValue:
-    """Confirm a new second factor, and show recovery codes if it is the first one."""
+    """Confirm a new second factor, and show recovery codes if there are any."""
     renew_current_sign_in()
     if codes:
         return redirect_to_recovery_codes(codes)
@@ -235,7 +235,8 @@ _PROVIDER_REQUEST_KEY = "asked_provider"
 def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
     """Redirect to an identity provider, and store the page to show after the sign-in.
 
-    Signed-in users must sign in again there. Raise ProviderError if the request cannot start.
+    Signed-in users who do not connect an account must sign in again at the provider. Raise
+    ProviderError if the request cannot start.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(

@@ -41,7 +41,7 @@ _PENDING_APPROVAL_MESSAGE = (
 @sign_up.get("")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Show the form that asks for the email address."""
+    """Show the form for the email address."""
     return _render_email_form(SignUpForm(formdata=None))
 
 

@@ -91,7 +91,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_second_factor_step)
 def check_passkey() -> ResponseReturnValue:
-    """Check a passkey."""
+    """Check a passkey as the second factor."""
     pending, form = find_pending_sign_in(), CodeForm(formdata=None)
     if pending is None:
         return _restart_sign_in()
@@ -116,7 +116,7 @@ def _find_device_id(pending_sign_in: PendingSignIn) -> str | None:
 
 
 def _complete_pending_sign_in(pending_sign_in: PendingSignIn, method: str) -> ResponseReturnValue:
-    """Sign in, unless the pending sign-in was already used or has expired in the meantime."""
+    """Complete a pending sign-in, unless it was already used or has expired."""
     lock_account_row(pending_sign_in.user.id, session=db.session())
     if find_pending_sign_in() is None or not consume_pending_sign_in(pending_sign_in):
         return _restart_sign_in()
