@@ -39,9 +39,9 @@ def lock_authorization(work: UnitOfWork) -> int | None:
 def has_live_access(
     authorization_id: InstrumentedAttribute[int | None], now: datetime
 ) -> ColumnElement[bool]:
-    """Return the SQL condition for rows whose creator still has access.
+    """Return the SQL condition for rows whose application still has access.
 
-    It includes rows that were created without an application.
+    Rows that were created without an application are included.
     """
     is_live = exists().where(
         AccessToken.authorization_id == authorization_id,

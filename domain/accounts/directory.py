@@ -173,7 +173,7 @@ def _build_account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str
 def list_accounts(
     query: UserQuery, page_request: PageRequest, *, session: Session, base_url: str
 ) -> ListPage[Account]:
-    """Return a page of all accounts except erased ones, for administrators."""
+    """Return a page of all accounts except erased accounts, for administrators."""
     statement = _ACCOUNTS_QUERY.where(
         User.kind != ERASED,
         *_build_conditions(query),

@@ -120,7 +120,7 @@ def send_address_link(work: UnitOfWork) -> None:
 def discard_unconfirmed_address(work: UnitOfWork) -> bool:
     """Discard the caller's unconfirmed email address.
 
-    Return whether there was one.
+    Return whether an address was discarded.
     """
     return delete_unconfirmed_address(work.actor.id or 0, session=work.session)
 
@@ -163,8 +163,8 @@ def get_unconfirmed_address(
 def confirm_address_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
     """Confirm the email address that a single-use link was sent to.
 
-    The previous address is notified. Raise NotFoundError if the link is not valid. Raise
-    ConflictError if another user has the address by now.
+    If the address replaces another address, the previous address is notified. Raise NotFoundError
+    if the link is not valid. Raise ConflictError if another user has the address by now.
     """
     user_id, keyring = work.actor.id or 0, work.policy(Keyring)
     waiting = get_unconfirmed_address(

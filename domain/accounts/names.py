@@ -25,7 +25,7 @@ def _check_segment(segment: str, what: str) -> None:
 def check_username(username: str) -> None:
     """Check that a user name is valid.
 
-    Raise ValueError with an explanation.
+    Raise ValueError with an explanation if the name is not valid.
     """
     _check_segment(username, "A user name")
 
@@ -33,7 +33,7 @@ def check_username(username: str) -> None:
 def check_display_name(name: str) -> None:
     """Check that a display name is valid.
 
-    Raise ValueError with an explanation.
+    Raise ValueError with an explanation if the name is not valid.
     """
     if len(name) > MAX_DISPLAY_NAME_LENGTH:
         raise ValueError(f"A name can have at most {MAX_DISPLAY_NAME_LENGTH} characters.")

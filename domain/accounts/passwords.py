@@ -132,7 +132,7 @@ def _build_dummy_hash(cost: HashCost) -> str:
 def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:
     """Check that a password is strong enough (NIST SP 800-63B section 3.1.1).
 
-    Raise ValueError with an explanation.
+    Raise ValueError with an explanation if the password is too weak.
     """
     if len(password) > MAX_PASSWORD_LENGTH:
         raise ValueError(f"A password can have at most {MAX_PASSWORD_LENGTH} characters.")
@@ -149,7 +149,7 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
 def _check_guessability(password: str, own_words: tuple[str, ...]) -> None:
     """Check that zxcvbn does not consider a password easy to guess.
 
-    Raise ValueError with advice.
+    Raise ValueError with advice if the password is easy to guess.
     """
     from zxcvbn import zxcvbn  # noqa: PLC0415 - long lists of words, which only this needs
 

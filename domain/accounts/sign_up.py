@@ -47,12 +47,12 @@ class SignUpPolicy:
 
     @property
     def is_offered(self) -> bool:
-        """Return whether sign-up is turned on."""
+        """True if sign-up is turned on."""
         return self.mode != SIGN_UP_OFF
 
     @property
     def needs_approval(self) -> bool:
-        """Return whether an administrator has to approve the account."""
+        """True if an administrator has to approve each account."""
         return self.mode == SIGN_UP_WITH_APPROVAL
 
     def is_address_allowed(self, email: str) -> bool:

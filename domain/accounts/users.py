@@ -184,9 +184,9 @@ def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -
 
 
 def validate_display_name(name: str) -> None:
-    """Reject an invalid display name.
+    """Check that a display name is valid.
 
-    Raise InvalidError for the field `name`.
+    Raise InvalidError for the field `name` if it is not valid.
     """
     try:
         check_display_name(name)

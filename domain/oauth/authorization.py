@@ -111,7 +111,7 @@ class CheckedRequest:
 
     @property
     def scopes(self) -> str:
-        """The requested scopes, in the order of the scope table."""
+        """The requested scopes, in the order of `SCOPES`."""
         return str(self.request.scope)
 
     @property
@@ -217,7 +217,7 @@ def _is_push_required(client: Client, server: AuthorizationServer) -> bool:
 def get_consent_prompt(
     checked_request: CheckedRequest, *, user_id: int, server: AuthorizationServer
 ) -> ConsentPrompt:
-    """Return the consent prompt for the user."""
+    """Return the new scopes and the approved scopes of a request, for the consent page."""
     return build_consent_prompt(
         _get_application(checked_request),
         checked_request.scopes,

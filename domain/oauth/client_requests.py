@@ -57,7 +57,7 @@ class ClientRequest(Generic[CredentialT]):
     def get_client(self) -> Client:
         """Return the client.
 
-        Raise invalid_client if the request has none (RFC 6749 section 5.2).
+        Raise invalid_client if the request has no client (RFC 6749 section 5.2).
         """
         if self.client is None:
             raise ClientAuthenticationError(was_basic=False, sentence=CLIENT_ID_MISSING)
@@ -66,7 +66,7 @@ class ClientRequest(Generic[CredentialT]):
     def get_credential(self, unknown: Rejection) -> CredentialT:
         """Return the credential that was found.
 
-        Raise invalid_grant with the reason `unknown` if there is none.
+        Raise invalid_grant with the rejection `unknown` if the lookup found no credential.
         """
         if self.found is None:
             raise RejectedGrantError(unknown)
@@ -183,7 +183,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
         return is_alone and "DPoP" not in request.headers
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> DpopProof | None:
-        """Return the DPoP proof, which `handle_request` consumes after all checks."""
+        """Return the DPoP proof or None; `handle_request` consumes the proof after all checks."""
         if self.PROOF_PATH is None:
             return None
         text = request.headers.get("DPoP")

@@ -120,7 +120,7 @@ class OAuthContext:
     keyring: Keyring
     now: datetime
     policy: OAuthPolicy
-    #: Network source of the request.
+    #: IP address and User-Agent header of the request.
     source: RequestSource
     #: Function that returns the source of the request for the audit log.
     event_source: Callable[[], EventSource]

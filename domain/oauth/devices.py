@@ -199,7 +199,7 @@ def create_device_request(
     """Store a device request, and return its two codes (section 3.1)."""
     store = _get_store_statement(context.connection.dialect_name)
     while True:
-        # If two devices are assigned the same code, the second one gets a new code.
+        # If two devices are assigned the same code, the second device gets a new code.
         new, values = build_device_request(scopes, context)
         if context.connection.execute_statement(
             store, {**values, "application_id": application_id}

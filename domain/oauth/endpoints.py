@@ -167,17 +167,17 @@ class LogoutStep(Enum):
 class LogoutRequest:
     """A validated logout request."""
 
-    #: User in a valid id_token_hint; None if the request has no valid hint.
+    #: Id of the user in the id_token_hint; None if the request has no hint.
     user_id: int | None
     application_name: str | None
-    #: Redirect URI registered by the application.
+    #: Registered redirect URI from the request; None if the request has no redirect URI.
     redirect_uri: str | None
     state: str | None
     #: True if an administrator trusts the application; any user can register other applications.
     is_trusted: bool = False
-    #: client_id of the application.
+    #: client_id of the application; None if the request names no application.
     application_uid: str | None = None
-    #: Session that the id_token_hint was issued for.
+    #: Session id (`sid`) in the id_token_hint; None if the hint has no session id.
     sid: str | None = None
 
 

@@ -13,9 +13,9 @@ from domain.oauth.reasons import (
     RejectionReason,
 )
 
-#: Code challenge: 32 bytes in base64url without padding (section 4.2).
+#: Pattern of code challenges: 32 bytes in base64url without padding (section 4.2).
 _CHALLENGE_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
-#: Code verifier: 43 to 128 unreserved characters (section 4.1).
+#: Pattern of code verifiers: 43 to 128 unreserved characters (section 4.1).
 VERIFIER_PATTERN = r"^[A-Za-z0-9\-._~]{43,128}$"
 _WRONG_VERIFIER_REASON = RejectionReason(
     name="wrong_verifier",

@@ -60,7 +60,7 @@ class FirstPresentation:
     """The time when the browser first presented a request, and the sign-in at that time."""
 
     at: datetime
-    #: The sign-in, or None if the browser was not signed in.
+    #: Id of the sign-in, or None if the browser was not signed in.
     sign_in_id: int | None
 
 

@@ -35,7 +35,7 @@ from domain.oauth.presented_tokens.bearer import InvalidTokenError, TokenRejecti
 from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse
 from models import Application, ApplicationSecret, User
 
-#: Scopes of a client that requests none; they are sufficient for sign-in.
+#: Scopes of a client that requests no scopes; they are sufficient for sign-in.
 DEFAULT_REGISTRATION_SCOPES = "read_user openid profile email"
 DEFAULT_CLIENT_NAME = "Application without a name"
 _MAX_NAME_LENGTH = 100

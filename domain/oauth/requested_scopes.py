@@ -10,7 +10,7 @@ from domain.oauth.protocol import format_error_description
 
 
 def parse_known_scopes(text: str) -> tuple[str, ...]:
-    """Return the requested scopes in the order of the scope table.
+    """Return the requested scopes in the order of `SCOPES`.
 
     Raise invalid_scope if a scope is unknown or the text is empty.
     """

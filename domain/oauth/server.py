@@ -38,11 +38,11 @@ CLIENT_ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
 }
 #: Pattern of plausible grant types, which are shown to the owner of the application.
 _GRANT_TYPE_PATTERN = re.compile(r"[a-z][a-z0-9_:.-]{0,63}")
-#: Name of a request to the authorization endpoint.
+#: Name under which rejected authorization requests are stored.
 AUTHORIZATION_REQUEST = "authorization"
-#: Name of a token request with an implausible grant type.
+#: Name under which rejected token requests with an implausible grant type are stored.
 UNKNOWN_GRANT_REQUEST = "other"
-#: Errors that a device receives until the user decides (RFC 8628 section 3.5).
+#: Codes of errors that a device receives until the user decides (RFC 8628 section 3.5).
 _UNRECORDED_ERROR_CODES = frozenset({"authorization_pending", "slow_down"})
 
 

@@ -139,7 +139,7 @@ def create_sign_in_and_redirect(
 def renew_current_sign_in() -> None:
     """Renew this browser's sign-in cookie after a change of the user's credentials.
 
-    All other browsers are signed out, including any that use a copy of the cookie. Raise
+    Copies of the former cookie stop working; other sign-ins of the user are not affected. Raise
     ConflictError if this browser was signed out in the meantime.
     """
     token = renew_sign_in(
@@ -167,19 +167,19 @@ def filter_local_url(target: str) -> str:
 
 
 def remember_return_url(path: str) -> None:
-    """Store the page to show after a required step, such as a password change."""
+    """Store the URL of the page to show after a required step, such as a password change."""
     # Browsers drop cookies over four kilobytes, and the session contains other data as well.
     session[_RETURN_URL_KEY] = shorten_address(path)
 
 
 def get_return_url() -> str:
-    """Return the stored page, or an empty string."""
+    """Return the URL of the stored page, or an empty string."""
     kept: str = session.get(_RETURN_URL_KEY, "")
     return kept
 
 
 def pop_return_url() -> str:
-    """Remove and return the stored page, or return the security settings if no page is stored."""
+    """Remove and return the stored URL, or return the URL of the security settings."""
     kept = get_return_url()
     session.pop(_RETURN_URL_KEY, None)
     return kept or url_for("account.security")

@@ -187,7 +187,7 @@ def activate_user(work: UnitOfWork, user_id: int) -> Account:
 def reset_password(work: UnitOfWork, user_id: int, reset: PasswordResetBody) -> ResetAccount:
     """Reset the password of a user to a random password, to be changed at the next sign-in.
 
-    All browsers and applications are signed out.
+    All browsers are signed out. Applications lose their access unless `keep_applications` is true.
     """
     password = administration.replace_password(work, user_id)
     ended = revoke_access(

@@ -42,7 +42,7 @@ _BATCH_SIZE = 500
 def erase_person(
     work: UnitOfWork, user: UserView, *, heir: UserView | None, audit_key: bytes
 ) -> Erased:
-    """Erase a person; their applications are transferred to `heir`, or deleted without one.
+    """Erase a person; transfer their applications to `heir`, or delete them if it is None.
 
     Raise ConflictError for the acting account itself, bots, the last administrator, and the only
     Owner of a group or project. Also raise it if the heir cannot sign in, or if the person has

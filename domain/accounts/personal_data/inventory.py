@@ -63,7 +63,7 @@ class PersonalDataTable:
 
     @property
     def name(self) -> str:
-        """Return the name of the table in an export."""
+        """The name of the table in an export."""
         return self.called or self.model.__tablename__
 
     def build_row_condition(self, user: UserView) -> ColumnElement[bool]:

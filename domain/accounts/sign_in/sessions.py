@@ -65,7 +65,7 @@ def get_passkey_method(assertion: PasskeyAssertion) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class LiveSignIn:
-    """A live sign-in and its user."""
+    """A sign-in that has not expired, with its active user."""
 
     id: int
     created_at: datetime
@@ -177,7 +177,10 @@ _MAX_LISTED_SIGN_INS = 50
 
 
 def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datetime) -> OpenSignIns:
-    """Return the live sign-ins of a user, latest first; `asked_from` is the current one."""
+    """Return the live sign-ins of a user, latest first.
+
+    `asked_from` is the id of the current sign-in.
+    """
     is_open = SignIn.user_id == user_id, SignIn.expires_at > now
     statement = (
         select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MAX_LISTED_SIGN_INS)

@@ -152,7 +152,7 @@ class ApplicationSetupProgress:
     """The setup progress of an application."""
 
     stage: ApplicationSetupStage
-    #: First authorization; None if there is none or the application is old.
+    #: First authorization of the application; None if no user has authorized it, or if it is old.
     first: FirstAuthorization | None
 
 

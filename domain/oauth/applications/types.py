@@ -165,11 +165,11 @@ class RemovedScopes(Resource):
     """Scopes of active access tokens that were removed from the application."""
 
     scopes: tuple[str, ...]
-    #: Number of these access tokens.
+    #: Number of active access tokens that have removed scopes.
     tokens: int
 
 
 class EndedTokens(Resource):
-    """The number of access tokens that have been expired."""
+    """The number of access tokens that were made to expire."""
 
     tokens: int

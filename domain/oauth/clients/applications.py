@@ -41,7 +41,7 @@ def build_application_view(application: Application) -> ApplicationView:
 def check_application_details(
     details: ApplicationDetails, *, require_https: bool
 ) -> tuple[str, ...]:
-    """Check all details, and return the scopes in the order of the scope table.
+    """Check all details, and return the scopes in the order of `SCOPES`.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """

@@ -25,7 +25,7 @@ from domain.oauth.clients.keys import import_public_key
 from domain.oauth.context import OAuthContext
 from models import Application
 
-#: The value of client_assertion_type (section 2.2).
+#: Required value of the parameter client_assertion_type (RFC 7523 section 2.2).
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #: Maximum difference between the clocks of the client and the server.
 _CLOCK_LEEWAY = timedelta(seconds=60)

@@ -145,7 +145,7 @@ class PresentedClient:
     client_id: str | None
     secret: str | None
     method: ClientAuthMethod
-    #: JWT sent instead of a secret (RFC 7523).
+    #: JWT sent instead of a secret (RFC 7523); None for the other methods.
     assertion: str | None = None
 
 
@@ -263,7 +263,7 @@ def _check_assertion(assertion: str, client: ClientRow, context: OAuthContext) -
 
 
 def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -> int | None:
-    """Return the id of the application that a request names, without authentication."""
+    """Return the id of the application that a request names, or None; do not authenticate it."""
     try:
         uid = parse_presented_client(request).client_id
     except (ClientAuthenticationError, InvalidRequestError):
@@ -325,7 +325,7 @@ class ClientAuthenticationError(InvalidClientError):
         self.reason = reason
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the response headers."""
+        """Return the response headers, with a challenge after Basic authentication."""
         headers = [("Content-Type", "application/json")]
         if self._was_basic:
             headers.append(("WWW-Authenticate", 'Basic realm="Gatebell", charset="UTF-8"'))

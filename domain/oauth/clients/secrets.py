@@ -1,4 +1,4 @@
-"""Client secrets: two may be valid at a time, so that one can be replaced without downtime."""
+"""Client secrets. An application can have two valid secrets, to replace one without downtime."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class SecretView:
     id: int
     created_at: datetime
     last_used_at: datetime | None
-    #: Expiry of the older of two secrets; None for the current one.
+    #: Time when the older of two secrets expires; None for the current secret.
     expires_at: datetime | None
 
     @property
@@ -98,7 +98,7 @@ def renew_secret(
     now: datetime,
     grace_period: GracePeriod = GracePeriod.NOW,
 ) -> str:
-    """Create a secret and return it; the previous one stays valid for a grace period.
+    """Create a secret and return it; the previous secret stays valid for a grace period.
 
     Any older secret is deleted immediately. The application is locked, so concurrent renewals wait
     for each other. Raise NotFoundError if the application has been deleted.

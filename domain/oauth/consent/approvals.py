@@ -42,7 +42,7 @@ def build_consent_prompt(
     """Return the prompt for the requested scopes, compared with the scopes approved before.
 
     A repeated prompt is skipped only for confidential applications: any program can impersonate a
-    public one (RFC 8252 section 8.6). Trusted applications never need a prompt.
+    public application (RFC 8252 section 8.6). Trusted applications never need a prompt.
     """
     asked = set(scopes.split())
     remembered = session.scalar(

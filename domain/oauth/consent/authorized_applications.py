@@ -47,7 +47,7 @@ class AuthorizedApplication:
     last_used_at: datetime | None
     #: Number of active tokens; 0 if only a consent is stored.
     token_count: int
-    #: Sources of requests, latest first.
+    #: IP addresses and devices that requested or used tokens, latest first.
     sources: tuple[AccessSource, ...]
 
 
@@ -237,7 +237,7 @@ def revoke_all_applications(user_id: int, *, session: Session, now: datetime) ->
         for table in (Authorization, AccessToken)
     ]
     consented = select(Consent.application_id).where(Consent.user_id == user_id)
-    # Ordered by id, so that concurrent calls do not deadlock.
+    # The ids are sorted, so that concurrent calls do not deadlock.
     ids = sorted({number for number in session.scalars(union(*granted, consented)) if number})
     for application_id in ids:
         revoke_application_access(application_id, user_id, session=session, now=now)

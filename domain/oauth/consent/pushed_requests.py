@@ -81,7 +81,7 @@ def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> Prot
     row = _get_pushed_row(request, context)
     _extend_lifetime(row.id, row.created_at + _OPENED_LIFETIME, context)
     parameters = {name: [value] for name, value in row.parameters.items()}
-    # The parameters were checked without the request_uri; the consent page is sealed with it.
+    # The stored parameters do not contain the request_uri, which the consent form must contain.
     uri = request.require_parameter("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
     opened.pushed = PushedReference(id=row.id)

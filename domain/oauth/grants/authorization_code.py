@@ -133,7 +133,7 @@ class UnknownRedirectUriError(InvalidRequestError):
     reason = UNREGISTERED_REDIRECT_URI
 
     def __init__(self, presented: str, application: ApplicationView) -> None:
-        """Store the presented URI, which is explained to the owner of the application."""
+        """Store the presented URI and the application, for the explanation on the error page."""
         super().__init__()
         self.presented = presented
         self.application = application

@@ -111,7 +111,7 @@ _OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
 def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions for accepting a request without a proof and optional parameters."""
+    """Return the conditions for accepting a request without a proof or optional parameters."""
     return (
         found.token_application_id == found.id,
         found.user_state == ACTIVE_STATE,
@@ -156,7 +156,7 @@ class RefreshCheck:
     found: TokenPairRow
     #: Time of the sign-in that the grant is based on.
     auth_time: datetime
-    #: Space-separated scopes, in order.
+    #: Scopes of the new pair, separated by spaces, in the order of `SCOPES`.
     scopes: str
 
 
@@ -295,7 +295,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     def execute_request(
         self, client_request: ClientRequest[TokenPairRow], checked_input: RefreshCheck
     ) -> Mapping[str, object]:
-        """Replace the old pair with a new one; only one of several concurrent refreshes succeeds.
+        """Replace the old pair with a new pair; only one of several concurrent refreshes succeeds.
 
         The other requests get the new pair of the first request, if a replay window is configured.
         """

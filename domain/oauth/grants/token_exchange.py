@@ -132,7 +132,7 @@ class ExchangeCheck:
 
     subject: TokenPairRow
     authorization_id: int
-    #: Space-separated scopes, in order.
+    #: Scopes of the new token, separated by spaces, in the order of `SCOPES`.
     scopes: str
 
 

@@ -33,7 +33,7 @@ ID_TOKEN_CLAIMS = (
     "sid",
     "at_hash",
 )
-#: Authentication context classes, with the levels that clients of Keycloak know.
+#: Authentication context classes (`acr`), with the levels that clients of Keycloak know.
 ACR_ONE_FACTOR, ACR_TWO_FACTORS = "1", "2"
 #: Maximum length of an id_token_hint; ID tokens of this server are shorter.
 _MAX_HINT_LENGTH = 8192

@@ -96,7 +96,7 @@ def get_or_create_signing_key(*, session: Session, keyring: Keyring, now: dateti
     if found is not None:
         return found
     AdvisoryLock.SIGNING_KEYS.acquire(session)
-    # Another process may have created the key while this one waited.
+    # Another process may have created the key while this process waited for the lock.
     found = _find_signing_key_in_session(session, keyring, now)
     return found or _store_key(_generate_key(DEFAULT_KEY_BITS), session, keyring, now)
 

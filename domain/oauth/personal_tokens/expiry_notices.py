@@ -17,7 +17,7 @@ from domain.projects.bots import Maintainer, find_maintainers
 from models import Bot, PersonalAccessToken, User
 
 _ONE_DAY = timedelta(days=1)
-#: Minimum number of emails that are added to the outbox in one call, except for the last call.
+#: Number of collected emails after which they are added to the outbox.
 _BATCH_SIZE = 200
 
 

@@ -158,7 +158,7 @@ def find_tokens(
 def list_expiring_tokens(
     owner_id: int, duration: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
-    """Return the first active tokens of a user that expire within `duration`, up to a limit."""
+    """Return the active tokens of a user that expire first within `duration`, up to a limit."""
     wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + duration})
     found = find_tokens(
         wanted, session=session, now=now, sort="expires_asc", limit=_MAX_EXPIRING_TOKENS

@@ -242,7 +242,7 @@ def get_access_token_bearer(
 ) -> Bearer:
     """Return the bearer of an active OAuth access token.
 
-    Raise InvalidTokenError if there is none.
+    Raise InvalidTokenError if the token is unknown, revoked or expired.
     """
     row = _find_token_row(
         token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring
@@ -257,7 +257,7 @@ def get_bearer(
 ) -> Bearer:
     """Return the bearer of an active OAuth or personal access token.
 
-    Raise InvalidTokenError if there is none.
+    Raise InvalidTokenError if the token is unknown, revoked or expired.
     """
     row = _find_token_row(
         token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring

@@ -35,7 +35,7 @@ _PROOF_TYPE = "dpop+jwt"
 #: Maximum difference between the clocks of the client and the server, in either direction (section
 #: 11.1).
 _CLOCK_LEEWAY = timedelta(seconds=60)
-#: SHA-256 thumbprint (RFC 7638): 32 bytes in base64url without padding.
+#: Pattern of SHA-256 thumbprints (RFC 7638): 32 bytes in base64url without padding.
 _THUMBPRINT_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
