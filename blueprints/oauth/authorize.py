@@ -70,7 +70,7 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
 @open_to_anyone.with_changes(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
     """Redirect to the sign-in page, show the consent page, or redirect back with a code."""
-    if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
+    if request.method == "HEAD":  # A HEAD request must not have effects (RFC 9110 9.3.2).
         return ""
     server, asked = AuthorizationServer(build_oauth_context()), build_stored_request({})
     try:

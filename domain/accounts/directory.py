@@ -240,7 +240,7 @@ def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicU
 _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 
-#: Query conditions by field or property of UserQuery.
+#: Functions that return an SQL condition for a value, by field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold_text(wanted),
     "is_active": lambda wanted: _apply_flag(User.state == ACTIVE, wanted),

@@ -42,7 +42,7 @@ class HashCost:
 class PasswordRules:
     """The password policy of the instance."""
 
-    #: Minimum length in characters.
+    #: Minimum length of a password in characters.
     minimum: int
     cost: HashCost
 

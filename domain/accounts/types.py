@@ -267,7 +267,7 @@ class AccountChangeBody(Body):
 
 
 class NameBody(Body):
-    """A display name."""
+    """The new display name of a user."""
 
     name: RequiredText
 

@@ -346,7 +346,7 @@ def repeat_recorded_decision(
     grant, context = server.get_authorization_grant(request), server.context
     try:
         redirect_uri = grant.check_client_and_redirect_uri()
-    except OAuth2Error:  # the application has changed since
+    except OAuth2Error:  # The application has changed in the meantime.
         return None
     codes = {
         digest: code

@@ -135,7 +135,7 @@ class NewDeviceCodes:
     """The two codes of a device authorization response."""
 
     device_code: str = field(repr=False)
-    #: User code in display form.
+    #: User code in display form, such as `BCDF-GHJK`.
     user_code: str = field(repr=False)
 
 
@@ -166,7 +166,7 @@ class DisplayedDeviceRequest:
     id: int
     #: User code. SQLite reuses ids, so a later request may have the same id but another code.
     user_code: str
-    #: Displayed scopes; the application may have changed since.
+    #: Scopes that the page showed; the application may have lost some of them since then.
     scopes: tuple[str, ...]
 
 
@@ -235,7 +235,7 @@ def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext)
     """
     code = parse_user_code(typed_code)
     if code is None:
-        raise UnknownUserCodeError  # a typing error: valid codes have another form
+        raise UnknownUserCodeError  # This is a typing error: valid codes have another form.
     limits = _build_limits(user_id, context)
     session, keyring = context.session, context.keyring
     for limit in limits:
@@ -368,7 +368,7 @@ def _is_request_open(row: Row[DeviceAuthorization, Application], context: OAuthC
     return (
         _get_decision(device) is None
         and device.expires_at > context.now
-        and bool(_get_allowed_scopes(row))  # the application may have changed since
+        and bool(_get_allowed_scopes(row))  # The application may have changed.
     )
 
 

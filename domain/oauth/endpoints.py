@@ -271,8 +271,8 @@ def _is_hint_of_session(
 ) -> bool:
     """Return whether the hint was issued for this sign-in, and the user has not revoked the access.
 
-    A user's revocation clears the session id. An application that revokes its own tokens keeps it,
-    and can still sign the user out.
+    A user's revocation clears the session id of the grant. An application that revokes its own
+    tokens keeps the session id, and can still sign the user out.
     """
     if (
         logout_request.sid is None

@@ -44,7 +44,7 @@ class RequestParameters(OAuth2Payload):
 
     @property
     def datalist(self) -> defaultdict[str, list[str]]:
-        """All values of each name."""
+        """All values of each parameter, by name."""
         return defaultdict(list, self._lists)
 
 

@@ -198,7 +198,7 @@ def _parse_https_url(name: str, value: object) -> str:
     url = _parse_text(name, value, max_length=MAX_REDIRECT_URI_LENGTH)
     try:
         is_fine = _HTTPS_URL_PATTERN.fullmatch(url) and urlsplit(url).port != 0
-    except ValueError:  # invalid brackets or port
+    except ValueError:  # The brackets or the port are not valid.
         is_fine = False
     if not is_fine:
         raise _build_error(name, "an https URL")
@@ -316,7 +316,7 @@ def get_registration(
     )
     if application is None or application.uid != uid:
         raise InvalidTokenError(TokenRejection.UNKNOWN)
-    if application.registration_digest != digests[0]:  # hashed with an older secret key
+    if application.registration_digest != digests[0]:  # The hash was made with an older key.
         application.registration_digest, application.keyed_at = digests[0], context.now
     return PresentedRegistration(application_id=application.id, token=token)
 
@@ -442,7 +442,7 @@ def _describe_metadata(application: Application) -> dict[str, object]:
     """Return all current metadata, whether changed by the client or on a page."""
     own_words = dict(application.client_metadata or {})
     has_secret = own_words.get("token_endpoint_auth_method") != ClientAuthMethod.NONE
-    if has_secret != application.confidential:  # changed by the owner on a page
+    if has_secret != application.confidential:  # The owner has changed it on a page.
         method = ClientAuthMethod.BASIC if application.confidential else ClientAuthMethod.NONE
         own_words["token_endpoint_auth_method"] = method.value
     return {

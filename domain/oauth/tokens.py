@@ -181,7 +181,7 @@ def build_id_token_member(grant: Grant, access_token: str, context: OAuthContext
     if "openid" not in grant.scopes.split() or grant.authentication is None:
         return {}
     if grant.application_uid is None:
-        return {}  # a password grant without an application has no audience
+        return {}  # A password grant without an application has no audience.
     audience = IdTokenAudience(user_id=grant.user_id, application_uid=grant.application_uid)
     scopes, issuer = grant.scopes.split(), context.policy.issuer
     id_token = create_id_token(
@@ -234,7 +234,7 @@ def create_authorization(
         created_at=context.now,
     )
     context.session.add(authorization)
-    context.session.flush()  # assigns the id that the pairs refer to
+    context.session.flush()  # This assigns the id that the pairs refer to.
     return authorization.id
 
 

@@ -130,7 +130,7 @@ def create_sign_in_and_redirect(
     store_browser_cookie(authentication.user_id)
     # Discard the old session to prevent session fixation.
     session.clear()
-    db.session.flush()  # so that the new sign-in can be loaded
+    db.session.flush()  # Loading the new sign-in requires its row.
     login_user(load_current_user(token))
     session.permanent = True
     return redirect(next_page or get_next_url())
@@ -256,7 +256,7 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
         "next": shorten_address(next_page),
     }
     response = redirect(url)
-    response.headers["Cache-Control"] = "no-store"  # the URL contains a state
+    response.headers["Cache-Control"] = "no-store"  # The URL contains a secret state.
     return response
 
 

@@ -92,7 +92,7 @@ def _set_password(sealed_text: str, form: NewPasswordForm) -> bool:
 
 
 def _unseal_link(sealed_text: str) -> tuple[int, str]:
-    """Return the user ID and the stamp from a link.
+    """Return the user ID and the account stamp from a password reset link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """

@@ -125,7 +125,7 @@ def _complete_pending_sign_in(pending_sign_in: PendingSignIn, method: str) -> Re
 
 def _restart_sign_in() -> ResponseReturnValue:
     if current_user.is_authenticated:
-        return redirect(get_next_url())  # the user went back after completing both steps
+        return redirect(get_next_url())  # The user went back after completing both steps.
     flash(
         "Sign in again. Two-factor authentication has to be completed within ten minutes.",
         "warning",
@@ -140,7 +140,7 @@ def _render_error(
         form.add_error("code", str(error))
         return _render_form(form, pending_sign_in), 429, {"Retry-After": str(error.retry_after)}
     if isinstance(error, WrongCodeError | InvalidPasskeyError):
-        form.code.data = ""  # a used code cannot be corrected
+        form.code.data = ""  # The user cannot correct a used code.
     form.add_error(error.field, str(error))
     return _render_form(form, pending_sign_in), 422
 

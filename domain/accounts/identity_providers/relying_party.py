@@ -92,7 +92,7 @@ class ProviderRegistration:
     client_secret: str = field(repr=False)
     scopes: str
     redirect_uri: str
-    #: Claim that contains the groups, if they are needed.
+    #: Name of the claim that contains the groups; None if the groups are not needed.
     groups_claim: str | None
 
 

@@ -103,7 +103,7 @@ def list_application_users(
 ) -> ListPage[ApplicationUser]:
     """List the users of an application.
 
-    Names are included if the application can read them.
+    Owners of applications see the names of users only if the application can read them.
     """
     row = _get_own_row(work, application_id)
     viewer = refusals.ApplicationViewer(

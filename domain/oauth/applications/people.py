@@ -23,7 +23,7 @@ def fetch_application_user_page(
     session: Session,
     now: datetime,
 ) -> KeysetPage[ApplicationUser]:
-    """Return a page of users with a grant, a consent or a token, newest accounts first."""
+    """Return a page of users who gave an application access, newest accounts first."""
     users = _select_users(
         select_application_user_ids(application_id, now, keyset_range=keyset_range), session=session
     )
@@ -41,7 +41,7 @@ def find_application_users(
     offset: int,
     limit: int,
 ) -> tuple[ApplicationUser, ...]:
-    """Return up to `limit` users from an offset, newest accounts first."""
+    """Return up to `limit` users of an application from an offset, newest accounts first."""
     people = select_application_user_ids(
         application_id, now, keyset_range=KeysetRange(size=limit), offset=offset
     )

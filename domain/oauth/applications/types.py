@@ -29,14 +29,14 @@ _PERMITTED_GRANT_TYPES = tuple(grant.GRANT_TYPE for grant in PERMITTED_GRANTS)
 
 
 class ApplicationQuery(OffsetQuery, GitLabQuery):
-    """A list of applications, newest first."""
+    """The query of a list of applications, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
 
 
 class ApplicationBody(Body):
-    """A new application."""
+    """The settings of a new instance-wide application."""
 
     name: RequiredText
     #: Redirect URIs, separated by spaces or line breaks. Empty if the application only uses the
@@ -71,7 +71,7 @@ class NewApplication(Application, SecretResource):
 
 
 class OwnApplicationBody(ApplicationDetails):
-    """A new application."""
+    """The settings of a new application."""
 
     name: Annotated[str, Argument("NAME")]
     allowed_grants: Annotated[
@@ -108,7 +108,7 @@ class ApplicationWithSecret(ApplicationView, SecretResource):
 
 
 class ApplicationUserQuery(OffsetQuery):
-    """A list of users of an application, newest accounts first."""
+    """The query of a list of an application's users, newest accounts first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
@@ -128,7 +128,7 @@ class ApplicationUser(Resource):
 
 
 class RefusedRequestQuery(OffsetQuery):
-    """A list of rejected requests, newest first."""
+    """The query of a list of rejected requests, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"

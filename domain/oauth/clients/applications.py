@@ -122,14 +122,14 @@ def store_application(
         last_used_at=None,
     )
     session.add(application)
-    session.flush()  # assigns the id that the secret refers to
+    session.flush()  # This assigns the id that the secret refers to.
     if details.service_account:
         set_service_account(application, is_wanted=True, session=session, now=now)
     return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
 
 
 def _build_columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, object]:
-    """Return the columns that are written both on registration and on changes."""
+    """Return the column values that are written both on registration and on changes."""
     return {
         "name": details.name.strip(),
         "redirect_uris": list(details.redirect_uris),

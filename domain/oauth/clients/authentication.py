@@ -201,7 +201,7 @@ def _parse_basic_credentials(header: str) -> tuple[str, str] | None:
         return None
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
-    except ValueError:  # not ASCII or base64, or content that is not UTF-8
+    except ValueError:  # The header is not base64, or its content is not UTF-8.
         raise _build_error(was_basic=True) from None
     user, colon, password = text.partition(":")
     if not colon:
@@ -228,7 +228,7 @@ def authenticate_client(
         raise _build_error(was_basic=was_basic)
     text = None if lookup is None else request.get_parameter(lookup.parameter)
     if presented.assertion is not None:
-        lookup_with_write = None  # the client is authenticated only after the lookup
+        lookup_with_write = None  # The client is authenticated only after the lookup.
     elif lookup_with_write is not None:
         # A secret hashed with an older key does not match here. The later checks accept it and
         # renew its hash.

@@ -174,7 +174,7 @@ def find_client_with_credential(
             CLIENT_QUERY, None if lookup else lookup_with_write, values, context
         )
     else:
-        for digest in digests:  # most likely digest first
+        for digest in digests:  # The most likely digest comes first.
             own = {**values, "presented_digest": digest}
             rows, written = _run_lookup(lookup.statement, lookup_with_write, own, context)
             credential = rows[0][_CLIENT_FIELD_COUNT:] if rows else (None,)

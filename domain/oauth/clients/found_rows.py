@@ -14,12 +14,12 @@ class ClientRow(NamedTuple):
     #: client_id of the application.
     uid: str
     name: str
-    #: Space-separated scopes.
+    #: Scopes that the application is registered for, separated by spaces.
     scopes: str
     confidential: bool
     refresh_for_devices: bool
     require_dpop: bool
-    #: Grant types, separated by spaces.
+    #: Grant types that an administrator has allowed, separated by spaces.
     allowed_grants: str
     #: Ids of the groups whose members may use the application; None allows all users.
     allowed_group_ids: list[int] | None

@@ -151,7 +151,7 @@ class CodeExchange(ClientParameters):
 
 
 def _list_code_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `validate_request` accepts a code without a DPoP proof."""
+    """Return the SQL conditions for accepting a code in a request without a DPoP proof."""
     return (
         found.grant_application_id == found.id,
         found.grant_code_expires_at > bindparam("now"),

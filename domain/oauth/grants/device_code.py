@@ -120,7 +120,7 @@ _RECORD_POLL_STATEMENT = _build_poll_statement(bindparam("device_id"), bindparam
 
 
 def _list_pending_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `validate_request` records a poll."""
+    """Return the SQL conditions under which `validate_request` records a poll."""
     return (
         found.device_application_id == found.id,
         found.device_redeemed_at.is_(None),

@@ -111,7 +111,7 @@ _OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
 def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions for accepting a request without a proof or optional parameters."""
+    """Return the SQL conditions for accepting a request without a proof or optional parameters."""
     return (
         found.token_application_id == found.id,
         found.user_state == ACTIVE_STATE,
@@ -204,7 +204,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         self._check_key_binding(found, client_request)
         self._check_authorization_parameters(found, client_request.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
-        if granted is None or auth_time is None:  # no authorization to continue
+        if granted is None or auth_time is None:  # There is no authorization to continue.
             raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         self._check_refresh_limits(found, client)
         scopes = client.get_granted_scope(

@@ -1,8 +1,8 @@
 """Notifies applications that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0).
 
-Each row records that a user signed in to an application through a sign-in at this service. When the
-sign-in is deleted for any reason, the database clears the reference (ON DELETE SET NULL). The
-notification is then due.
+A row of `BackchannelSession` records that a sign-in at this service was used for an application.
+When the sign-in is deleted for any reason, the database clears the reference (ON DELETE SET NULL).
+The notification is then due.
 """
 
 from base64 import urlsafe_b64encode

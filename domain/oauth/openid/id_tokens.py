@@ -41,7 +41,7 @@ _MAX_HINT_LENGTH = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class GrantAuthentication:
-    """The authentication behind a grant; refreshed ID tokens repeat it."""
+    """The sign-in that a grant is based on; refreshed ID tokens repeat its claims."""
 
     #: Time of the user's last sign-in.
     auth_time: datetime
@@ -146,7 +146,7 @@ def parse_id_token_hint(text: str, *, issuer: str, session: Session) -> IdTokenA
     except (JoseError, ValueError) as error:
         raise InvalidHintError from error
     user, uid = claims.get("sub"), claims.get("aud")
-    if "events" in claims:  # a logout token
+    if "events" in claims:  # This is a logout token, which has the same keys.
         raise InvalidHintError
     if claims.get("iss") != issuer or not isinstance(user, str) or not isinstance(uid, str):
         raise InvalidHintError

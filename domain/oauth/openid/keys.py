@@ -160,7 +160,7 @@ def _store_key(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -
             retired_at=None,
         )
     )
-    session.flush()  # so that the same transaction can find the key
+    session.flush()  # Later queries of the transaction must find the key.
     return key
 
 
@@ -177,7 +177,7 @@ def rotate_id_token_key(
     Raise InvalidError if the size is not allowed.
     """
     check_key_size(bits)
-    release_locks(session)  # generating a large key takes seconds
+    release_locks(session)  # Generating a large key takes seconds.
     key = _generate_key(bits)
     AdvisoryLock.SIGNING_KEYS.acquire(session)
     if rotation is KeyRotation.OLD_KEYS_LEAKED:

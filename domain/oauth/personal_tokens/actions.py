@@ -338,7 +338,7 @@ def _revoke_token(work: UnitOfWork, token_id: int, *, owner_id: int | None) -> A
     gone = tokens.revoke_personal_token(
         token_id, owner_id=owner_id, session=work.session, now=work.now
     )
-    if gone.revoked_at == work.now:  # not revoked earlier
+    if gone.revoked_at == work.now:  # Otherwise, the token had already been revoked.
         _record_event(work, EventKind.TOKEN_REVOKED, gone)
     return AccessToken.model_validate(gone)
 

@@ -65,7 +65,7 @@ class TokenView:
 class TokenFilter:
     """A filter of tokens; fields that are None match all tokens."""
 
-    #: Owner of the tokens; None for the tokens of all users.
+    #: Id of the owner of the tokens; None for the tokens of all users.
     owner_id: int | None
     user_id: int | None = None
     #: Project or group to which the bots that own the tokens belong.

@@ -176,7 +176,7 @@ def _store_token(
         key_thumbprint=parent.key_thumbprint if parent else None,
     )
     session.add(row)
-    session.flush()  # assigns the id
+    session.flush()  # This assigns the id.
     return NewToken(clear=credential.clear, token=build_token_view(row, now))
 
 

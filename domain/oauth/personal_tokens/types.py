@@ -96,7 +96,7 @@ class RotationBody(Body):
 
 
 class TokenBody(Body):
-    """A new token."""
+    """The settings of a new token."""
 
     name: str = ""
     scopes: Words = ()
@@ -110,7 +110,7 @@ class TokenBody(Body):
 
 
 class OwnTokenBody(TokenBody):
-    """A new token of the current user."""
+    """The settings of a new token of the current user."""
 
     name: str = Field(description="Name that describes the purpose of the token.")
     scopes: Annotated[Words, BeforeValidator(join_option_words)] = Field(
@@ -122,7 +122,7 @@ class OwnTokenBody(TokenBody):
 
 
 class ResourceTokenBody(TokenBody):
-    """A new token of a project or a group."""
+    """The settings of a new token of a project or a group."""
 
     access_level: Role = Role.MAINTAINER
 

@@ -71,7 +71,7 @@ class Bearer:
     #: Row id of the grant of an OAuth token, or of the grant of the application that created a
     #: personal token. None without a grant.
     authorization_id: int | None = None
-    #: Time of the last use, to the minute.
+    #: Time of the last use, to the minute; None if the token has not been used.
     last_used_at: datetime | None = None
     #: Thumbprint of the key that the token is bound to (RFC 9449), or None.
     key_thumbprint: str | None = None
