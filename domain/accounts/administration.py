@@ -57,7 +57,7 @@ _MACHINE_ACCOUNT_ADVICE = {
 def get_account(user_id: int, *, session: Session) -> UserView:
     """Return an account.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     return build_user_view(_get_account_row(user_id, session=session))
 

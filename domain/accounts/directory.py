@@ -229,7 +229,7 @@ def find_public_user(user_id: int, *, session: Session, base_url: str) -> Public
 def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser:
     """Return the public fields of any account.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     get_account(user_id, session=session)
     return PublicUser(**_build_public_fields(session.get_one(User, user_id), base_url))
@@ -279,7 +279,7 @@ def get_account_page(
 ) -> AccountPage:
     """Return an account with the details that its page shows.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     user = get_account(user_id, session=session)
     row = session.execute(_ACCOUNTS_QUERY.where(User.id == user.id)).one()

@@ -78,8 +78,8 @@ def find_account_by_email(email: str, *, session: Session) -> UserView | None:
 def check_no_account(email: str, *, session: Session) -> None:
     """Check that an email address has no account.
 
-    Raise NotFoundError with the user name if it has an account. Only the recipient of a link sees
-    this error.
+    Raise NotFoundError with the user name if an account has the address. Only the recipient of a
+    link sees this error.
     """
     owner = find_account_by_email(email, session=session)
     if owner is not None:

@@ -186,7 +186,7 @@ def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -
 def validate_display_name(name: str) -> None:
     """Check that a display name is valid.
 
-    Raise InvalidError for the field `name` if it is not valid.
+    Raise InvalidError for the field `name` if the display name is not valid.
     """
     try:
         check_display_name(name)
@@ -197,7 +197,7 @@ def validate_display_name(name: str) -> None:
 def normalize_email(email: str) -> str:
     """Return a normalized email address, without a DNS query.
 
-    Raise InvalidError if it is malformed.
+    Raise InvalidError if the address is malformed.
     """
     from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - see below
 
@@ -231,7 +231,7 @@ def _find_user_row(login: str, *, session: Session) -> User | None:
 def get_user(login: str, *, session: Session) -> UserView:
     """Return the user with this name or email address.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such user.
     """
     user = find_user(login, session=session)
     if user is None:
@@ -428,7 +428,7 @@ def change_password(
 ) -> None:
     """Set a password chosen by the user.
 
-    Raise InvalidError if it is too weak.
+    Raise InvalidError if the password is too weak.
     """
     user = build_user_view(session.get_one(User, user_id))
     release_locks(session)
@@ -439,7 +439,7 @@ def change_password(
 def hash_new_password(user: UserView, new_password: str, rules: PasswordRules) -> str:
     """Return the hash of a password chosen by the user.
 
-    Raise InvalidError if it is too weak.
+    Raise InvalidError if the password is too weak.
     """
     check_new_password(new_password, user.username, user.email, rules, field="new_password")
     return hash_password(new_password, rules.cost)
@@ -483,8 +483,8 @@ def clear_erased_account(user_id: int, *, pseudonym: str, session: Session) -> N
 def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
     """Return the profile of the user with this id or user name, for sudo.
 
-    Raise NotFoundError if there is none. Raise ForbiddenError for a bot or an account that is not
-    active.
+    Raise NotFoundError if there is no such user. Raise ForbiddenError for a bot or an account that
+    is not active.
     """
     is_number = named.isascii() and named.isdecimal()
     is_found = (

@@ -264,7 +264,8 @@ def _check_id_token_hint(
 ) -> None:
     """Check that id_token_hint identifies the signed-in user (OpenID Connect 3.1.2.1).
 
-    Raise login_required if it identifies another user, and invalid_request if it is invalid.
+    Raise login_required if the hint identifies another user, and invalid_request if the hint is
+    invalid.
     """
     hint = checked_request.request.get_parameter("id_token_hint")
     if hint is None:

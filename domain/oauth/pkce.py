@@ -97,8 +97,9 @@ def check_challenge(challenge: str | None, method: str | None, *, is_required: b
 def check_verifier(verifier: str | None, challenge: str | None) -> None:
     """Check that the verifier proves the challenge (section 4.6).
 
-    Raise invalid_grant or invalid_request if it does not. A verifier without a challenge is
-    rejected as well, since an attacker may have removed the challenge (RFC 9700 section 4.8.2).
+    Raise invalid_request for a missing verifier, and invalid_grant for a wrong verifier. A verifier
+    without a challenge is also rejected, since an attacker may have removed the challenge (RFC 9700
+    section 4.8.2).
     """
     if challenge is None:
         if verifier is not None:

@@ -111,7 +111,7 @@ class ProtocolRequest(OAuth2Request):
     def require_parameter(self, name: str) -> str:
         """Return a required parameter.
 
-        Raise invalid_request with its name if it is missing (RFC 6749 section 5.2).
+        Raise invalid_request with the name of the parameter if it is missing (RFC 6749 5.2).
         """
         value = self.get_parameter(name)
         if value is None:

@@ -46,7 +46,7 @@ class SecondFactors:
 
 
 def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
-    """Return a query condition for accounts that have a second factor."""
+    """Return the SQL condition that a user has a second factor."""
     has_app = (
         select(TotpDevice.id)
         .where(TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None))

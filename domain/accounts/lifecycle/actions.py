@@ -73,7 +73,7 @@ def show_user(work: UnitOfWork, user_id: int) -> Account | User:
 def show_account(work: UnitOfWork, user_id: int) -> AccountPage:
     """Return an account as administrators see it.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     return directory.get_account_page(
         user_id, session=work.session, now=work.now, base_url=work.settings.base_url

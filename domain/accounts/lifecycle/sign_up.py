@@ -69,7 +69,7 @@ def show_sign_up_policy(work: UnitOfWork) -> SignUpPolicy:
 def send_sign_up_link(work: UnitOfWork, email: str) -> None:
     """Send a sign-up link to an email address.
 
-    The owner of an existing account gets the advice to sign in. Raise NotFoundError if sign-up is
+    The owner of an existing account is advised to sign in. Raise NotFoundError if sign-up is
     turned off. Raise InvalidError for an address that is not allowed. Raise TooManyAttemptsError
     for too many requests from one IP address. Requests above the limit of one address are ignored,
     so that its owner is not flooded with email.

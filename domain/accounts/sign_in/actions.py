@@ -250,7 +250,7 @@ def sign_in(
     work.session.execute(seen)
     _activate_account(work, user_id)
     if former_id is not None:
-        work.session.flush()  # This assigns the id.
+        work.session.flush()  # This assigns the id of the new row.
         replace_sign_in(former_id, row.id, user_id, session=work.session)
     _record_user_event(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear

@@ -196,7 +196,7 @@ def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datet
 def close_user_sign_in(user_id: int, sign_in_id: int, *, session: Session) -> RequestSource:
     """Delete a sign-in of a user, and return the IP address and user agent of its browser.
 
-    Raise NotFoundError if it was already deleted.
+    Raise NotFoundError if the sign-in was already deleted.
     """
     mine = SignIn.user_id == user_id, SignIn.id == sign_in_id
     closed = session.execute(

@@ -162,7 +162,7 @@ class RefusedRequest(Resource):
 
 
 class RemovedScopes(Resource):
-    """Scopes of active access tokens that were removed from the application."""
+    """Scopes that were removed from an application, but that active access tokens still have."""
 
     scopes: tuple[str, ...]
     #: Number of active access tokens that have removed scopes.

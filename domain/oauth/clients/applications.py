@@ -228,7 +228,7 @@ def delete_matching_applications(condition: ColumnElement[bool], *, session: Ses
 def get_own_application(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
     """Return an application that the user owns.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such application.
     """
     return build_application_view(
         get_application_row(application_id, build_owner_condition(owner_id), session=session)
@@ -238,7 +238,7 @@ def get_own_application(application_id: int, *, owner_id: int, session: Session)
 def get_any_application(application_id: int, *, session: Session) -> ApplicationView:
     """Return an application of any owner, for administrators.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such application.
     """
     return build_application_view(get_application_row(application_id, true(), session=session))
 
@@ -266,7 +266,7 @@ def get_application_row(
 ) -> Application:
     """Return the application row with this id that meets a condition.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such application.
     """
     statement = select(Application).where(Application.id == application_id, condition)
     application = session.scalar(statement) if application_id <= MAX_ID else None

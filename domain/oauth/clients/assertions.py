@@ -65,7 +65,7 @@ def consume_assertion(
 ) -> None:
     """Check an assertion, and store that it has been used.
 
-    Raise InvalidAssertionError if it is invalid or was used before.
+    Raise InvalidAssertionError if the assertion is invalid or was used before.
     """
     found = context.connection.fetch_first_row(_JWKS_QUERY, {"application_id": application_id})
     claims = _verify_signature(assertion, (found[0] if found else None) or {})

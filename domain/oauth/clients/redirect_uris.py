@@ -65,7 +65,7 @@ class RedirectDestination:
 def check_redirect_uri(uri: str) -> None:
     """Check that a URI may be registered.
 
-    Raise ValueError with a description of the problem if it may not.
+    Raise ValueError with a description of the problem if the URI is not allowed.
     """
     problem = _find_problem(uri)
     if problem:

@@ -106,7 +106,7 @@ def read_authorization_parameters(
 def _get_pushed_row(request: ProtocolRequest, context: OAuthContext) -> _PushedRequestRow:
     """Return the row of the request_uri.
 
-    Raise InvalidRequestError if there is none.
+    Raise InvalidRequestError if the request_uri is unknown or the parameters are inconsistent.
     """
     if {"client_id", "request_uri"} & set(request.payload.repeated):
         raise InvalidRequestError("client_id and request_uri can be sent only once.")

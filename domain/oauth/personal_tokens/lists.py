@@ -191,7 +191,7 @@ def fetch_token_page(
 def get_token(token_id: int, *, owner_id: int | None, session: Session, now: datetime) -> TokenView:
     """Return a token of this owner, or of any user if `owner_id` is None.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     return build_token_view(get_token_row(token_id, owner_id=owner_id, session=session), now)
 
@@ -199,7 +199,7 @@ def get_token(token_id: int, *, owner_id: int | None, session: Session, now: dat
 def get_token_row(token_id: int, *, owner_id: int | None, session: Session) -> PersonalAccessToken:
     """Return the row of a token of this owner, or of any user if `owner_id` is None.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     token = session.get(PersonalAccessToken, token_id) if token_id <= MAX_ID else None
     if token is None or owner_id not in {None, token.user_id}:

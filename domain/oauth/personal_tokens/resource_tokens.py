@@ -97,7 +97,7 @@ def get_resource_token(
 ) -> ResourceToken:
     """Return a token of this project or group.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     owner_id = _get_bot_id(namespace, token_id, session=session)
     token = get_token(token_id, owner_id=owner_id, session=session, now=now)
@@ -160,7 +160,7 @@ def _lock_token_role(namespace: Namespace, viewer: Viewer, *, session: Session) 
 def _get_bot_id(namespace: Namespace, token_id: int, *, session: Session) -> int:
     """Return the id of the bot that owns a token of this project or group.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     statement = (
         select(Bot.user_id)

@@ -1,4 +1,4 @@
-"""Looks up bearer tokens and their users (RFC 6750) with one statement, without the ORM."""
+"""Looks up bearer tokens together with their users (RFC 6750), without the ORM."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -115,7 +115,8 @@ class Bearer:
     def require_sudo(self) -> None:
         """Check that the token may act as another user.
 
-        Raise InsufficientScopeError or ForbiddenError if it may not.
+        Raise InsufficientScopeError if the token lacks the scope or is not a personal token. Raise
+        ForbiddenError if the user is not an administrator.
         """
         is_personal = self.personal_token_id is not None and not self.is_of_application
         if not is_personal or SUDO not in self.scopes:
@@ -132,7 +133,7 @@ class Bearer:
     def require_any_scope(self, *accepted: str) -> None:
         """Check that the token has one of these scopes.
 
-        Raise InsufficientScopeError if it has none of them.
+        Raise InsufficientScopeError if the token has none of the scopes.
         """
         if not set(accepted) & set(self.scopes):
             raise InsufficientScopeError(accepted)

@@ -115,7 +115,7 @@ def _verify_proof(text: str) -> tuple[Key, Mapping[str, object]]:
 def _import_header_key(header: Mapping[str, object]) -> Key:
     """Return the public key in a header (section 4.2).
 
-    Raise InvalidProofError if it has none.
+    Raise InvalidProofError if the header has no acceptable public key.
     """
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
@@ -152,7 +152,7 @@ def _hash_access_token(access_token: str) -> str:
 def check_thumbprint(text: str | None) -> None:
     """Check that a dpop_jkt is a SHA-256 thumbprint (section 10).
 
-    Raise invalid_request if it is not.
+    Raise invalid_request if the text has another format.
     """
     if text is not None and not _THUMBPRINT_PATTERN.fullmatch(text):
         raise InvalidRequestError("dpop_jkt must be 43 characters of base64url.")
