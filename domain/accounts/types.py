@@ -273,7 +273,7 @@ class NameBody(Body):
 
 
 class ProfileBody(NameBody):
-    """Changes of users to their own account."""
+    """Changes that users make to their own accounts."""
 
     email: RequiredText
     time_zone: Text

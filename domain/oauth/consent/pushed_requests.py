@@ -1,8 +1,8 @@
 """Pushed authorization requests (RFC 9126), and the endpoint that stores them.
 
 The browser must present the request within a short time. The user then has as much time as for any
-consent page, since a sign-in with a second factor may take a while. Only the user's decision
-consumes the request, so that the page can be reloaded.
+consent page, since signing in may take a while. Only the user's decision consumes the request, so
+that the page can be reloaded.
 """
 
 from collections.abc import Mapping

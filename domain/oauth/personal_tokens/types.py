@@ -90,7 +90,7 @@ class TokenQuery(OffsetQuery, GitLabQuery):
 
 
 class RotationBody(Body):
-    """Expiry date of the new token; it defaults to one week from now."""
+    """The expiry date of the new token. The default is one week from now."""
 
     expires_at: RequestDay | None = None
 

@@ -58,7 +58,7 @@ class Bearer:
     scopes: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None
-    #: client_id of the application; None for a personal token.
+    #: client_id of the application; None for a personal token or a password grant without a client.
     application_uid: str | None
     #: True for the bot of a project or group access token, and for a service account.
     is_bot: bool = False
