@@ -74,7 +74,10 @@ def generate_creation_options(
 def generate_request_options(
     stored_passkeys: Sequence[StoredPasskey], party: PasskeyRelyingParty, verification: str
 ) -> CeremonyOptions:
-    """Return options to authenticate with a stored passkey, or with any passkey without a list."""
+    """Return options to authenticate with one of the stored passkeys.
+
+    If `stored_passkeys` is empty, any passkey of the relying party is accepted.
+    """
     challenge = _generate_challenge()
     options = webauthn.generate_authentication_options(
         rp_id=party.id,

@@ -115,7 +115,7 @@ def _assign_role(
         members.record_member_added(work, namespace, user, role)
         _store_identity_role(identity, namespace, role, identity_role, session=session)
     elif identity_role is not None and present.role != identity_role.role:
-        session.delete(identity_role)  # The role was changed here since the provider gave it.
+        session.delete(identity_role)  # The role was changed in Gatebell in the meantime.
     elif (
         identity_role is not None
         and present.role != role
