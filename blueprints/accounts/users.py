@@ -1,4 +1,4 @@
-"""User pages. The field `web_url` and the claim `profile` contain links to user pages."""
+"""Pages about users, to which the API field `web_url` and the claim `profile` link."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue

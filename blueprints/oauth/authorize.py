@@ -64,13 +64,13 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
         400: DescribedResponse(text="The application is unknown.", content_type=HTML),
     },
 )
-# An application that was already approved receives its code immediately. With prompt=none, it
-# receives a response even if the user has a setup step to complete, because the request may be in a
-# hidden frame.
+# Writes are allowed, since an application that was already approved receives its code immediately.
+# Users with a required setup step are not redirected before the view runs. With prompt=none, the
+# request may be in a hidden frame, and the application must receive a response.
 @open_to_anyone.with_changes(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
     """Redirect to the sign-in page, show the consent page, or redirect back with a code."""
-    if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
+    if request.method == "HEAD":  # A HEAD request must not have effects (RFC 9110 9.3.2).
         return ""
     server, asked = AuthorizationServer(build_oauth_context()), build_stored_request({})
     try:
@@ -162,7 +162,7 @@ def _apply_decision(oauth_request: ProtocolRequest) -> ResponseReturnValue:
 
 
 def _find_approval() -> Approval | None:
-    """Return the user's approval, or None if the user must sign in or complete a setup step."""
+    """Return the signed-in user, or None if a sign-in or a setup step is required first."""
     if not current_user.is_authenticated or current_user.user.must_change_password:
         return None
     return None if find_due_factor_requirement() else build_approval()
@@ -226,7 +226,7 @@ def _render_consent_page(
 def _handle_error(
     error: ProtocolError, request: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
-    """Redirect to the application with the error if safe, or show the error (section 4.1.2.1)."""
+    """Redirect to the application with the error if it is safe, or show the error (4.1.2.1)."""
     authorization.record_rejected_request(request, error, server)
     answer = server.handle_error_response(request, error) if error.redirect_uri else None
     if answer and authorization.can_redirect_error(

@@ -33,7 +33,10 @@ device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_
 
 @device.before_request
 def check_device_grant_enabled() -> None:
-    """Raise NotFoundError if the instance does not offer the device grant."""
+    """Reject all requests if the instance does not offer the device grant.
+
+    Raise NotFoundError in this case.
+    """
     if not get_settings().oauth2_device_grant_flow:
         raise NotFoundError("The device flow is turned off on this instance.")
 

@@ -26,10 +26,11 @@ logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applica
 
 
 @logout.get("/logout")
-@open_to_anyone.with_changes(writes=True, open_before_password_change=True)  # ID tokens sign out
+# Writes are allowed, since a request with an ID token can sign the user out.
+@open_to_anyone.with_changes(writes=True, open_before_password_change=True)
 def ask() -> ResponseReturnValue:
     """Sign the user out, ask for confirmation, or show that no user is signed in."""
-    if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
+    if request.method == "HEAD":  # A HEAD request must not have effects (RFC 9110 9.3.2).
         return ""
     carried = request.args.get("request")
     try:

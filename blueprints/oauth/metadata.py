@@ -38,10 +38,11 @@ def _build_public_response(document: dict[str, Any]) -> Response:
 
 
 def _check_issuer_path(path: str) -> None:
-    """Raise NotFoundError if the path is not the issuer's path.
+    """Check that a path is empty or the path of the issuer.
 
     Clients put the name of the document between the host and the issuer's path, or after both. See
-    RFC 8414 section 3 and RFC 9728 section 3.1. Proxies may forward requests in either form.
+    RFC 8414 section 3 and RFC 9728 section 3.1. Proxies may forward requests in either form. Raise
+    NotFoundError for any other path.
     """
     if path and f"/{path}" != get_base_path(get_settings().base_url):
         raise NotFoundError("Unknown issuer.")
@@ -85,7 +86,7 @@ def protected_resource(issuer_path: str = "") -> Response:
 @_describe_document(name="metadata.rest_api", returns=ProtectedResourceMetadata)
 @open_to_anyone
 def rest_api(issuer_path: str = "") -> Response:
-    """Return the metadata of the REST API (section 3.1)."""
+    """Return the metadata of the REST API (RFC 9728 section 3.1)."""
     _check_issuer_path(issuer_path)
     issuer = get_settings().base_url
     return _build_public_response(

@@ -109,7 +109,7 @@ def keys() -> Response:
 @openid.get("/-/jwks")
 @_key_set_access
 def jwks() -> Response:
-    """Return the same keys at the older URL, in releases that support this URL."""
+    """Return the public keys at an older URL, in releases that support this URL."""
     apply_change(CHANGES_BY_ID["jwks-alias"])
     return build_key_set_response()
 

@@ -38,7 +38,10 @@ _describe_client_operation = partial(
 
 @registration.before_request
 def check_registration_enabled() -> None:
-    """Raise NotFoundError if the instance does not offer registration."""
+    """Reject all requests if the instance does not offer registration.
+
+    Raise NotFoundError in this case.
+    """
     if not get_settings().dynamic_client_registration:
         raise NotFoundError("Clients cannot register themselves on this instance.")
 

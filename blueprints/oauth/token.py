@@ -1,4 +1,4 @@
-"""POST /oauth/token, /oauth/par, /oauth/authorize_device, /oauth/revoke, GET /oauth/token/info."""
+"""Endpoints that issue, describe and revoke tokens, and that accept requests from clients."""
 
 from functools import partial
 from http import HTTPStatus

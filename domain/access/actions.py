@@ -111,12 +111,12 @@ class Action(Generic[Parameters, Result]):
 
     @property
     def input_name(self) -> str | None:
-        """The name of the parameter for the body or query."""
+        """The name of the parameter for the body or query, or None."""
         return next(iter(self._input_models), None)
 
     @cached_property
     def url_variables(self) -> Mapping[str, type]:
-        """The variables of the URL, by name."""
+        """The types of the URL variables, by name."""
         skipped = 1 if self.permission.target is Target.INSTANCE else 2
         names = list(signature(self._perform).parameters)[skipped:]
         hints = self._perform_type_hints
@@ -124,7 +124,7 @@ class Action(Generic[Parameters, Result]):
 
     @property
     def target_name(self) -> str | None:
-        """The name of the parameter for the project or group."""
+        """The name of the parameter for the project or group, or None."""
         if self.permission.target is Target.INSTANCE:
             return None
         return list(signature(self._perform).parameters)[1]
@@ -184,7 +184,7 @@ class ActionDecorator(Protocol):
     def __call__(
         self, perform: Callable[Concatenate[UnitOfWork, Parameters], Result], /
     ) -> Action[Parameters, Result]:
-        """Return the action."""
+        """Return the action that runs a function."""
 
 
 def action(name: str, *, command: str = "", alias: str = "") -> ActionDecorator:

@@ -76,7 +76,7 @@ class ActionSettings(Protocol):
 
     @property
     def tier(self) -> str:
-        """The feature tier."""
+        """The feature tier of the installation."""
 
     @property
     def instance_name(self) -> str:
@@ -88,7 +88,7 @@ class ActionSettings(Protocol):
 
     @property
     def outgoing_private_addresses(self) -> str:
-        """Networks of private addresses that outgoing requests may reach."""
+        """The networks of private addresses that outgoing requests may reach."""
 
     @property
     def longest_silence_days(self) -> int:
@@ -125,7 +125,7 @@ class UnitOfWork:
     policy: PolicyLookup
 
     def with_actor(self, user_id: int, name: str) -> "UnitOfWork":
-        """Return a copy of this unit of work for another actor: the newly authenticated user."""
+        """Return a copy of this unit of work whose actor is a newly authenticated user."""
         source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
         return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
 

@@ -39,7 +39,10 @@ def lock_authorization(work: UnitOfWork) -> int | None:
 def has_live_access(
     authorization_id: InstrumentedAttribute[int | None], now: datetime
 ) -> ColumnElement[bool]:
-    """Return a condition for rows created without an application, or by one with valid access."""
+    """Return the SQL condition for rows whose application still has access.
+
+    Rows that were created without an application are included.
+    """
     is_live = exists().where(
         AccessToken.authorization_id == authorization_id,
         AccessToken.revoked_at.is_(None),

@@ -14,11 +14,11 @@ class TargetView(Protocol):
 
     @property
     def path(self) -> str:
-        """The full path."""
+        """The full path of the project or group."""
 
     @property
     def role(self) -> Role | None:
-        """The actor's role."""
+        """The actor's role in the project or group, or None."""
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -41,9 +41,9 @@ class TargetView(Protocol):
 
 
 def check_allowed(permission: Permission, actor: Actor, target: TargetView | None = None) -> None:
-    """Check that the actor has a permission, in the target if one is given.
+    """Check that the actor has a permission, in the target unless it is None.
 
-    Raise ForbiddenError if not.
+    Raise ForbiddenError if the actor lacks the permission.
     """
     if actor.is_trusted:
         return
@@ -66,7 +66,7 @@ def check_role(
 ) -> None:
     """Check that the actor has at least this role, or a custom role with this ability.
 
-    Raise ForbiddenError if not.
+    Raise ForbiddenError if the actor has neither.
     """
     has_role = minimum_role is None or (target.role is not None and target.role >= minimum_role)
     if not has_role and ability not in target.abilities:
@@ -107,8 +107,8 @@ def check_feature(target: TargetView, feature: Feature) -> None:
 def check_not_personal(target: TargetView) -> None:
     """Check that the target is not a personal namespace.
 
-    Personal namespaces are managed through the owner's account. Raise ForbiddenError if the target
-    is one.
+    Personal namespaces are managed through the owner's account. Raise ForbiddenError for a personal
+    namespace.
     """
     if target.is_personal:
         message = f"{target.path} is a personal namespace, which can only contain projects."

@@ -28,7 +28,7 @@ class KeyedRequest:
     """A request with an idempotency key."""
 
     user_id: int
-    #: Ids of the user, and of the application or token. Each caller has its own keys.
+    #: Text that identifies the user and the application or token. Each caller has its own keys.
     caller: str
     key: str
     #: Method, URL and body, which must be the same when the key is repeated.

@@ -20,7 +20,7 @@ class Target(Enum):
     INSTANCE = "the instance"
     PROJECT = "the project"
     GROUP = "the group"
-    #: `<any(projects, groups):kind>/<path:reference>`
+    #: A project or group, depending on the first part of the URL: `projects/` or `groups/`.
     NAMESPACE = "the project or group"
 
 
@@ -54,7 +54,7 @@ class Permission:
 
     @property
     def text(self) -> str:
-        """A description of the requirements."""
+        """The requirements in words."""
         is_any = self.scopes == _ANY_SCOPE
         if is_any and self.is_open:
             return "no token"
@@ -176,7 +176,7 @@ PERMISSIONS: Mapping[str, Permission] = {
         "of_group download_of_group",
         _group(_READ_ALERTS, Role.DEVELOPER, Ability.READ_ALERTS),
     ),
-    # Alerts of projects in which the user is a member who may see alerts.
+    # The lists contain alerts of all projects in which the user may see alerts as a member.
     **_build_permission_rows("alert_lists", "mine download_mine", _instance(_READ_ALERTS)),
     **_build_permission_rows("escalation_policies", "index show", _VIEW_NAMESPACE_ALERTS),
     **_build_permission_rows(
@@ -248,7 +248,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "on_call_handover_notes.delete": _MANAGE_NAMESPACE_ALERTS,
     **_build_permission_rows("incident_documents", "show download", _VIEW_ALERTS),
     "incident_documents.change": _MANAGE_ALERTS,
-    # The user's own shifts in all projects.
+    # Users see and cover their own shifts in all projects.
     **_build_permission_rows(
         "own_on_call", "show preview_cover show_calendar", _instance(_READ_ALERTS)
     ),
@@ -373,7 +373,7 @@ PERMISSIONS: Mapping[str, Permission] = {
 
 #: Permissions of actions that are available on pages and as commands, but not in the API.
 NON_API_PERMISSIONS: Mapping[str, Permission] = {
-    # The account of the signed-in user.
+    # Users change their own accounts.
     "own_account.change": _instance(_WRITE),
     "authorized_applications.revoke": _instance(_WRITE),
     **_build_permission_rows("signing_in", "prove sign_in sign_out", _open(_ANY_SCOPE)),
@@ -393,7 +393,7 @@ NON_API_PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("paging_queue", "try_now send_again", _administrator(_WRITE)),
     "registry_keys.rotate": _administrator(_WRITE, is_for_people=True),
     "on_call_rotations.put": _namespace(_WRITE, Role.MAINTAINER),
-    # The URL of a user's own calendar, which contains only shifts that the user may see.
+    # Users manage the URL of their own calendar, which contains only shifts that they may see.
     **_build_permission_rows("on_call_calendars", "renew end", _VIEW_NAMESPACE_ALERTS),
     "former_paths.index": _namespace(_READ, Role.MAINTAINER, in_group=Role.OWNER),
     "former_paths.release": _namespace(_WRITE, Role.OWNER, in_group=Role.OWNER),

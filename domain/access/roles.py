@@ -16,7 +16,7 @@ class Role(IntEnum):
 
     @property
     def label(self) -> str:
-        """The display name."""
+        """The display name of the role."""
         return self.name.capitalize()
 
 

@@ -47,7 +47,7 @@ from models import User
 from models.folding import fold_text
 
 LOCKED = "locked"
-#: Owners of machine accounts by kind of account, and how to delete such an account.
+#: Ends of error messages about machine accounts, by kind: the owner, and how to delete the account.
 _MACHINE_ACCOUNT_ADVICE = {
     BOT: "an access token. Revoke the token",
     SERVICE: "an application. Turn off the service account of the application",
@@ -57,7 +57,7 @@ _MACHINE_ACCOUNT_ADVICE = {
 def get_account(user_id: int, *, session: Session) -> UserView:
     """Return an account.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     return build_user_view(_get_account_row(user_id, session=session))
 
@@ -99,9 +99,9 @@ def change_account(
     has confirmed it, and the previous address is notified.
 
     Raise NotFoundError if the account does not exist, and InvalidError for an invalid value. Raise
-    ConflictError for bots and for the last administrator. Also raise it if administrators change
-    their own email address or role: an address gives access to the account, so users must enter
-    their password to change it.
+    ConflictError for bots and for the last administrator, and if administrators change their own
+    role or email address. An address gives access to the account, so users must enter their
+    password to change their own address.
     """
     user = _get_account_row(user_id, session=work.session)
     _check_is_human_account(user)

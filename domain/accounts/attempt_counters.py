@@ -64,7 +64,7 @@ def reset_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -
 def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
     """Subtract one successful attempt from the counter; failed attempts remain counted.
 
-    Use this function for subjects that many users share, such as an IP address: a successful
+    Use this function for subjects that many users share, such as an IP address. A successful
     sign-in by one user must not reset the count of another user who guesses passwords.
     """
     session.execute(

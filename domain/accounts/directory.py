@@ -91,7 +91,7 @@ _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
 #: Names of account states in GitLab's API. An account in any other state is blocked.
 _STATE_NAMES = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
 _IS_BLOCKED = User.state.not_in(_STATE_NAMES)
-#: The condition of each group of accounts.
+#: SQL condition of each group of accounts.
 ACCOUNT_GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
@@ -173,7 +173,7 @@ def _build_account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str
 def list_accounts(
     query: UserQuery, page_request: PageRequest, *, session: Session, base_url: str
 ) -> ListPage[Account]:
-    """Return a page of all accounts except erased ones, for administrators."""
+    """Return a page of all accounts except erased accounts, for administrators."""
     statement = _ACCOUNTS_QUERY.where(
         User.kind != ERASED,
         *_build_conditions(query),
@@ -219,7 +219,7 @@ def list_public_users(
 
 
 def find_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser | None:
-    """Return a person with an active account, or None."""
+    """Return the public fields of a person with an active account, or None."""
     if user_id > MAX_ID:
         return None
     user = session.scalar(select(User).where(User.id == user_id, _IS_PUBLIC))
@@ -229,18 +229,18 @@ def find_public_user(user_id: int, *, session: Session, base_url: str) -> Public
 def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser:
     """Return the public fields of any account.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     get_account(user_id, session=session)
     return PublicUser(**_build_public_fields(session.get_one(User, user_id), base_url))
 
 
-#: Condition for public accounts. A bot can have the name of a private project's token, so bots are
-#: excluded.
+#: SQL condition for public accounts. Bots are excluded, since their names can come from tokens of
+#: private projects.
 _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 
 
-#: Query conditions by field or property of UserQuery.
+#: Functions that return an SQL condition for a value, by field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold_text(wanted),
     "is_active": lambda wanted: _apply_flag(User.state == ACTIVE, wanted),
@@ -279,7 +279,7 @@ def get_account_page(
 ) -> AccountPage:
     """Return an account with the details that its page shows.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     user = get_account(user_id, session=session)
     row = session.execute(_ACCOUNTS_QUERY.where(User.id == user.id)).one()

@@ -120,7 +120,7 @@ def send_address_link(work: UnitOfWork) -> None:
 def discard_unconfirmed_address(work: UnitOfWork) -> bool:
     """Discard the caller's unconfirmed email address.
 
-    Return whether there was one.
+    Return whether an address was discarded.
     """
     return delete_unconfirmed_address(work.actor.id or 0, session=work.session)
 
@@ -163,8 +163,8 @@ def get_unconfirmed_address(
 def confirm_address_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
     """Confirm the email address that a single-use link was sent to.
 
-    The previous address is notified. Raise NotFoundError if the link is not valid. Raise
-    ConflictError if another user has the address by now.
+    If the address replaces another address, the previous address is notified. Raise NotFoundError
+    if the link is not valid. Raise ConflictError if another user has the address by now.
     """
     user_id, keyring = work.actor.id or 0, work.policy(Keyring)
     waiting = get_unconfirmed_address(
@@ -231,14 +231,14 @@ def confirm_all_addresses(work: UnitOfWork) -> int:
     return done
 
 
-#: Condition for people whose address an administrator can confirm.
+#: SQL condition for people whose current address an administrator can confirm.
 IS_UNCONFIRMED = (
     (User.kind == HUMAN) & User.email_confirmed_at.is_(None) & User.email_key.is_not(None)
 )
 
 
 def delete_unconfirmed_address(user_id: int, *, session: Session, email: str | None = None) -> bool:
-    """Discard the unconfirmed address of a user; return whether there was one.
+    """Discard the unconfirmed address of a user; return whether an address was discarded.
 
     If `email` is given, other addresses are not discarded.
     """

@@ -1,6 +1,6 @@
-"""Accounts of machines: bots of access tokens, and service accounts of applications.
+"""Machine accounts: bots of access tokens, and service accounts of applications.
 
-They cannot be used to sign in. The accounts are kept after their tokens or applications are gone,
+The accounts cannot be used to sign in. They are kept when their tokens or applications are deleted,
 because events still refer to them.
 """
 

@@ -20,15 +20,15 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class MessageLimit:
-    """The limits of a kind of message. None stands for no limit."""
+    """The limits of a kind of message. A limit that is None does not apply."""
 
-    #: Name of the messages, used in counters and errors.
+    #: Plural name of this kind of message, used in counters and errors.
     name: str
     #: Maximum number of messages from all senders to one address within `recipient_window`.
     per_recipient: int
     recipient_window: timedelta
     #: Maximum number of messages from one sender to one address within `recipient_window`. It is
-    #: lower, so that one sender cannot use up the limit for all.
+    #: lower than `per_recipient`, so that one sender cannot use up the limit of all senders.
     per_pair: int | None = None
     #: Maximum number of messages from one sender to all addresses within an hour.
     per_sender: int | None = None
@@ -60,17 +60,17 @@ TEST_REQUEST_LIMIT = MessageLimit(
 
 
 class RecipientLimitError(TooManyAttemptsError):
-    """The limit of messages of this kind to one address is reached."""
+    """Error for a recipient who got too many messages of one kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LimitedMessage:
-    """A message that is about to be sent, or a request to a URL."""
+    """A message or request that is about to be sent, with the values that limits apply to."""
 
     recipient: str
     #: Id of the sender. None for the operator, whose messages are counted only by recipient.
     sender_id: int | None
-    #: Subject of the message, such as `group 4`.
+    #: Project, group or webhook that the message is about, such as `group 4`, or None.
     place: str | None = None
 
 

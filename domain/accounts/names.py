@@ -23,17 +23,17 @@ def _check_segment(segment: str, what: str) -> None:
 
 
 def check_username(username: str) -> None:
-    """Reject an invalid user name.
+    """Check that a user name is valid.
 
-    Raise ValueError with an explanation.
+    Raise ValueError with an explanation if the name is not valid.
     """
     _check_segment(username, "A user name")
 
 
 def check_display_name(name: str) -> None:
-    """Reject an invalid display name.
+    """Check that a display name is valid.
 
-    Raise ValueError with an explanation.
+    Raise ValueError with an explanation if the name is not valid.
     """
     if len(name) > MAX_DISPLAY_NAME_LENGTH:
         raise ValueError(f"A name can have at most {MAX_DISPLAY_NAME_LENGTH} characters.")
@@ -42,10 +42,10 @@ def check_display_name(name: str) -> None:
 
 
 def check_path(path: str, *, reserved: frozenset[str]) -> None:
-    """Reject an invalid full path of a group or project.
+    """Check that the full path of a group or project is valid.
 
-    `reserved` contains the first segments of the service's own routes, in lower case. Raise
-    ValueError with an explanation.
+    `reserved` contains the first segments of the service's own routes, in lowercase. Raise
+    ValueError with an explanation if the path is not valid.
     """
     if len(path) > MAX_PATH_LENGTH:
         raise ValueError(f"A path can have at most {MAX_PATH_LENGTH} characters.")

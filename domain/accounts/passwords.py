@@ -22,7 +22,7 @@ _MIN_SCORE = 2
 #: Maximum number of characters that zxcvbn evaluates, because its cost grows much faster than the
 #: length.
 _MAX_SCORED_CHARACTERS = 24
-#: Number of lanes of Argon2. Each lane has a thread, and RFC 9106 recommends four lanes.
+#: Number of Argon2 lanes, each of which runs in a thread. RFC 9106 recommends four lanes.
 _ARGON2_LANES = threads.HASHING_LANES
 #: Lock for zxcvbn, which stores the user's words in a global variable.
 _zxcvbn_lock = Lock()
@@ -32,7 +32,7 @@ _FIRST_ADMINISTRATOR_FILE_NAME = "first_administrator.txt"
 
 @dataclass(frozen=True, kw_only=True)
 class HashCost:
-    """Argon2id parameters. The defaults are the second recommendation of RFC 9106 section 4."""
+    """Cost parameters of Argon2id; the defaults are the second choice of RFC 9106 section 4."""
 
     memory_kib: int = 65_536
     passes: int = 3
@@ -42,7 +42,7 @@ class HashCost:
 class PasswordRules:
     """The password policy of the instance."""
 
-    #: Minimum length in characters.
+    #: Minimum length of a password in characters.
     minimum: int
     cost: HashCost
 
@@ -79,9 +79,10 @@ _WRONG_PASSWORD_RESULT = PasswordCheckResult(is_right=False, is_hash_outdated=Fa
 def check_password(password: str, password_hash: str | None, cost: HashCost) -> PasswordCheckResult:
     """Check a password against a hash.
 
-    If there is no hash (unknown user, or an account without a password), the same work is done, so
-    the response time does not reveal which names exist. A password that normalization changes is
-    checked in both forms, because earlier versions did not normalize passwords.
+    Without a hash (unknown user, or an account without a password), the check takes as long as with
+    a hash. The response time therefore does not reveal which names exist. A password that
+    normalization changes is checked in both forms, because earlier versions did not normalize
+    passwords.
     """
     if len(password) > MAX_PASSWORD_LENGTH:
         return _WRONG_PASSWORD_RESULT
@@ -129,9 +130,9 @@ def _build_dummy_hash(cost: HashCost) -> str:
 
 
 def check_password_strength(password: str, *, username: str, minimum: int, email: str = "") -> None:
-    """Reject a weak password (NIST SP 800-63B section 3.1.1).
+    """Check that a password is strong enough (NIST SP 800-63B section 3.1.1).
 
-    Raise ValueError with an explanation.
+    Raise ValueError with an explanation if the password is too weak.
     """
     if len(password) > MAX_PASSWORD_LENGTH:
         raise ValueError(f"A password can have at most {MAX_PASSWORD_LENGTH} characters.")
@@ -146,9 +147,9 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
 
 
 def _check_guessability(password: str, own_words: tuple[str, ...]) -> None:
-    """Reject a password that zxcvbn finds easy to guess.
+    """Check that zxcvbn does not consider a password easy to guess.
 
-    Raise ValueError with advice.
+    Raise ValueError with advice if the password is easy to guess.
     """
     from zxcvbn import zxcvbn  # noqa: PLC0415 - long lists of words, which only this needs
 
@@ -176,6 +177,6 @@ def has_first_password(username: str, instance_path: Path) -> bool:
 
 
 def delete_first_password_file(username: str, instance_path: Path) -> None:
-    """Delete the file after the first administrator's password was changed."""
+    """Delete the password file if the user is the first administrator."""
     if username == FIRST_ADMINISTRATOR_USERNAME:
         get_first_password_path(instance_path).unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from domain.core.types.base import Resource
 from models import User
 
 _HUE_COUNT = 360
-#: Placeholder for a name without a letter or digit. It is drawn as head and shoulders.
+#: Placeholder for the initial of a name without letters and digits, drawn as head and shoulders.
 _PLACEHOLDER_INITIAL = "-"
 _PLACEHOLDER_SVG = (
     '<g fill="#fff"><circle cx="32" cy="24" r="10"/><path d="M12 54a20 18 0 0 1 40 0z"/></g>'
@@ -76,7 +76,7 @@ def build_avatar_svg(letter: str, hue: int) -> str:
 
 
 class ProfileRow(NamedTuple):
-    """A user with the columns of `PROFILE_COLUMNS`."""
+    """A row of a user; its fields are the columns of `PROFILE_COLUMNS`."""
 
     user_id: int
     username: str
@@ -99,7 +99,7 @@ def build_profile_path(username: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """The current user's profile in the API."""
+    """The profile of a user for GET /user in the API."""
 
     id: int
     username: str
@@ -109,7 +109,7 @@ class Profile:
     is_admin: bool
     created_at: datetime
     last_sign_in_at: datetime | None
-    #: Time at which the email address was confirmed. None if it never was.
+    #: Time at which the email address was confirmed. None if the address is not confirmed.
     email_confirmed_at: datetime | None
 
     def convert_to_json_value(self, base_url: str) -> dict[str, object]:

@@ -40,19 +40,19 @@ class SignUpPolicy:
 
     #: Mode of the policy: SIGN_UP_OFF, SIGN_UP_BY_DOMAIN, SIGN_UP_WITH_APPROVAL or SIGN_UP_OPEN.
     mode: str
-    #: Allowed domains of email addresses. Empty if all are allowed.
+    #: Allowed domains of email addresses. Empty if all domains are allowed.
     domains: frozenset[str] = frozenset()
     #: True if an invitation to a project or group is sufficient in every mode.
     takes_invited: bool = False
 
     @property
     def is_offered(self) -> bool:
-        """Return whether sign-up is turned on."""
+        """True if sign-up is turned on."""
         return self.mode != SIGN_UP_OFF
 
     @property
     def needs_approval(self) -> bool:
-        """Return whether an administrator has to approve the account."""
+        """True if an administrator has to approve each account."""
         return self.mode == SIGN_UP_WITH_APPROVAL
 
     def is_address_allowed(self, email: str) -> bool:
@@ -76,9 +76,10 @@ def find_account_by_email(email: str, *, session: Session) -> UserView | None:
 
 
 def check_no_account(email: str, *, session: Session) -> None:
-    """Reject an address that already has an account.
+    """Check that an email address has no account.
 
-    Raise NotFoundError with the user name: only the recipient of a link sees it.
+    Raise NotFoundError with the user name if an account has the address. Only the recipient of a
+    link sees this error.
     """
     owner = find_account_by_email(email, session=session)
     if owner is not None:
@@ -91,9 +92,9 @@ def create_own_account(
 ) -> UserView:
     """Create an account for the verified owner of an address, which confirms the address.
 
-    Raise InvalidError for a field, and NotFoundError for an address that has an account. Raise
-    TooManyAttemptsError for too many requests from one IP address: they are counted because the
-    response reveals which user names are taken.
+    Raise InvalidError or ConflictError with the name of the field, and NotFoundError for an address
+    that has an account. Raise TooManyAttemptsError for too many requests from one IP address:
+    requests are counted because the response reveals which user names are taken.
     """
     session, keyring = work.session, work.policy(Keyring)
     tries = work.policy(SignInLimits).build_address_limit(work.actor.source.address)

@@ -26,7 +26,7 @@ from domain.core.types.base import (
 
 
 class UserQuery(PagedQuery, GitLabQuery):
-    """Filters of a user list. From release 17.0, it always uses keyset pagination."""
+    """Filters of a user list. From release 17.0, the list always uses keyset pagination."""
 
     username: Text = ""
     #: Words of the name or user name. Administrators also search email addresses.
@@ -54,7 +54,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     )
     public_email: AbsentWord = ""
     saml_provider_id: AbsentWord = ""
-    #: Ignored: there are no internal, external or LDAP users.
+    #: Ignored parameters, since there are no internal, external or LDAP users.
     exclude_external: WithoutEffect = ""
     exclude_internal: WithoutEffect = ""
     skip_ldap: WithoutEffect = ""
@@ -62,47 +62,47 @@ class UserQuery(PagedQuery, GitLabQuery):
 
     @property
     def is_for_administrators(self) -> bool:
-        """Return whether the query is only for administrators."""
+        """True if only administrators may use the query."""
         return self.admins or self.without_projects or self.two_factor is not None
 
     @property
     def is_active(self) -> bool | None:
-        """Return whether the accounts must be active; None for both."""
+        """True to list active accounts, False to list all other accounts, None to list both."""
         return _combine_flags(self.active, self.exclude_active)
 
     @property
     def is_blocked(self) -> bool | None:
-        """Return whether the accounts must be locked; None for both."""
+        """True to list locked accounts, None to list all accounts."""
         return self.blocked or None
 
     @property
     def is_human(self) -> bool | None:
-        """Return whether the accounts must belong to people; None for both."""
+        """True to list accounts of people, False to list all other accounts, None to list both."""
         return _combine_flags(self.humans or self.without_project_bots, self.exclude_humans)
 
     @property
     def is_admin(self) -> bool | None:
-        """Return whether the accounts must belong to administrators; None for both."""
+        """True to list administrators, None to list all users."""
         return self.admins or None
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """Return the subject and the slug of an account at an identity provider."""
+        """The subject and the provider's slug of an identity to search for, or None."""
         return (self.extern_uid, self.provider) if self.extern_uid else None
 
     @property
     def has_projects(self) -> bool | None:
-        """Return whether the users must be members of a project or group; None for both."""
+        """False to list users without memberships, None to list all users."""
         return False if self.without_projects else None
 
     @property
     def has_second_factor(self) -> bool | None:
-        """Return whether the accounts must have a second factor; None for both."""
+        """True to list accounts with a second factor, False for accounts without, None for all."""
         return None if self.two_factor is None else self.two_factor == "enabled"
 
 
 def _combine_flags(flag_value: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
-    """Return the value of a condition that two parameters select, or None for both values."""
+    """Return True if `flag_value` is set, False if only `unwanted` is set, or None."""
     return flag_value if flag_value or unwanted else None
 
 
@@ -137,7 +137,7 @@ class AccountFields(User):
     """Fields of every account that administrators see."""
 
     email: str
-    #: Time at which the email address was confirmed. null if it never was.
+    #: Time at which the email address was confirmed; null if it is not confirmed.
     confirmed_at: Time | None
     is_admin: bool
     last_sign_in_at: Time | None
@@ -159,7 +159,7 @@ class Account(AccountFields):
 
 
 class AccountPage(Account):
-    """A user on the administrators' page."""
+    """The details of a user on the page for administrators."""
 
     must_change_password: bool
     password_changed_at: Time | None
@@ -262,18 +262,18 @@ class AccountChangeBody(Body):
 
     @property
     def is_email_confirmed(self) -> bool:
-        """Return whether the administrator vouches for the resulting email address."""
+        """True if the administrator vouches for the resulting email address."""
         return self.skip_confirmation or self.skip_reconfirmation
 
 
 class NameBody(Body):
-    """A display name."""
+    """The new display name of a user."""
 
     name: RequiredText
 
 
 class ProfileBody(NameBody):
-    """Changes of users to their own account."""
+    """Changes that users make to their own accounts."""
 
     email: RequiredText
     time_zone: Text
@@ -314,7 +314,7 @@ class CurrentUser(Resource):
     avatar_url: str
     web_url: str
     created_at: Time
-    #: Time at which the email address was confirmed. null if it never was.
+    #: Time at which the email address was confirmed; null if it is not confirmed.
     confirmed_at: Time | None
     last_sign_in_at: Time | None
     #: True if the user is an administrator. Omitted for other users.

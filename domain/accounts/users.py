@@ -48,18 +48,18 @@ _SIGN_IN_STATES = frozenset({ACTIVE, DEACTIVATED})
 #: is the account of an application. An erased account has only its id left.
 HUMAN, BOT, SERVICE, ERASED = "human", "bot", "service", "erased"
 MACHINE_KINDS = frozenset({BOT, SERVICE})
-#: Condition for accounts of people that are neither locked, deactivated nor pending approval.
+#: SQL condition for accounts of people that are not locked, deactivated or pending approval.
 IS_ACTIVE_HUMAN = and_(User.state == ACTIVE, User.kind == HUMAN)
 _PROFILE_WITH_KIND_QUERY = select(*PROFILE_COLUMNS, User.kind)
 _PROFILE_BY_ID_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.id == bindparam("named"))
 _PROFILE_BY_NAME_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.username_key == bindparam("named"))
-#: Available page sizes.
+#: Available numbers of items on each page of a list.
 PAGE_SIZES = (20, 50, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserView:
-    """An account for pages, the API and commands."""
+    """The fields of an account that pages, the API and commands use."""
 
     id: int
     username: str
@@ -71,12 +71,12 @@ class UserView:
     state: str
     must_change_password: bool
     password_changed_at: datetime | None
-    #: True if the account can be found by its address. False if the address is shared since before
-    #: addresses had to be unique.
+    #: True if the account can be found by its address. False if it had the same address as another
+    #: account before addresses had to be unique.
     is_found_by_email: bool
     #: True if the account has a password. False if it uses only a provider or a passkey.
     has_password: bool = True
-    #: Time at which the email address was confirmed. None if it never was.
+    #: Time at which the email address was confirmed. None if the address is not confirmed.
     email_confirmed_at: datetime | None = None
     #: Time zone name in the IANA database.
     time_zone: str = "UTC"
@@ -163,7 +163,7 @@ def create_user(
 def check_new_password(
     password: str, username: str, email: str, rules: PasswordRules, *, field: str
 ) -> None:
-    """Reject a weak password.
+    """Check that a new password is strong enough.
 
     Raise InvalidError with the name of the field.
     """
@@ -174,9 +174,9 @@ def check_new_password(
 
 
 def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -> None:
-    """Reject the name of a group, because a personal namespace could not use it.
+    """Check that a user name is not the name of a group, which a personal namespace could not use.
 
-    Raise ConflictError for such a name.
+    Raise ConflictError if a group of another owner has the name.
     """
     holder = select(Group.owner_id).where(Group.path_key == fold_text(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
@@ -184,9 +184,9 @@ def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -
 
 
 def validate_display_name(name: str) -> None:
-    """Reject an invalid display name.
+    """Check that a display name is valid.
 
-    Raise InvalidError for the field `name`.
+    Raise InvalidError for the field `name` if the display name is not valid.
     """
     try:
         check_display_name(name)
@@ -197,12 +197,12 @@ def validate_display_name(name: str) -> None:
 def normalize_email(email: str) -> str:
     """Return a normalized email address, without a DNS query.
 
-    Raise InvalidError if it is malformed.
+    Raise InvalidError if the address is malformed.
     """
     from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - see below
 
-    # Imported here, because it loads the tables of internationalized domain names, which only this
-    # function needs.
+    # The package is imported here, because it loads the tables of internationalized domain names,
+    # which only this function needs.
     try:
         return validate_email(email, check_deliverability=False, test_environment=True).normalized
     except EmailNotValidError as error:
@@ -211,7 +211,7 @@ def normalize_email(email: str) -> str:
 
 
 def find_user(login: str, *, session: Session) -> UserView | None:
-    """Return the user with this name or email address, compared after case folding."""
+    """Return the user with this name or email address, compared after case folding, or None."""
     user = _find_user_row(login, session=session)
     return build_user_view(user) if user else None
 
@@ -231,7 +231,7 @@ def _find_user_row(login: str, *, session: Session) -> User | None:
 def get_user(login: str, *, session: Session) -> UserView:
     """Return the user with this name or email address.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such user.
     """
     user = find_user(login, session=session)
     if user is None:
@@ -249,8 +249,8 @@ class SignInAttempt:
     #: Limit for the IP address. Many users share it, so a successful attempt does not reset it.
     address_limit: AttemptLimit
     cost: HashCost
-    #: Limits by account id, for a browser from which the account has signed in before. A separate
-    #: counter prevents guesses from elsewhere from locking it out.
+    #: Limits by account id, for a browser from which the account has signed in before. Because of
+    #: the separate counter, guesses from elsewhere do not lock out this browser.
     browser_limits: Mapping[int, AttemptLimit] = field(default_factory=dict)
 
     def build_counters(self, user: User | None) -> "AttemptCounters":
@@ -258,7 +258,7 @@ class SignInAttempt:
         known = self.browser_limits.get(user.id) if user else None
         if known is not None:
             return AttemptCounters(own=known, shared=None)
-        # One counter for the account, whether the name or the email address was entered.
+        # The account has one counter, whether the name or the email address was entered.
         subject = _format_limit_subject(user.username if user else self.login)
         account_limit = replace(self.account_limit, subject=subject)
         return AttemptCounters(own=account_limit, shared=self.address_limit)
@@ -378,8 +378,8 @@ def is_password_unchanged(user_id: int, changed_at: datetime | None, *, session:
 def lock_account_row(user_id: int, *, session: Session) -> None:
     """Lock an account until the end of the transaction, and read it again.
 
-    Without the lock, a sign-in could replace the hash of a new password by a rehash of the former
-    one. It could also be created after the new password has closed all sign-ins.
+    Without the lock, a sign-in could replace the hash of a new password by a hash of the former
+    password. A sign-in could also be created after a password change has closed all sign-ins.
     """
     # KEY SHARE does not block inserts of rows that refer to the user, such as audit events.
     unshared = {"key_share": True}
@@ -387,12 +387,12 @@ def lock_account_row(user_id: int, *, session: Session) -> None:
 
 
 def _is_active_user(user: User | None) -> bool:
-    """Return whether this is an active account of a person; bots cannot sign in."""
+    """Return whether a user exists, is a person and has an active account; bots cannot sign in."""
     return user is not None and user.state == ACTIVE and user.kind == HUMAN
 
 
 def _can_authenticate(user: User | None) -> bool:
-    """Return whether a correct password may get another response than a wrong password."""
+    """Return whether the response may depend on the password: the account is not locked."""
     return user is not None and user.state in {*_SIGN_IN_STATES, PENDING} and user.kind == HUMAN
 
 
@@ -428,7 +428,7 @@ def change_password(
 ) -> None:
     """Set a password chosen by the user.
 
-    Raise InvalidError if it is too weak.
+    Raise InvalidError if the password is too weak.
     """
     user = build_user_view(session.get_one(User, user_id))
     release_locks(session)
@@ -439,7 +439,7 @@ def change_password(
 def hash_new_password(user: UserView, new_password: str, rules: PasswordRules) -> str:
     """Return the hash of a password chosen by the user.
 
-    Raise InvalidError if it is too weak.
+    Raise InvalidError if the password is too weak.
     """
     check_new_password(new_password, user.username, user.email, rules, field="new_password")
     return hash_password(new_password, rules.cost)
@@ -455,7 +455,7 @@ def store_password(user_id: int, password_hash: str, *, session: Session, now: d
 def change_profile(
     user_id: int, name: str, *, time_zone: str | None = None, session: Session
 ) -> None:
-    """Change the display name, and the time zone if one is given.
+    """Change the display name of a user, and the time zone unless it is None.
 
     Raise InvalidError for an invalid value.
     """
@@ -483,8 +483,8 @@ def clear_erased_account(user_id: int, *, pseudonym: str, session: Session) -> N
 def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
     """Return the profile of the user with this id or user name, for sudo.
 
-    Raise NotFoundError if there is none. Raise ForbiddenError for a bot or an account that is not
-    active.
+    Raise NotFoundError if there is no such user. Raise ForbiddenError for a bot or an account that
+    is not active.
     """
     is_number = named.isascii() and named.isdecimal()
     is_found = (

@@ -61,7 +61,7 @@ class LoginRequiredError(OAuth2Error):
 
 
 class ConsentRequiredError(OAuth2Error):
-    """consent_required: consent is needed, but prompt=none forbids it (3.1.2.6)."""
+    """consent_required: consent is needed, but prompt=none forbids it (OpenID Connect 3.1.2.6)."""
 
     error = "consent_required"
     description = "The user has not granted all scopes that the application requests."
@@ -82,7 +82,8 @@ class NotInAllowedGroupsError(AccessDeniedError):
     reason = USER_OUTSIDE_GROUPS
 
 
-#: Ordinary responses to prompt=none, which clients use to check whether a user is signed in.
+#: Errors that are not recorded. Clients send prompt=none to check whether a user is signed in, and
+#: expect these errors.
 _UNRECORDED_ERRORS = (LoginRequiredError, ConsentRequiredError)
 
 
@@ -105,22 +106,22 @@ class CheckedRequest:
 
     @property
     def application_id(self) -> int:
-        """The id of the requesting application."""
+        """The id of the application that sent the request."""
         return _get_application(self).id
 
     @property
     def scopes(self) -> str:
-        """The requested scopes, in the order of the scope table."""
+        """The requested scopes, in the order of `SCOPES`."""
         return str(self.request.scope)
 
     @property
     def prompts(self) -> frozenset[str]:
-        """The values of `prompt`."""
+        """The values of the parameter `prompt`."""
         return frozenset((self.request.get_parameter("prompt") or "").split())
 
     @property
     def may_require_new_sign_in(self) -> bool:
-        """True if the time of the sign-in is relevant."""
+        """True if `prompt` or `max_age` may require a new sign-in."""
         return (
             bool(self.prompts & _SIGN_IN_PROMPTS)
             or self.request.get_parameter("max_age") is not None
@@ -141,7 +142,10 @@ class CheckedRequest:
         return bool((self.prompts & _CONSENT_PROMPTS) - done)
 
     def remove_ungrantable_scopes(self, approval: Approval) -> None:
-        """Remove the scopes that this user cannot grant."""
+        """Remove the requested scopes that the user cannot grant.
+
+        Raise InvalidScopeError if no scope remains.
+        """
         may = approval.may_administer
         self.request.scope = filter_grantable_scopes(self.scopes, may_administer=may)
         if not self.request.scope:
@@ -152,9 +156,9 @@ class CheckedRequest:
     def _has_signed_in_for_request(self, approval: Approval) -> bool:
         """Return whether the user has signed in since the client first sent the request.
 
-        A user who signed in for the request has chosen the account as well. The sign-in and the
-        request may have been recorded by hosts with different clocks. A sign-in that replaced the
-        first one may therefore seem older than the request.
+        Such a sign-in also counts as the choice of an account. Different hosts may have recorded
+        the sign-in and the request. Since their clocks may differ, a new sign-in may be recorded
+        as slightly older than the request.
         """
         first, pushed_at = self.request.first_asked, self.request.pushed_at
         if first is not None and approval.sign_in_id != first.sign_in_id:
@@ -168,7 +172,7 @@ def _get_application(checked_request: CheckedRequest) -> Application:
 
 
 def can_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
-    """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
+    """Return whether the browser may be redirected with an error (RFC 9700 section 4.11.2).
 
     Any user can register an application. Without this check, a link to this service could redirect
     its visitors to the application's redirect URI. Users therefore sign in first, unless an
@@ -180,7 +184,10 @@ def can_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
 def record_rejected_request(
     request: ProtocolRequest, error: OAuth2Error, server: AuthorizationServer
 ) -> None:
-    """Record a rejected request for the owner of the application, except for ordinary responses."""
+    """Record a rejected request for the owner of the application.
+
+    The errors that clients expect for prompt=none are not recorded.
+    """
     if type(error) not in _UNRECORDED_ERRORS:
         server.record_rejected_authorization(request, error)
 
@@ -190,7 +197,8 @@ def check_authorization_request(
 ) -> CheckedRequest:
     """Return the validated authorization request.
 
-    Raise an OAuth2Error, whose redirect_uri is set if the error may be redirected.
+    Raise OAuth2Error if the request is invalid. The error has a redirect_uri if the browser may be
+    redirected with it.
     """
     grant = server.get_authorization_grant(request)
     redirect_uri = grant.validate_authorization_request()
@@ -209,7 +217,7 @@ def _is_push_required(client: Client, server: AuthorizationServer) -> bool:
 def get_consent_prompt(
     checked_request: CheckedRequest, *, user_id: int, server: AuthorizationServer
 ) -> ConsentPrompt:
-    """Return the consent prompt for the user."""
+    """Return the new scopes and the approved scopes of a request, for the consent page."""
     return build_consent_prompt(
         _get_application(checked_request),
         checked_request.scopes,
@@ -254,9 +262,10 @@ def find_next_step(
 def _check_id_token_hint(
     checked_request: CheckedRequest, user_id: int, server: AuthorizationServer
 ) -> None:
-    """Check that id_token_hint is about the signed-in user (section 3.1.2.1).
+    """Check that id_token_hint identifies the signed-in user (OpenID Connect 3.1.2.1).
 
-    Raise login_required if it is about another user.
+    Raise login_required if the hint identifies another user, and invalid_request if the hint is
+    invalid.
     """
     hint = checked_request.request.get_parameter("id_token_hint")
     if hint is None:
@@ -330,7 +339,7 @@ def deny_request(
 def repeat_recorded_decision(
     request: ProtocolRequest, user_id: int, *, is_yes: bool, server: AuthorizationServer
 ) -> OAuthResponse | None:
-    """Redirect the browser to the result of the form's first submission.
+    """Repeat the response to the first submission of a consent form.
 
     Return None if there is nothing to repeat. This is the case if the code was redeemed, has
     expired or was revoked, or if the first decision was different.
@@ -338,7 +347,7 @@ def repeat_recorded_decision(
     grant, context = server.get_authorization_grant(request), server.context
     try:
         redirect_uri = grant.check_client_and_redirect_uri()
-    except OAuth2Error:  # the application has changed since
+    except OAuth2Error:  # The application has changed in the meantime.
         return None
     codes = {
         digest: code

@@ -47,7 +47,7 @@ class ClientRequest(Generic[CredentialT]):
     request: ProtocolRequest
     #: The client; None only if the endpoint accepts requests without a client.
     client: Client | None
-    #: The credential that the lookup found.
+    #: The credential that the lookup found, or None.
     found: CredentialT | None
     #: Thumbprint of the key that the DPoP proof was signed with (RFC 7638, RFC 9449), or None.
     key_thumbprint: str | None
@@ -57,7 +57,7 @@ class ClientRequest(Generic[CredentialT]):
     def get_client(self) -> Client:
         """Return the client.
 
-        Raise invalid_client if the request has none (RFC 6749 section 5.2).
+        Raise invalid_client if the request has no client (RFC 6749 section 5.2).
         """
         if self.client is None:
             raise ClientAuthenticationError(was_basic=False, sentence=CLIENT_ID_MISSING)
@@ -66,7 +66,7 @@ class ClientRequest(Generic[CredentialT]):
     def get_credential(self, unknown: Rejection) -> CredentialT:
         """Return the credential that was found.
 
-        Raise invalid_grant with the reason `unknown` if there is none.
+        Raise invalid_grant with the rejection `unknown` if the lookup found no credential.
         """
         if self.found is None:
             raise RejectedGrantError(unknown)
@@ -133,7 +133,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
                 )
         return OAuthResponse(status=self.STATUS, body=body, headers=OAUTH_NO_STORE_HEADERS)
 
-    # Hooks.
+    # Hooks that subclasses override.
 
     def build_credential_lookup(
         self, request: ProtocolRequest
@@ -169,20 +169,21 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     ) -> Mapping[str, object]:
         """Execute the request, and return the body of the response.
 
-        A grant consumes the credential and stores the pair.
+        A grant consumes the credential and stores the token pair.
         """
 
     def _can_use_combined_lookup(self, request: ProtocolRequest) -> bool:
-        """Return whether the lookup may also write.
+        """Return whether the lookup may also write, which is only supported on Postgres.
 
-        Requests with a DPoP proof are excluded, since the proof must be consumed before the write.
+        The write must not belong to an open transaction. Requests with a DPoP proof are excluded,
+        since the proof must be consumed before the write.
         """
         context = self.server.context
         is_alone = context.connection.dialect_name == "postgresql" and not context.has_begun()
         return is_alone and "DPoP" not in request.headers
 
     def _find_proof(self, request: ProtocolRequest, client: Client | None) -> DpopProof | None:
-        """Return the DPoP proof, which `handle_request` consumes after all checks."""
+        """Return the DPoP proof or None; `handle_request` consumes the proof after all checks."""
         if self.PROOF_PATH is None:
             return None
         text = request.headers.get("DPoP")
@@ -215,10 +216,10 @@ class ClientParameters(Body):
 
 
 class TokenGrant(ClientEndpoint[CredentialT, CheckedT]):
-    """A grant at the token endpoint (RFC 6749 section 3.2), with all its declarations.
+    """Base class of the grants at the token endpoint (RFC 6749 section 3.2).
 
-    Subclasses also inherit from Authlib's grant, which defines the GRANT_TYPE. Metadata documents,
-    API descriptions, forms and help texts read the declarations from `grants/registry.py`.
+    Subclasses also inherit from Authlib's grants, which define GRANT_TYPE. Metadata documents, API
+    descriptions, forms and help texts read the class attributes through `grants/registry.py`.
     """
 
     PROOF_PATH = "/oauth/token"

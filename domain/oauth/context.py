@@ -1,4 +1,4 @@
-"""Policy and collaborators of the authorization server."""
+"""Policies of the authorization server, and the context of its requests."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from domain.oauth.reasons import RejectionReason
 
 @dataclass(frozen=True, kw_only=True)
 class DevicePolicy:
-    """The policy for devices (RFC 8628)."""
+    """The policy for the device authorization grant (RFC 8628)."""
 
     is_offered: bool
     code_lifetime: timedelta
@@ -62,7 +62,7 @@ class RegistrationPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthPolicy:
-    """The policy of the instance; lifetimes count from the time of issue."""
+    """The OAuth policy of the instance; lifetimes count from the time of issue."""
 
     #: Base URL without a trailing slash; `iss` in RFC 9207 and `issuer` in RFC 8414.
     issuer: str
@@ -100,7 +100,7 @@ class NewRejectedRequest:
 
 
 class NamedApplication(Protocol):
-    """An application, as named in an audit event."""
+    """An object with the name of an application, for audit events."""
 
     @property
     def name(self) -> str:
@@ -109,7 +109,7 @@ class NamedApplication(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class OAuthContext:
-    """The collaborators of a request."""
+    """The context of a request: database access, keys, time, policy and source."""
 
     #: Session for rare operations; its transaction ends with the request.
     session: Session
@@ -120,7 +120,7 @@ class OAuthContext:
     keyring: Keyring
     now: datetime
     policy: OAuthPolicy
-    #: Network source of the request.
+    #: IP address and User-Agent header of the request.
     source: RequestSource
     #: Function that returns the source of the request for the audit log.
     event_source: Callable[[], EventSource]
@@ -141,7 +141,10 @@ class OAuthContext:
         details: Mapping[str, object],
         actor: EventActor | None = None,
     ) -> None:
-        """Add an audit event to the transaction, about a client or a token without a client."""
+        """Add an audit event to the transaction of the session.
+
+        `application` is None for tokens of the password grant without a client.
+        """
         event = Event(
             kind=kind,
             user_id=user_id,
@@ -153,12 +156,12 @@ class OAuthContext:
 
 
 class OAuthServer(Protocol):
-    """The parts of the authorization server that grants and endpoints use."""
+    """The interface of the authorization server that grants and endpoints use."""
 
     #: Parameters that a request may contain only once.
     PARAMETERS: frozenset[str]
-    #: Collaborators of the current request.
+    #: Context of the current request.
     context: OAuthContext
 
     def get_authorization_grant(self, request: Any) -> Any:
-        """Return the grant with an authorization endpoint."""
+        """Return the grant that handles an authorization request."""

@@ -97,7 +97,7 @@ class OpenedByOtherUserError(InvalidError):
     """Error for a request that another user has opened and can release."""
 
     def __init__(self) -> None:
-        """Set the message, which names both remedies."""
+        """Set the message, which suggests the other account or a new code."""
         super().__init__(
             "This code was opened with another account. Sign in with that account and select "
             "“Use another account”, or request a new code on the device.",
@@ -109,7 +109,7 @@ class AlreadyDecidedError(ConflictError):
     """Error for a request that can no longer be decided."""
 
     def __init__(self) -> None:
-        """Set the message."""
+        """Set the message, which names the field of the user code."""
         super().__init__(
             "This request was already answered, or the code has expired. Request a new code on "
             "the device.",
@@ -135,7 +135,7 @@ class NewDeviceCodes:
     """The two codes of a device authorization response."""
 
     device_code: str = field(repr=False)
-    #: User code in display form.
+    #: User code in display form, such as `BCDF-GHJK`.
     user_code: str = field(repr=False)
 
 
@@ -164,9 +164,9 @@ class DisplayedDeviceRequest:
     """The parts of a device request that the page showed and that the decision is about."""
 
     id: int
-    #: Distinguishes the request from a later one with the same id, since SQLite reuses ids.
+    #: User code. SQLite reuses ids, so a later request may have the same id but another code.
     user_code: str
-    #: Displayed scopes; the application may have changed since.
+    #: Scopes that the page showed; the application may have lost some of them since then.
     scopes: tuple[str, ...]
 
 
@@ -199,7 +199,7 @@ def create_device_request(
     """Store a device request, and return its two codes (section 3.1)."""
     store = _get_store_statement(context.connection.dialect_name)
     while True:
-        # If two devices are assigned the same code, the second one gets a new code.
+        # If two devices are assigned the same code, the second device gets a new code.
         new, values = build_device_request(scopes, context)
         if context.connection.execute_statement(
             store, {**values, "application_id": application_id}
@@ -235,7 +235,7 @@ def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext)
     """
     code = parse_user_code(typed_code)
     if code is None:
-        raise UnknownUserCodeError  # a typing error: valid codes have another form
+        raise UnknownUserCodeError  # This is a typing error: valid codes have another form.
     limits = _build_limits(user_id, context)
     session, keyring = context.session, context.keyring
     for limit in limits:
@@ -257,9 +257,9 @@ def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext)
 
 
 def release_device_requests(user_id: int, *, context: OAuthContext) -> None:
-    """Release the undecided requests that a user has opened, so that other users can open them.
+    """Release the undecided requests of a user, so that other users can open them.
 
-    A user who signs out may have opened a code with the wrong account.
+    A user may have opened a code with the wrong account before signing out.
     """
     context.session.execute(
         update_rows(DeviceAuthorization)
@@ -280,7 +280,7 @@ def decide_device_request(
     *,
     context: OAuthContext,
 ) -> str:
-    """Store the decision, and return the application's name; idempotent.
+    """Store a decision, and return the application's name; repeating the decision has no effect.
 
     An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
     no longer open, or if another user has opened it.
@@ -292,7 +292,7 @@ def decide_device_request(
         DeviceAuthorization.id == displayed_device_request.id
     ) & DeviceAuthorization.user_code_digest.in_(digests)
     row = context.session.execute(_select_for_update().where(is_it)).first()
-    # Without a user, the same user has signed out in another browser and released the request.
+    # The user id is None if the user has signed out in another browser, which releases the request.
     if row is None or row[0].user_id not in {None, approval.user_id}:
         raise AlreadyDecidedError
     device, application = row
@@ -355,7 +355,7 @@ def _store_approval(
 
 
 def _select_for_update() -> Select[DeviceAuthorization, Application]:
-    """Return a query that locks a device request."""
+    """Return the query for device requests with their applications, which locks the requests."""
     return (
         select(DeviceAuthorization, Application)
         .join(Application, Application.id == DeviceAuthorization.application_id)
@@ -368,7 +368,7 @@ def _is_request_open(row: Row[DeviceAuthorization, Application], context: OAuthC
     return (
         _get_decision(device) is None
         and device.expires_at > context.now
-        and bool(_get_allowed_scopes(row))  # the application may have changed since
+        and bool(_get_allowed_scopes(row))  # The application may have changed.
     )
 
 

@@ -167,17 +167,17 @@ class LogoutStep(Enum):
 class LogoutRequest:
     """A validated logout request."""
 
-    #: User in a valid id_token_hint; None if the request has no valid hint.
+    #: Id of the user in the id_token_hint; None if the request has no hint.
     user_id: int | None
     application_name: str | None
-    #: Redirect URI registered by the application.
+    #: Registered redirect URI from the request; None if the request has no redirect URI.
     redirect_uri: str | None
     state: str | None
-    #: True if an administrator trusts the application; any user may have registered the others.
+    #: True if an administrator trusts the application; any user can register other applications.
     is_trusted: bool = False
-    #: client_id of the application.
+    #: client_id of the application; None if the request names no application.
     application_uid: str | None = None
-    #: Session that the id_token_hint was issued for.
+    #: Session id (`sid`) in the id_token_hint; None if the hint has no session id.
     sid: str | None = None
 
 
@@ -269,9 +269,10 @@ def find_next_logout_step(
 def _is_hint_of_session(
     logout_request: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
 ) -> bool:
-    """Return whether the hint was issued for this sign-in, and the access still exists.
+    """Return whether the hint was issued for this sign-in, and the user has not revoked the access.
 
-    An application that revokes its own tokens before it signs the user out keeps the session.
+    A user's revocation clears the session id of the grant. An application that revokes its own
+    tokens keeps the session id, and can still sign the user out.
     """
     if (
         logout_request.sid is None
@@ -304,7 +305,7 @@ def build_return_url(logout_request: LogoutRequest) -> str | None:
 
 
 def build_redirect(location: str) -> OAuthResponse:
-    """Return a redirect response."""
+    """Return a response that redirects the browser to a URL."""
     return OAuthResponse(status=302, headers=(("Location", location),))
 
 
@@ -348,7 +349,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     def execute_request(
         self, client_request: ClientRequest[None], checked_input: AccessToken | None
     ) -> Mapping[str, object]:
-        """Revoke the pair of the token."""
+        """Revoke the pair of the token, unless the token is unknown."""
         if checked_input is not None:
             self._revoke_pair(
                 checked_input, client_request.client.application if client_request.client else None
@@ -381,9 +382,9 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             )
 
     def _revoke_token_with_grant(self, token: AccessToken) -> bool:
-        """Revoke a pair with its grant, which has no other valid pair (section 2.1).
+        """Revoke a token pair with its grant (section 2.1), and return whether it was still valid.
 
-        An exchanged token is revoked on its own: the tokens it was exchanged for stay valid.
+        An exchanged token is revoked without its grant, so that the other tokens stay valid.
         """
         context, family = self.server.context, token.authorization_id
         session, now = context.session, context.now

@@ -13,9 +13,9 @@ from domain.oauth.reasons import (
     RejectionReason,
 )
 
-#: Code challenge: 32 bytes in base64url without padding (section 4.2).
+#: Pattern of code challenges: 32 bytes in base64url without padding (section 4.2).
 _CHALLENGE_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
-#: Code verifier: 43 to 128 unreserved characters (section 4.1).
+#: Pattern of code verifiers: 43 to 128 unreserved characters (section 4.1).
 VERIFIER_PATTERN = r"^[A-Za-z0-9\-._~]{43,128}$"
 _WRONG_VERIFIER_REASON = RejectionReason(
     name="wrong_verifier",
@@ -97,8 +97,9 @@ def check_challenge(challenge: str | None, method: str | None, *, is_required: b
 def check_verifier(verifier: str | None, challenge: str | None) -> None:
     """Check that the verifier proves the challenge (section 4.6).
 
-    Raise invalid_grant or invalid_request if it does not. A verifier without a challenge is
-    rejected as well, since an attacker may have removed the challenge (RFC 9700 section 4.8.2).
+    Raise invalid_request for a missing verifier, and invalid_grant for a wrong verifier. A verifier
+    without a challenge is also rejected, since an attacker may have removed the challenge (RFC 9700
+    section 4.8.2).
     """
     if challenge is None:
         if verifier is not None:

@@ -10,7 +10,7 @@ from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error, OAuth2Paylo
 #: Base class of all OAuth errors; `redirect_uri` is the URI to return the error to, if any.
 ProtocolError = OAuth2Error
 
-#: Headers of responses that must not be cached, since they have tokens (RFC 6749 section 5.1).
+#: Headers of responses that must not be cached, since they contain tokens (RFC 6749 5.1).
 OAUTH_NO_STORE_HEADERS = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
 
 
@@ -44,7 +44,7 @@ class RequestParameters(OAuth2Payload):
 
     @property
     def datalist(self) -> defaultdict[str, list[str]]:
-        """All values of each name."""
+        """All values of each parameter, by name."""
         return defaultdict(list, self._lists)
 
 
@@ -60,7 +60,7 @@ class FirstPresentation:
     """The time when the browser first presented a request, and the sign-in at that time."""
 
     at: datetime
-    #: The sign-in, or None if the browser was not signed in.
+    #: Id of the sign-in, or None if the browser was not signed in.
     sign_in_id: int | None
 
 
@@ -90,7 +90,8 @@ class ProtocolRequest(OAuth2Request):
         self.decision: str | None = None
         #: True if the URL of a POST has a query, whose parameters are ignored.
         self.has_query = False
-        #: Application that the client credentials name, valid or not; None if unknown.
+        #: Id of the application that the client credentials name, even if the credentials are
+        #: wrong; None if the application is unknown.
         self.named_application_id: int | None = None
 
     @property
@@ -110,7 +111,7 @@ class ProtocolRequest(OAuth2Request):
     def require_parameter(self, name: str) -> str:
         """Return a required parameter.
 
-        Raise invalid_request with its name if it is missing (RFC 6749 section 5.2).
+        Raise invalid_request with the name of the parameter if it is missing (RFC 6749 5.2).
         """
         value = self.get_parameter(name)
         if value is None:
@@ -129,7 +130,10 @@ class ProtocolRequest(OAuth2Request):
 
 
 def format_error_description(names: Sequence[str], *, max_length: int = 200) -> str:
-    """Return text from a request in the characters of an error description (section 5.2)."""
+    """Return names from a request as text for an error description (section 5.2).
+
+    The text is truncated, and characters that are not permitted are replaced with question marks.
+    """
     text = ", ".join(names)[:max_length]
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
 

@@ -17,7 +17,7 @@ from authlib.oauth2.rfc6749 import (
 
 @dataclass(frozen=True, kw_only=True)
 class RejectionReason:
-    """A reason with its title and advice."""
+    """A reason for rejected requests, with a title and advice for the owner of the application."""
 
     #: Stored name of the reason; requests with the same name are counted together.
     name: str
@@ -43,15 +43,15 @@ class _RejectionError(OAuth2Error):
 
 
 class RejectedGrantError(_RejectionError, InvalidGrantError):
-    """invalid_grant with a reason."""
+    """invalid_grant with a reason for the owner of the application."""
 
 
 class RejectedParameterError(_RejectionError, InvalidRequestError):
-    """invalid_request with a reason."""
+    """invalid_request with a reason for the owner of the application."""
 
 
 class RejectedClientError(_RejectionError, UnauthorizedClientError):
-    """unauthorized_client with a reason."""
+    """unauthorized_client with a reason for the owner of the application."""
 
 
 CONSENT_EACH_TIME = RejectionReason(

@@ -35,14 +35,14 @@ from domain.oauth.presented_tokens.bearer import InvalidTokenError, TokenRejecti
 from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse
 from models import Application, ApplicationSecret, User
 
-#: Scopes of a client that requests none; they are sufficient for sign-in.
+#: Scopes of a client that requests no scopes; they are sufficient for sign-in.
 DEFAULT_REGISTRATION_SCOPES = "read_user openid profile email"
 DEFAULT_CLIENT_NAME = "Application without a name"
 _MAX_NAME_LENGTH = 100
 _MAX_TEXT_LENGTH = 255
 _MAX_VALUES = 50
-#: URL pattern without user information, whitespace, or characters that could end an attribute or a
-#: header.
+#: Pattern of https URLs without user information, whitespace, or characters that could end an
+#: attribute or a header.
 _HTTPS_URL_PATTERN = re.compile(r"https://[A-Za-z0-9.\-:\[\]]+(?:[/?#][!#-;=?-~]*)?")
 _STORED_UNCHANGED = (
     "client_uri",
@@ -78,7 +78,7 @@ class ClientMetadata:
     """The requested metadata of a client."""
 
     details: ApplicationDetails
-    #: Metadata without a column of its own, as stored and returned.
+    #: Metadata members that are stored together in the column `client_metadata`.
     own_words: Mapping[str, object]
 
 
@@ -155,7 +155,7 @@ def _parse_method(text: str) -> ClientAuthMethod:
 def _select_grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
     """Return the requested grant types that the server supports.
 
-    The server may omit unsupported types (section 2), since the response lists the registered ones.
+    The server may omit unsupported types (section 2): the response lists the registered types.
     """
     wanted = set(asked or ["authorization_code"]) | {"refresh_token"}
     found = [name for name in offered if name in wanted]
@@ -198,7 +198,7 @@ def _parse_https_url(name: str, value: object) -> str:
     url = _parse_text(name, value, max_length=MAX_REDIRECT_URI_LENGTH)
     try:
         is_fine = _HTTPS_URL_PATTERN.fullmatch(url) and urlsplit(url).port != 0
-    except ValueError:  # invalid brackets or port
+    except ValueError:  # The brackets or the port are not valid.
         is_fine = False
     if not is_fine:
         raise _build_error(name, "an https URL")
@@ -244,10 +244,10 @@ _PARSERS: Mapping[str, Callable[[str, object], Any]] = {
 def register_client(
     body: Mapping[str, object], registrar_id: int | None, *, context: OAuthContext
 ) -> OAuthResponse:
-    """Register a client, and return its information response (RFC 7591 section 3.2.1).
+    """Register a client, and return the client information response (RFC 7591 section 3.2.1).
 
-    `registrar_id` is the user whose token was sent. If no token was sent, the client is
-    instance-wide.
+    `registrar_id` is the id of the user whose token was sent. If it is None, no token was sent, and
+    the client becomes instance-wide.
     """
     wanted = _parse_body(body, context)
     token = context.keyring.issue_credential(CredentialType.REGISTRATION)
@@ -281,7 +281,10 @@ def _parse_body(body: Mapping[str, object], context: OAuthContext) -> ClientMeta
 
 
 def _get_instance_owner_id(context: OAuthContext) -> int:
-    """Return the owner of clients that registered without a token: the first administrator."""
+    """Return the id of the first administrator, who owns clients that registered without a token.
+
+    Raise ForbiddenError if the instance has no active administrator.
+    """
     found = context.session.scalar(
         select(User.id).where(User.is_admin, IS_ACTIVE_HUMAN).order_by(User.id).limit(1)
     )
@@ -313,7 +316,7 @@ def get_registration(
     )
     if application is None or application.uid != uid:
         raise InvalidTokenError(TokenRejection.UNKNOWN)
-    if application.registration_digest != digests[0]:  # hashed with an older secret key
+    if application.registration_digest != digests[0]:  # The hash was made with an older key.
         application.registration_digest, application.keyed_at = digests[0], context.now
     return PresentedRegistration(application_id=application.id, token=token)
 
@@ -360,7 +363,7 @@ def change_registration(
 
 
 def _has_client_secret(application: Application) -> bool:
-    """Return whether the client knows a secret; clients with keys never received theirs."""
+    """Return whether the client knows its secret; clients that use keys never receive a secret."""
     method = (application.client_metadata or {}).get("token_endpoint_auth_method")
     return application.confidential and method != ClientAuthMethod.PRIVATE_KEY
 
@@ -368,7 +371,11 @@ def _has_client_secret(application: Application) -> bool:
 def _check_client_identity(
     application: Application, body: Mapping[str, object], context: OAuthContext
 ) -> None:
-    """Check the client_id and client_secret in a replacement request."""
+    """Check the client_id and client_secret in a request that replaces metadata.
+
+    Raise invalid_request for another client_id or a member that only the server sets, and
+    invalid_client_metadata for a wrong client_secret.
+    """
     if body.get("client_id") != application.uid:
         raise InvalidRequestError("client_id does not match this registration.")
     for name in _SERVER_MEMBERS:
@@ -435,7 +442,7 @@ def _describe_metadata(application: Application) -> dict[str, object]:
     """Return all current metadata, whether changed by the client or on a page."""
     own_words = dict(application.client_metadata or {})
     has_secret = own_words.get("token_endpoint_auth_method") != ClientAuthMethod.NONE
-    if has_secret != application.confidential:  # changed by the owner on a page
+    if has_secret != application.confidential:  # The owner has changed it on a page.
         method = ClientAuthMethod.BASIC if application.confidential else ClientAuthMethod.NONE
         own_words["token_endpoint_auth_method"] = method.value
     return {

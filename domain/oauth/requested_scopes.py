@@ -1,4 +1,4 @@
-"""Checks of requested scopes."""
+"""Checks of the scopes that OAuth requests contain."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,9 @@ from domain.oauth.protocol import format_error_description
 
 
 def parse_known_scopes(text: str) -> tuple[str, ...]:
-    """Return the requested scopes in order.
+    """Return the requested scopes in the order of `SCOPES`.
 
-    Raise invalid_scope with the names of unknown scopes.
+    Raise invalid_scope if a scope is unknown or the text is empty.
     """
     try:
         scopes = parse_scopes(text)
@@ -36,9 +36,9 @@ def parse_allowed_scopes(text: str, client: Client) -> str:
 
 
 def check_scopes_allowed(asked: Iterable[str], allowed: Iterable[str], sentence: str) -> None:
-    """Reject a request with other than the allowed scopes.
+    """Check that all requested scopes are allowed.
 
-    Raise invalid_scope with a message that names the other scopes.
+    Raise invalid_scope with the sentence and the names of the other scopes.
     """
     known = set(allowed)
     refused = [name for name in asked if name not in known]

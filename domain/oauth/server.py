@@ -38,11 +38,11 @@ CLIENT_ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
 }
 #: Pattern of plausible grant types, which are shown to the owner of the application.
 _GRANT_TYPE_PATTERN = re.compile(r"[a-z][a-z0-9_:.-]{0,63}")
-#: Name of a request to the authorization endpoint.
+#: Name under which rejected authorization requests are stored.
 AUTHORIZATION_REQUEST = "authorization"
-#: Name of a token request with an implausible grant type.
+#: Name under which rejected token requests with an implausible grant type are stored.
 UNKNOWN_GRANT_REQUEST = "other"
-#: Errors that a device receives until the user decides (RFC 8628 section 3.5).
+#: Codes of errors that a device receives until the user decides (RFC 8628 section 3.5).
 _UNRECORDED_ERROR_CODES = frozenset({"authorization_pending", "slow_down"})
 
 
@@ -53,12 +53,12 @@ class AuthorizationServer(AuthlibServer):
     PARAMETERS = SINGLE_VALUE_PARAMETERS
 
     def __init__(self, context: OAuthContext) -> None:
-        """Store the collaborators; grants and endpoints come from the tables above."""
+        """Store the context of the request."""
         super().__init__()
         self.context = context
 
     def get_authorization_grant(self, request: ProtocolRequest) -> AuthorizationCodeGrant:
-        """Return the grant with an authorization endpoint."""
+        """Return the grant that handles an authorization request."""
         return AuthorizationCodeGrant(request, self)
 
     def create_token_response(self, request: ProtocolRequest) -> OAuthResponse:
@@ -170,7 +170,7 @@ _GRANT_ALTERNATIVES = {
 
 
 class UnknownGrantTypeError(OAuth2Error):
-    """unsupported_grant_type; does not echo the grant_type, which may have any length."""
+    """unsupported_grant_type; the message omits the requested type, which may have any length."""
 
     error = "unsupported_grant_type"
     description = "The authorization grant type is not supported by this server."

@@ -51,9 +51,9 @@ class Grant:
     """The grant for which a new token pair is issued."""
 
     user_id: int
-    #: None for a password grant without a client.
+    #: Row id of the application; None for a password grant without a client.
     application_id: int | None
-    #: client_id of the application.
+    #: client_id of the application; None for a password grant without a client.
     application_uid: str | None
     authorization_id: int | None
     scopes: str
@@ -63,7 +63,7 @@ class Grant:
     is_renewable: bool = True
     #: Details of the sign-in; no ID token is issued without these details.
     authentication: GrantAuthentication | None = None
-    #: Value copied from the pair that this pair replaces.
+    #: True if the pair replaces a pair older than the scope `admin_mode`, and keeps its rights.
     keeps_admin_mode: bool = False
     #: True if the pair is the result of a token exchange.
     is_exchanged: bool = False
@@ -89,7 +89,7 @@ def build_grant(
 ) -> Grant:
     """Return the grant of an authorization.
 
-    Raise invalid_grant if the client may no longer use any of its scopes.
+    Raise invalid_grant if the client may no longer use any of the granted scopes.
     """
     return Grant(
         user_id=grant.grant_user_id,
@@ -174,11 +174,14 @@ def get_token_type(key_thumbprint: str | None) -> str:
 
 
 def build_id_token_member(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:
-    """Return the `id_token` member if openid was granted (OpenID Connect Core 3.1.3.3)."""
+    """Return the `id_token` member if openid was granted (OpenID Connect Core 3.1.3.3).
+
+    Return an empty mapping if no ID token can be issued.
+    """
     if "openid" not in grant.scopes.split() or grant.authentication is None:
         return {}
     if grant.application_uid is None:
-        return {}  # a password grant without an application has no audience
+        return {}  # A password grant without an application has no audience.
     audience = IdTokenAudience(user_id=grant.user_id, application_uid=grant.application_uid)
     scopes, issuer = grant.scopes.split(), context.policy.issuer
     id_token = create_id_token(
@@ -231,7 +234,7 @@ def create_authorization(
         created_at=context.now,
     )
     context.session.add(authorization)
-    context.session.flush()  # assigns the id that the pairs refer to
+    context.session.flush()  # This assigns the id that the pairs refer to.
     return authorization.id
 
 
@@ -284,9 +287,9 @@ _INSERT_PAIR = insert(AccessToken)
 
 
 def _lock_authorization(grant_id: ColumnElement[int]) -> CTE:
-    """Lock a grant and return it, unless it is revoked.
+    """Return the CTE that locks a grant, which is empty if the grant is revoked.
 
-    A concurrent revocation of the family either runs first, or waits and finds the new pair.
+    A concurrent revocation of the grant either runs first, or waits and finds the new pair.
     """
     return (
         select(Authorization.id)
@@ -363,7 +366,7 @@ class CredentialRedemption:
         for number, statement in enumerate(statements[1:]):
             if_spent = statement.where(exists(select(spent.c.id)))
             store = store.add_cte(if_spent.cte(f"statement_{number}"))
-        #: A single statement that runs all of them and stores the new pair.
+        #: A single statement that runs all statements and stores the new pair (Postgres only).
         self.at_once = store.returning(AccessToken.id)
 
 
@@ -384,7 +387,11 @@ class RedemptionLookup:
         conditions: Callable[[Any], Sequence[ColumnElement[bool]]],
         **columns: str,
     ) -> None:
-        """Store the statement that consumes the credential, and the inherited columns."""
+        """Build the statement of the lookup.
+
+        `consume` returns the UPDATE that consumes the credential. `columns` maps columns of the new
+        pair to the columns of the lookup that they are copied from.
+        """
 
         def write(met: CTE) -> CTE:
             spent = consume(lambda name: select_single_value(met, name)).cte("spent")
@@ -474,7 +481,7 @@ def find_refresh_replay(
 
     The response may be repeated within the replay window while the new pair is neither refreshed
     nor revoked. A client that uses the new refresh token has received it. A later request with the
-    old one therefore comes from a thief.
+    old token may therefore come from a thief.
     """
     window = context.policy.refresh_replay
     if not window or refreshed_at is None or context.now - refreshed_at > window:

@@ -22,7 +22,7 @@ authorized_applications = PageBlueprint(
 @authorized_applications.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """List applications with active tokens, and password grants without an application."""
+    """List authorized applications, and password grants without an application."""
     found = list_authorized_applications(
         get_current_user().id, session=db.session(), now=get_current_time()
     )

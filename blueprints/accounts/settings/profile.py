@@ -134,6 +134,6 @@ page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings"
 @page_sizes.post("/page_size")
 @sign_in_required
 def choose() -> ResponseReturnValue:
-    """Store the number of rows per page and return to the list."""
+    """Store the number of rows per page and redirect to the list."""
     set_page_size(get_unit_of_work(), parse_id(request.form.get("size", "")) or 0)
     return redirect(get_next_url())

@@ -129,7 +129,7 @@ def _render_authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseRe
     uri = totp.build_provisioning_uri(
         seed, username=get_current_user().username, instance=get_settings().instance_name
     )
-    release_locks(db.session())  # rendering the QR code is slow
+    release_locks(db.session())  # Rendering the QR code is slow.
     picture = build_qr_code(uri)
     page = render_template(
         "second_factors/authenticator.html",

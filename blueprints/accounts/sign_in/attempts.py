@@ -130,7 +130,7 @@ def create_sign_in_and_redirect(
     store_browser_cookie(authentication.user_id)
     # Discard the old session to prevent session fixation.
     session.clear()
-    db.session.flush()  # so that the new sign-in can be loaded
+    db.session.flush()  # Loading the new sign-in requires its row.
     login_user(load_current_user(token))
     session.permanent = True
     return redirect(next_page or get_next_url())
@@ -139,7 +139,7 @@ def create_sign_in_and_redirect(
 def renew_current_sign_in() -> None:
     """Renew this browser's sign-in cookie after a change of the user's credentials.
 
-    All other browsers are signed out, including any that use a copy of the cookie. Raise
+    Copies of the former cookie stop working; other sign-ins of the user are not affected. Raise
     ConflictError if this browser was signed out in the meantime.
     """
     token = renew_sign_in(
@@ -167,26 +167,26 @@ def filter_local_url(target: str) -> str:
 
 
 def remember_return_url(path: str) -> None:
-    """Store the page to show after a required step, such as a password change."""
+    """Store the URL of the page to show after a required step, such as a password change."""
     # Browsers drop cookies over four kilobytes, and the session contains other data as well.
     session[_RETURN_URL_KEY] = shorten_address(path)
 
 
 def get_return_url() -> str:
-    """Return the stored page, or an empty string."""
+    """Return the URL of the stored page, or an empty string."""
     kept: str = session.get(_RETURN_URL_KEY, "")
     return kept
 
 
 def pop_return_url() -> str:
-    """Remove and return the stored page, or return the security settings if no page is stored."""
+    """Remove and return the stored URL, or return the URL of the security settings."""
     kept = get_return_url()
     session.pop(_RETURN_URL_KEY, None)
     return kept or url_for("account.security")
 
 
 def complete_factor_setup(name: str, codes: Sequence[str]) -> ResponseReturnValue:
-    """Confirm a new second factor, and show recovery codes if it is the first one."""
+    """Confirm a new second factor, and show recovery codes if there are any."""
     renew_current_sign_in()
     if codes:
         return redirect_to_recovery_codes(codes)
@@ -235,7 +235,8 @@ _PROVIDER_REQUEST_KEY = "asked_provider"
 def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
     """Redirect to an identity provider, and store the page to show after the sign-in.
 
-    Signed-in users must sign in again there. Raise ProviderError if the request cannot start.
+    Signed-in users who do not connect an account must sign in again at the provider. Raise
+    ProviderError if the request cannot start.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(
@@ -255,7 +256,7 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
         "next": shorten_address(next_page),
     }
     response = redirect(url)
-    response.headers["Cache-Control"] = "no-store"  # the URL contains a state
+    response.headers["Cache-Control"] = "no-store"  # The URL contains a secret state.
     return response
 
 

@@ -31,7 +31,7 @@ _LINK_SENT_MESSAGE = (
 @forgotten_password.get("/new")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Show the form that asks for the account."""
+    """Show the form for the user name or email address."""
     return _render_login_form(ForgottenPasswordForm(formdata=None))
 
 
@@ -92,7 +92,7 @@ def _set_password(sealed_text: str, form: NewPasswordForm) -> bool:
 
 
 def _unseal_link(sealed_text: str) -> tuple[int, str]:
-    """Return the user ID and the stamp from a link.
+    """Return the user ID and the account stamp from a password reset link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """

@@ -1,4 +1,4 @@
-"""Sign-in through identity providers."""
+"""Pages for sign-in through identity providers."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue

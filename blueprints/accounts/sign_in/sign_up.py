@@ -41,7 +41,7 @@ _PENDING_APPROVAL_MESSAGE = (
 @sign_up.get("")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Show the form that asks for the email address."""
+    """Show the form for the email address."""
     return _render_email_form(SignUpForm(formdata=None))
 
 
@@ -59,7 +59,7 @@ def send_link() -> ResponseReturnValue:
     if not email:
         return _render_email_form(form), 422
     wanted = get_requested_page()
-    remember_return_url(wanted)  # only the browser that requested the link continues to this page
+    remember_return_url(wanted)  # Only the browser that requested the link continues to this page.
     flash(_LINK_SENT_MESSAGE.format(email))
     return redirect(url_for("sessions.sign_in", next=wanted or None))
 

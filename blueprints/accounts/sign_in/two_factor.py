@@ -91,7 +91,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 @open_to_anyone
 @redirect_outdated_form(_redirect_to_second_factor_step)
 def check_passkey() -> ResponseReturnValue:
-    """Check a passkey."""
+    """Check a passkey as the second factor."""
     pending, form = find_pending_sign_in(), CodeForm(formdata=None)
     if pending is None:
         return _restart_sign_in()
@@ -116,7 +116,7 @@ def _find_device_id(pending_sign_in: PendingSignIn) -> str | None:
 
 
 def _complete_pending_sign_in(pending_sign_in: PendingSignIn, method: str) -> ResponseReturnValue:
-    """Sign in, unless the pending sign-in was already used or has expired in the meantime."""
+    """Complete a pending sign-in, unless it was already used or has expired."""
     lock_account_row(pending_sign_in.user.id, session=db.session())
     if find_pending_sign_in() is None or not consume_pending_sign_in(pending_sign_in):
         return _restart_sign_in()
@@ -125,7 +125,7 @@ def _complete_pending_sign_in(pending_sign_in: PendingSignIn, method: str) -> Re
 
 def _restart_sign_in() -> ResponseReturnValue:
     if current_user.is_authenticated:
-        return redirect(get_next_url())  # the user went back after completing both steps
+        return redirect(get_next_url())  # The user went back after completing both steps.
     flash(
         "Sign in again. Two-factor authentication has to be completed within ten minutes.",
         "warning",
@@ -140,7 +140,7 @@ def _render_error(
         form.add_error("code", str(error))
         return _render_form(form, pending_sign_in), 429, {"Retry-After": str(error.retry_after)}
     if isinstance(error, WrongCodeError | InvalidPasskeyError):
-        form.code.data = ""  # a used code cannot be corrected
+        form.code.data = ""  # The user cannot correct a used code.
     form.add_error(error.field, str(error))
     return _render_form(form, pending_sign_in), 422
 

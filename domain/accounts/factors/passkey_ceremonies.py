@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 def generate_creation_options(
     holder: PasskeyUser, stored_passkeys: Sequence[StoredPasskey], party: PasskeyRelyingParty
 ) -> CeremonyOptions:
-    """Return options to create a passkey, on an authenticator that has none of the known ones."""
+    """Return options to create a passkey on an authenticator without the stored passkeys."""
     challenge = _generate_challenge()
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -74,7 +74,10 @@ def generate_creation_options(
 def generate_request_options(
     stored_passkeys: Sequence[StoredPasskey], party: PasskeyRelyingParty, verification: str
 ) -> CeremonyOptions:
-    """Return options to authenticate with a known passkey, or with any passkey if none is given."""
+    """Return options to authenticate with one of the stored passkeys.
+
+    If `stored_passkeys` is empty, any passkey of the relying party is accepted.
+    """
     challenge = _generate_challenge()
     options = webauthn.generate_authentication_options(
         rp_id=party.id,

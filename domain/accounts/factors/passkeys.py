@@ -24,7 +24,7 @@ from models import Passkey, User
 PASSKEY_CHALLENGE_LIFETIME = timedelta(minutes=10)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-#: User verification by the authenticator, for example with a fingerprint or a PIN.
+#: Levels of user verification by the authenticator, for example with a fingerprint or a PIN.
 VERIFICATION_PREFERRED, VERIFICATION_REQUIRED = "preferred", "required"
 
 MAX_PASSKEY_NAME_LENGTH = 100
@@ -35,7 +35,7 @@ class InvalidPasskeyError(InvalidError):
     """Error for an authenticator response that is not valid."""
 
     def __init__(self, message: str = "This passkey was not accepted. Try again.") -> None:
-        """Use the same message for all reasons, since the exact reason would help attackers."""
+        """Store the message. The default hides the reason, which would help attackers."""
         super().__init__(message, field="credential")
 
 
@@ -236,7 +236,10 @@ def use_passkey(
 def _consume_challenge(
     reply: CeremonyResponse, *, session: Session, keyring: Keyring, now: datetime
 ) -> None:
-    """Reject a challenge that was already used; many authenticators have no signature counter."""
+    """Record the use of a challenge, since many authenticators have no signature counter.
+
+    Raise InvalidPasskeyError if the challenge was already used.
+    """
     challenge = f"passkey challenge {reply.challenge.hex()}"
     is_first = claim_single_use(
         challenge, lifetime=PASSKEY_CHALLENGE_LIFETIME, session=session, keyring=keyring, now=now
@@ -248,7 +251,10 @@ def _consume_challenge(
 def _record_passkey_use(
     passkey: Passkey, assertion: PasskeyAssertion, *, session: Session, now: datetime
 ) -> None:
-    """Store the signature counter, and reject a response whose counter was already used."""
+    """Store the signature counter and the time of the last use.
+
+    Raise InvalidPasskeyError if the counter did not increase.
+    """
     # An authenticator without a counter always sends zero (section 6.1.1).
     grows = (
         Passkey.sign_count == 0
@@ -268,7 +274,7 @@ def _record_passkey_use(
 def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyView:
     """Return a passkey of the user.
 
-    Raise NotFoundError if the user has none with this id.
+    Raise NotFoundError if the user has no passkey with this id.
     """
     return build_passkey_view(_get_passkey_row(passkey_id, owner_id, session))
 
@@ -276,7 +282,7 @@ def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyV
 def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Session) -> None:
     """Rename a passkey of the user.
 
-    Raise NotFoundError if the user has none with this id.
+    Raise NotFoundError if the user has no passkey with this id.
     """
     _get_passkey_row(passkey_id, owner_id, session).name = name
 

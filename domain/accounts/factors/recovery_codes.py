@@ -52,7 +52,7 @@ def normalize_recovery_code(typed_code: str) -> str | None:
 def use_recovery_code(
     user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
-    """Consume a code of the user in a single UPDATE; return whether it was valid."""
+    """Consume a code of the user in a single UPDATE; return whether the code was valid."""
     claim = (
         update(RecoveryCode)
         .where(

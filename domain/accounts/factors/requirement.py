@@ -56,11 +56,11 @@ class SecondFactorRule:
         )
 
     def is_in_effect(self, today: date) -> bool:
-        """Return whether the rule is in effect."""
+        """Return whether the rule is in effect on a day."""
         return self.begins is None or self.begins <= today
 
     def requires_second_factor_now(self, today: date, *, is_admin: bool) -> bool:
-        """Return whether a user needs a second factor now."""
+        """Return whether the rule requires a second factor of a user on a day."""
         return self.covers_user(is_admin=is_admin) and self.is_in_effect(today)
 
     @property

@@ -1,4 +1,4 @@
-"""The second factors of a user."""
+"""Second factors of users: authenticator apps and passkeys, with recovery codes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +27,7 @@ def build_passkey_view(passkey: Passkey) -> PasskeyView:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondFactors:
-    """The second factors of a user."""
+    """The second factors of a user, and the number of unused recovery codes."""
 
     #: Time at which the authenticator app was set up; None if the user has no app.
     app_since: datetime | None
@@ -46,7 +46,7 @@ class SecondFactors:
 
 
 def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
-    """Return a query condition for accounts that have a second factor."""
+    """Return the SQL condition that a user has a second factor."""
     has_app = (
         select(TotpDevice.id)
         .where(TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None))

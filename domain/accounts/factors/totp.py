@@ -91,7 +91,7 @@ def use_totp_code(
 
 
 def remove_authenticator_app(user_id: int, *, session: Session) -> bool:
-    """Delete the user's authenticator app; return whether there was one."""
+    """Delete the user's authenticator app; return whether the user had an app."""
     gone = delete(TotpDevice).where(TotpDevice.user_id == user_id).returning(TotpDevice.id)
     return session.scalar(gone) is not None
 

@@ -130,9 +130,9 @@ def test_connection(work: UnitOfWork, provider_id: int) -> ConnectionTest:
 
 
 def get_active_provider(work: UnitOfWork, slug: str) -> Row:
-    """Return an active provider.
+    """Return the active provider with a slug.
 
-    Raise NotFoundError if there is none with this slug.
+    Raise NotFoundError if there is no such provider.
     """
     row = work.session.scalar(select(Row).where(Row.slug == slug.replace("\x00", ""), Row.active))
     if row is None:

@@ -28,10 +28,10 @@ IDENTITY_CHECK_INTERVAL = timedelta(hours=1)
 def claim_due_identity(
     *, but: Collection[int], session: Session, now: datetime
 ) -> tuple[int, int] | None:
-    """Claim the identity that has gone unchecked for the longest time, if it is due.
+    """Claim the identity that has not been checked for the longest time, if a check is due.
 
-    Return its id and the id of its provider. Providers in `but` are skipped. The identity is due
-    again after `IDENTITY_CHECK_INTERVAL`.
+    Return the id of the identity and the id of its provider, or None. Providers in `but` are
+    skipped. The next check of the identity is due after `IDENTITY_CHECK_INTERVAL`.
     """
     found = session.scalar(
         select(Identity)
@@ -78,7 +78,7 @@ def check_identity_at_provider(work: UnitOfWork, identity_id: int) -> None:
     try:
         tokens = party.refresh_tokens(token)
         if tokens.refresh_token is not None and tokens.refresh_token != token:
-            # Store it immediately, because the former token may no longer work.
+            # The new token is stored immediately, because the former token may no longer work.
             if (found := _lock_if_unchanged(identity_id, kept, session=session)) is None:
                 return
             kept = found.refresh_token_ciphertext = keyring.encrypt(tokens.refresh_token)

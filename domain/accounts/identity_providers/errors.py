@@ -1,4 +1,4 @@
-"""Errors of sign-ins through a provider.
+"""Errors of sign-ins through identity providers.
 
 The message is shown in the browser. `reason` is for the audit log: it contains details for
 administrators that a stranger should not see. Neither contains a secret.
@@ -8,7 +8,7 @@ from domain.core.errors import DomainError
 
 
 class ProviderError(DomainError):
-    """A failed sign-in through a provider."""
+    """Base class of errors of sign-ins through a provider."""
 
     sentence = ""
 
@@ -19,13 +19,13 @@ class ProviderError(DomainError):
 
 
 class ProviderUnreachableError(ProviderError):
-    """The provider could not be reached, so its response is unknown."""
+    """Error for a provider that could not be reached."""
 
     sentence = "{title} cannot be reached at the moment. Try again in a few minutes."
 
 
 class InvalidProviderResponseError(ProviderError):
-    """The response of the provider is not valid, or comes from another sender."""
+    """Error for a response that is not valid, or that another sender may have sent."""
 
     sentence = (
         "The response of {title} could not be verified. Try again. If the error persists, contact "
@@ -34,13 +34,13 @@ class InvalidProviderResponseError(ProviderError):
 
 
 class DeniedByProviderError(ProviderError):
-    """The provider denied the sign-in, or the user canceled it."""
+    """Error for a sign-in that the provider denied or the user canceled."""
 
     sentence = "You did not sign in at {title}, or did not allow it to share your identity."
 
 
 class ExpiredProviderSignInError(ProviderError):
-    """The sign-in was started in another browser, took too long, or was already completed."""
+    """Error for a sign-in that has expired, was completed, or was started in another browser."""
 
     sentence = (
         "This sign-in through {title} has expired, was already completed, or was started in "
@@ -49,7 +49,7 @@ class ExpiredProviderSignInError(ProviderError):
 
 
 class IdentityNotConnectedError(ProviderError):
-    """No account here is connected with the account at the provider."""
+    """Error for an account at the provider that is connected with no account of this instance."""
 
     sentence = (
         "No account is connected with your account at {title}. If you have an account, sign in "
@@ -59,13 +59,13 @@ class IdentityNotConnectedError(ProviderError):
 
 
 class AccountLockedError(ProviderError):
-    """The account here is locked."""
+    """Error for a connected account of this instance that cannot sign in."""
 
     sentence = "Your account is locked. Ask an administrator to unlock it."
 
 
 class SignInNotRecentError(ProviderError):
-    """The provider did not confirm a recent sign-in of the user."""
+    """Error for a response that does not confirm a recent sign-in at the provider."""
 
     sentence = (
         "{title} did not confirm that you have just signed in there. Confirm your identity in "
@@ -74,6 +74,6 @@ class SignInNotRecentError(ProviderError):
 
 
 class ProviderTokenRejectedError(ProviderError):
-    """The provider rejects the token, because the account or its consent was removed."""
+    """Error for a token that the provider rejects, since the account or consent was removed."""
 
     sentence = "Your account at {title} is no longer valid."

@@ -25,7 +25,7 @@ _PAGE_SIZE, _MAX_PAGES = 10, 100
 
 
 class GitHubClient(ProviderClient):
-    """A client that requests user details from GitHub, with a fixed current time."""
+    """A client that requests user details from GitHub."""
 
     def fetch_metadata(self, *, refresh: bool = False) -> JsonDocument:
         """Return the URLs of the endpoints; with `refresh`, check that the API responds."""
@@ -44,7 +44,7 @@ class GitHubClient(ProviderClient):
     def get_authorization_code(self, response: Mapping[str, str]) -> str:
         """Return the code of an authorization response.
 
-        GitHub sends an `iss` that differs from the URL that users enter, or none.
+        GitHub sends no `iss`, or an `iss` that differs from the issuer URL that users enter.
         """
         named = {"iss": self._client.issuer} if response.get("iss") == self._oauth_url else {}
         return super().get_authorization_code({**response, **named})
@@ -52,7 +52,7 @@ class GitHubClient(ProviderClient):
     def redeem_code(self, code: str, secrets: ProviderSignInSecrets) -> ProviderTokens:
         """Exchange a code for tokens.
 
-        A token that does not expire is stored as refresh token as well.
+        An access token that does not expire is also returned as the refresh token.
         """
         tokens = super().redeem_code(code, secrets)
         return tokens.model_copy(

@@ -34,7 +34,7 @@ class _TargetRole(NamedTuple):
 def sync_group_roles(
     work: UnitOfWork, provider: IdentityProvider, identity: Identity, groups: frozenset[str] | None
 ) -> None:
-    """Assign the roles of a user's groups at a provider, and revoke outdated ones.
+    """Assign the roles of a user's groups at a provider, and revoke outdated roles.
 
     If the provider did not return the groups, nothing changes.
     """
@@ -69,14 +69,14 @@ def revoke_group_roles(work: UnitOfWork, provider: IdentityProvider, identity: I
 
 
 def _build_provider_unit_of_work(work: UnitOfWork, provider: IdentityProvider) -> UnitOfWork:
-    """Return the unit of work with the provider as actor, because the user may lack permissions."""
+    """Return a unit of work whose actor is the provider, since the user may lack permissions."""
     return replace(work, actor=replace(work.actor, id=None, name=provider.title, is_admin=True))
 
 
 def _find_target_roles(
     provider: IdentityProvider, groups: frozenset[str], *, session: Session
 ) -> Mapping[int, _TargetRole]:
-    """Return the highest role for each local group, by group id."""
+    """Return the highest role in each group of this instance, by group id."""
     found: dict[int, _TargetRole] = {}
     for upstream, path, role in map(GroupRole.from_text, provider.group_roles):
         if upstream not in groups:
@@ -115,7 +115,7 @@ def _assign_role(
         members.record_member_added(work, namespace, user, role)
         _store_identity_role(identity, namespace, role, identity_role, session=session)
     elif identity_role is not None and present.role != identity_role.role:
-        session.delete(identity_role)  # The role was changed here since the provider gave it.
+        session.delete(identity_role)  # The role was changed in Gatebell in the meantime.
     elif (
         identity_role is not None
         and present.role != role

@@ -1,4 +1,7 @@
-"""Identities: accounts at providers through which users sign in, found only by `sub`."""
+"""Identities: accounts at providers through which users sign in.
+
+An identity is looked up only by its subject (`sub`), never by name or email address.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +26,7 @@ from models import Identity, IdentityProvider, Passkey, SignIn, User
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderConnection:
-    """A provider, and the user's account there, if one is connected."""
+    """An identity provider, with the user's account at the provider if it is connected."""
 
     slug: str
     title: str
@@ -43,7 +46,10 @@ def list_active_providers(session: Session) -> Sequence[ProviderConnection]:
 def list_provider_connections(
     user_id: int, session: Session, *, possible: bool = True
 ) -> Sequence[ProviderConnection]:
-    """Return the connected and, with `possible`, the available providers of a user, by title."""
+    """Return the providers that a user is connected with, ordered by title.
+
+    If `possible` is True, active providers without a connection are included.
+    """
     is_mine = (Identity.provider_id == IdentityProvider.id) & (Identity.user_id == user_id)
     name, email = func.nullif(Identity.name, ""), func.nullif(Identity.email, "")
     rows = session.execute(
@@ -115,8 +121,8 @@ def store_identity_details(
 def disconnect_own_identity(work: UnitOfWork, sign_in_id: int, identity_id: int) -> str:
     """Disconnect an account at a provider, and sign out the other browsers that used it.
 
-    Return the title of the provider. Raise NotFoundError if it is not connected. Raise
-    ConflictError if it is the only way to sign in.
+    Return the title of the provider. Raise NotFoundError if the account is not connected. Raise
+    ConflictError if the account is the only way to sign in.
     """
     session, user_id = work.session, work.actor.id or 0
     lock_account_row(user_id, session=session)
@@ -139,8 +145,8 @@ def disconnect_own_identity(work: UnitOfWork, sign_in_id: int, identity_id: int)
 def disconnect_user(work: UnitOfWork, user_id: int, provider: str) -> Account:
     """Disconnect a user from an identity provider, even if it is their only way to sign in.
 
-    Browsers that it signed in are signed out, and roles that it gave end. The provider is given by
-    its slug.
+    Browsers that signed in through the provider are signed out, and roles from its groups are
+    revoked. `provider` is the slug of the provider.
 
     Raise NotFoundError if the user is not connected.
     """
@@ -164,7 +170,7 @@ def _disconnect_identity(work: UnitOfWork, provider: IdentityProvider, identity:
 
 
 def remove_identity(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
-    """Delete an identity with its sign-ins and with the roles that its groups gave."""
+    """Delete an identity, its sign-ins, and the roles that came from its groups."""
     revoke_group_roles(work, provider, identity)
     close_identity_sign_ins(identity, session=work.session)
     work.session.delete(identity)

@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderPreset:
-    """Default values of a new provider."""
+    """Default values for the settings of a new provider."""
 
     key: str
     title: str
-    #: Issuer URL, if it is the same for all customers.
+    #: Issuer URL if it is the same for all customers, or else an empty string.
     issuer: str = ""
-    #: Example of an issuer URL, for providers where it differs.
+    #: Example of an issuer URL, for providers whose customers have different issuers.
     example: str = "https://login.example.com"
     scopes: str = "openid profile email"
     groups_claim: str = "groups"
-    #: True if addresses count as verified if the ID token does not specify it.
+    #: True if email addresses count as verified even if the ID token does not confirm them.
     vouches_for_email: bool = False
-    #: Additional parameters of the authorization request, such as those for a refresh token.
+    #: Additional parameters of the authorization request, such as a request for a refresh token.
     parameters: Mapping[str, str] = field(default_factory=dict)
     #: True if the provider returns ID tokens, with claims of groups and second factors.
     is_openid: bool = True
-    #: Notes for the administrator.
+    #: Setup instructions for administrators.
     hint: str = ""
 
 
@@ -39,7 +39,7 @@ _PRESET_LIST = (
         title="Microsoft Entra ID",
         example="https://login.microsoftonline.com/TENANT-ID/v2.0",
         scopes="openid profile email offline_access",
-        # Its tokens never contain the claim. In a single tenant, administrators set the addresses.
+        # Its tokens never contain `email_verified`. In a tenant, administrators set the addresses.
         vouches_for_email=True,
         hint="Use the ID of a single tenant: common and organizations accept users of all tenants. "
         "Groups are identified by their object ID.",

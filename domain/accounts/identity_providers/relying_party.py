@@ -1,4 +1,4 @@
-"""Relying party of OpenID Connect Core, Discovery, PKCE and RFC 9207.
+"""Client of identity providers (OpenID Connect Core, Discovery, PKCE and RFC 9207).
 
 Authlib prepares requests and checks claims, and joserfc checks signatures. Requests are sent with
 the protections that apply to all URLs entered by users.
@@ -36,8 +36,8 @@ from domain.core.keyring import Keyring
 from domain.delivery.outgoing.errors import OutgoingError, ResponseTooLargeError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
-#: Accepted signature algorithms. A client cannot create these signatures itself, unlike `none` and
-#: HMAC.
+#: Accepted signature algorithms. HMAC and `none` are excluded, since a client could create such
+#: signatures itself.
 _SIGNATURE_ALGORITHMS = tuple(
     f"{kind}{size}" for kind in ("RS", "PS", "ES") for size in (256, 384, 512)
 )
@@ -48,8 +48,8 @@ _RETRY_DELAY = timedelta(seconds=10)
 PROVIDER_CLOCK_LEEWAY = timedelta(minutes=2)
 #: Claims from which the name and address of an account are taken.
 _ACCOUNT_CLAIMS = ("email", "preferred_username", "name")
-#: Error codes for an invalid refresh token. RFC 6749 and GitHub define the first two. Dex returns
-#: `invalid_request`, as do servers based on Authlib if the user no longer exists.
+#: Error codes for an invalid refresh token. RFC 6749 and GitHub define the first two codes. Dex
+#: returns `invalid_request`, as do servers based on Authlib if the user no longer exists.
 _INVALID_GRANT_CODES = ("invalid_grant", "bad_refresh_token", "invalid_request")
 PARSE_ERRORS = (ValueError, TypeError, KeyError, AttributeError)
 
@@ -57,7 +57,7 @@ JsonDocument = Mapping[str, Any]
 
 
 class RequestSender(Protocol):
-    """A function that sends a request once. It is a POST if there is a body."""
+    """A function that sends a request once: a POST request with a body, or else a GET request."""
 
     def __call__(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], /
@@ -74,8 +74,8 @@ class ProviderAccess:
     """HTTP access to providers, and a cache of their documents."""
 
     fetch: RequestSender
-    #: Cached metadata and keys by URL, which are the same for all users. None stands for a failed
-    #: request.
+    #: Cached metadata and keys by URL, each with the time of the request. They are the same for all
+    #: users. The document is None after a failed request.
     documents: MutableMapping[str, tuple[datetime, JsonDocument | None]] = field(
         default_factory=dict
     )
@@ -92,7 +92,7 @@ class ProviderRegistration:
     client_secret: str = field(repr=False)
     scopes: str
     redirect_uri: str
-    #: Claim that contains the groups, if they are needed.
+    #: Name of the claim that contains the groups; None if the groups are not needed.
     groups_claim: str | None
 
 
@@ -127,18 +127,21 @@ class ProviderTokens(BaseModel):
 
 
 class ProviderClient:
-    """A client that requests user details from one provider, with a fixed current time."""
+    """A client of one identity provider; `now` stays fixed for its lifetime."""
 
     def __init__(
         self, client: ProviderRegistration, upstream: ProviderAccess, *, now: datetime
     ) -> None:
-        """Store the registration of this service at the provider."""
+        """Store the registration of this service at the provider, the HTTP access and the time."""
         self._client = client
         self._upstream = upstream
         self._now = now
 
     def fetch_metadata(self, *, refresh: bool = False) -> JsonDocument:
-        """Return the provider's metadata (Discovery section 4)."""
+        """Return the provider's metadata (Discovery section 4); with `refresh`, bypass the cache.
+
+        Raise ProviderError if the metadata cannot be fetched or is not valid.
+        """
         address = get_well_known_url(self._client.issuer, external=True)
         found = self._get_document(address, refresh=refresh)
         if found.get("issuer") != self._client.issuer:
@@ -152,7 +155,7 @@ class ProviderClient:
         return found
 
     def fetch_keys(self, *, refresh: bool = False) -> KeySet:
-        """Return the keys with which the provider signs."""
+        """Return the keys with which the provider signs; with `refresh`, bypass the cache."""
         found = self._get_document(str(self.fetch_metadata()["jwks_uri"]), refresh=refresh)
         try:
             return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
@@ -215,7 +218,7 @@ class ProviderClient:
     def refresh_tokens(self, refresh_token: str) -> ProviderTokens:
         """Exchange a refresh token for tokens (Core section 12).
 
-        Raise ProviderTokenRejectedError if it is not valid.
+        Raise ProviderTokenRejectedError if the refresh token is not valid.
         """
         return self._request_tokens(
             ProviderTokenRejectedError, "refresh_token", refresh_token=refresh_token
@@ -229,7 +232,7 @@ class ProviderClient:
         return self._build_provider_user(claims, tokens.access_token)
 
     def read_refreshed_user(self, tokens: ProviderTokens, subject: str) -> ProviderUser | None:
-        """Return the user's details from refreshed tokens, or None if they contain none."""
+        """Return the user's details after a token refresh, or None if the provider returns none."""
         if tokens.id_token is not None:
             # A refreshed ID token need not have a nonce (Core section 12.2).
             claims: JsonDocument = self._verify_id_token(tokens.id_token, tokens.access_token, {})
@@ -248,7 +251,7 @@ class ProviderClient:
         metadata, client = self.fetch_metadata(), self._client
         methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         is_basic = "client_secret_basic" in methods
-        # RFC 6749 section 2.3.1 requires that both parts are encoded before they are joined.
+        # RFC 6749 section 2.3.1 requires that the id and the secret are encoded before joining.
         encoded = partial(quote, safe="") if is_basic else str
         auth = ClientAuth(
             encoded(client.client_id),
@@ -312,7 +315,10 @@ class ProviderClient:
         return jwt.decode(id_token, named, algorithms=_SIGNATURE_ALGORITHMS)
 
     def _build_provider_user(self, claims: JsonDocument, access_token: str) -> ProviderUser:
-        """Return a user; claims missing from the ID token come from userinfo (Core section 5.3)."""
+        """Return the user that the claims identify.
+
+        Claims that are missing from the ID token are fetched from userinfo (Core section 5.3).
+        """
         groups_claim = self._client.groups_claim
         wanted = (*_ACCOUNT_CLAIMS, *([groups_claim] if groups_claim else ()))
         endpoint = self.fetch_metadata().get("userinfo_endpoint")
@@ -348,7 +354,7 @@ class ProviderClient:
         if known is not None and not refresh and self._now - asked_at < _DOCUMENT_LIFETIME:
             return known
         if known is None and not refresh and self._now - asked_at < _RETRY_DELAY:
-            # Otherwise, strangers could make many requests wait for the provider.
+            # Without this check, anyone could make many requests wait for the provider.
             reason = f"{url.redacted} did not respond a moment ago"
             raise ProviderUnreachableError(self._client.title, reason)
         try:
@@ -380,7 +386,7 @@ class ProviderClient:
     ) -> tuple[int, bytes]:
         """Send a request and return the status and body of the response.
 
-        Raise ProviderUnreachableError or InvalidProviderResponseError without a usable response.
+        Raise ProviderUnreachableError or InvalidProviderResponseError for an unusable response.
         """
         try:
             status, answer = self._upstream.fetch(url, body, headers)
@@ -416,7 +422,7 @@ def _replace_unprintable(text: object) -> str:
 
 
 def _clean_text(value: object) -> str:
-    """Return a printable text of at most 255 characters; empty for other types."""
+    """Return the printable characters of a text, at most 255; empty for other types."""
     text = value.encode(errors="ignore").decode() if isinstance(value, str) else ""
     return "".join(each for each in text if each.isprintable()).strip()[:255]
 
@@ -424,13 +430,13 @@ def _clean_text(value: object) -> str:
 def _keep_clean_text(value: object) -> str:
     """Return a text that needs no cleaning, or an empty string.
 
-    Cleaning an identifier could turn it into another one.
+    Cleaning could turn an identifier into the identifier of another user.
     """
     return value if isinstance(value, str) and _clean_text(value) == value else ""
 
 
 def _parse_groups(claims: JsonDocument, name: str | None) -> frozenset[str] | None:
-    """Return the groups in the claims; a missing claim means that the user has none.
+    """Return the groups in the claims; a missing claim means that the user is in no groups.
 
     Return None if the claim only refers to another source (Core section 5.6.2), as Entra ID does
     for users with many groups.

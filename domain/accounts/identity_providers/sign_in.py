@@ -1,4 +1,4 @@
-"""Sign-in through a provider, and connection of an account with one at a provider.
+"""Sign-in through identity providers, and connection of accounts with identity providers.
 
 Failures are recorded in the audit log, and the record is kept when the error is raised.
 """
@@ -66,13 +66,13 @@ _MAX_USERNAME_LENGTH = 60
 class ProviderRequest:
     """A pending authorization request. It is stored only in the browser's session."""
 
-    #: Random number from which the values sent to the provider are derived.
+    #: Random number from which the state, the nonce and the code verifier are derived.
     number: str = field(repr=False)
     slug: str
     asked_at: datetime
     #: True if the user has to sign in at the provider again.
     is_again: bool
-    #: Id of the current sign-in of a user who connects an account. None for a sign-in.
+    #: Id of the current sign-in of a user who connects an account. None for a new sign-in.
     sign_in_id: int | None
 
 
@@ -94,7 +94,7 @@ def start_provider_request(work: UnitOfWork, asked: ProviderRequest) -> str:
 def finish_provider_sign_in(
     work: UnitOfWork, asked: ProviderRequest, response: Mapping[str, str]
 ) -> Authentication:
-    """Authenticate the user of a response, with a connected or a new account.
+    """Authenticate the user of a provider's response, and create an account if necessary.
 
     Raise ProviderError if the user cannot sign in.
     """
@@ -133,7 +133,7 @@ def connect_identity(work: UnitOfWork, asked: ProviderRequest, response: Mapping
 
 @contextmanager
 def _record_failed_sign_in(work: UnitOfWork, provider_request: ProviderRequest) -> Iterator[None]:
-    """Record the reason of a failed sign-in, and roll back everything else."""
+    """Record the reason for a failed sign-in, and roll back everything else."""
     try:
         yield
     except ProviderError as error:
@@ -218,11 +218,11 @@ def _build_authentication(
 def _create_identity(
     work: UnitOfWork, provider: IdentityProvider, provider_user: ProviderUser
 ) -> Identity:
-    """Return the identity of a user who gets a new account.
+    """Create an account for an unknown user, and return its identity.
 
     Raise IdentityNotConnectedError if no account may be created.
     """
-    # The lock makes the second of two concurrent sign-ins find the account of the first.
+    # Because of the lock, the second of two concurrent sign-ins finds the account of the first.
     work.session.refresh(provider, with_for_update={"key_share": True})
     found = find_identity(provider.id, provider_user.subject, session=work.session)
     if found is not None:
@@ -279,7 +279,7 @@ def _create_account(
 
 
 def _find_free_username(work: UnitOfWork, wanted: str) -> str:
-    """Return a user name that is similar to the one at the provider and not taken here."""
+    """Return a free user name that is similar to the user name at the provider."""
     base = (
         _INVALID_USERNAME_CHARACTERS.sub("-", wanted.partition("@")[0])[
             :_MAX_USERNAME_LENGTH

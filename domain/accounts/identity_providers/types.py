@@ -22,7 +22,7 @@ from domain.core.types.base import (
 
 
 class GroupRole(NamedTuple):
-    """A role in a group here for the members of a group at a provider."""
+    """A role in a group of this instance, for the members of a group at a provider."""
 
     upstream: str
     path: str
@@ -32,7 +32,7 @@ class GroupRole(NamedTuple):
     def from_text(cls, text: str) -> "GroupRole":
         """Parse a text of the form `provider group = group path: Role`.
 
-        Raise ValueError if it is malformed.
+        Raise ValueError if the text is malformed.
         """
         # A path contains neither separator, but the name of a group at a provider may.
         upstream, _, given = text.rpartition("=")
@@ -119,7 +119,7 @@ class IdentityProviderBody(_ProviderFields):
 class IdentityProviderChangeBody(_ProviderFields):
     """Changes to an identity provider.
 
-    The slug cannot change, because the provider knows the URL.
+    The slug cannot change, because it is part of the redirect URI registered at the provider.
     """
 
     client_secret: Text = Field(

@@ -73,7 +73,7 @@ def show_user(work: UnitOfWork, user_id: int) -> Account | User:
 def show_account(work: UnitOfWork, user_id: int) -> AccountPage:
     """Return an account as administrators see it.
 
-    Raise NotFoundError if it does not exist or was erased.
+    Raise NotFoundError if the account does not exist or was erased.
     """
     return directory.get_account_page(
         user_id, session=work.session, now=work.now, base_url=work.settings.base_url
@@ -187,7 +187,7 @@ def activate_user(work: UnitOfWork, user_id: int) -> Account:
 def reset_password(work: UnitOfWork, user_id: int, reset: PasswordResetBody) -> ResetAccount:
     """Reset the password of a user to a random password, to be changed at the next sign-in.
 
-    All browsers and applications are signed out.
+    All browsers are signed out. Applications lose their access unless `keep_applications` is true.
     """
     password = administration.replace_password(work, user_id)
     ended = revoke_access(

@@ -40,19 +40,20 @@ _LAST_SEEN_AT = func.coalesce(User.last_sign_in_at, User.created_at)
 
 @dataclass(frozen=True, kw_only=True)
 class IdleAccountProcessor:
-    """Accounts that are idle for a number of days, and the notices to their owners."""
+    """A processor that notifies owners of idle accounts, and deactivates the accounts later."""
 
     days: int
     head: AccountMessageBuilder
     session: Session
     now: datetime
-    #: Callback after each account. It commits, so that locks are short.
+    #: Function that is called after each account. It commits, so that locks are held only briefly.
     between: Callable[[], None]
 
     def notify_and_deactivate(self) -> dict[str, int]:
-        """Notify owners of idle accounts and deactivate accounts, each in a transaction.
+        """Notify owners of idle accounts, and deactivate accounts whose owners were notified.
 
-        Return the number of deactivated accounts and of notices.
+        Each account is processed in its own transaction. Return the number of deactivated accounts
+        and the number of notices.
         """
         before, named = self.now - timedelta(days=self.days), _find_policy_target_ids(self.session)
         is_idle = _is_idle(before, self.now, named)
@@ -74,8 +75,7 @@ class IdleAccountProcessor:
     ) -> int:
         done, found = 0, select(User).where(condition).order_by(User.id)
         for user_id in self.session.scalars(found.with_only_columns(User.id)).all():
-            # Check again in its own transaction, because the owner may have returned in the
-            # meantime.
+            # The account is checked again, because its owner may have signed in in the meantime.
             still = found.where(User.id == user_id).with_for_update(key_share=True)
             user = self.session.scalar(still)
             done += user is not None and process_user(user)
@@ -113,7 +113,7 @@ class IdleAccountProcessor:
 
 
 def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnElement[bool]:
-    """Return the condition for active accounts of people that were not used since `before`."""
+    """Return the SQL condition for active accounts of people that were not used since `before`."""
     last_administrator = (
         select(User.id)
         .where(User.is_admin, IS_ACTIVE_HUMAN)
@@ -130,7 +130,7 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
             AccessToken.user_id == User.id,
             or_(AccessToken.created_at >= before, AccessToken.last_used_at >= before),
         ),
-        # Include the use of tokens that have been deleted since.
+        # API calls are counted separately, since their tokens may have been deleted.
         exists().where(CallCount.user_id == User.id, CallCount.day >= before.date()),
         exists().where(
             OnCallTurn.user_id == User.id,

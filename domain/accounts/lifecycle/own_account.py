@@ -1,4 +1,7 @@
-"""Actions of users on their own account: profile, address, password, factors and browsers."""
+"""Actions of users on their own accounts.
+
+They change the profile, email address, password, second factors and signed-in browsers.
+"""
 
 from domain.access.actions import action
 from domain.access.actor import UnitOfWork
@@ -25,7 +28,7 @@ from domain.oauth.personal_tokens.tokens import revoke_own_tokens
 
 
 def find_granted_access(work: UnitOfWork, user_id: int) -> dict[str, bool]:
-    """Return which kinds of access a user has granted, for the page that changes the password."""
+    """Return whether a user has authorized applications and has active personal access tokens."""
     own = TokenFilter(owner_id=user_id, user_id=user_id, is_active=True)
     return {
         "has_applications": bool(
@@ -38,7 +41,7 @@ def find_granted_access(work: UnitOfWork, user_id: int) -> dict[str, bool]:
 def revoke_access(
     work: UnitOfWork, user_id: int, *, applications: bool, tokens: bool
 ) -> dict[str, int]:
-    """Revoke the chosen kinds of access, and return their numbers for the audit log.
+    """Revoke access of applications or tokens, and return the numbers for the audit log.
 
     An unconfirmed new email address is discarded, because it may have been requested by someone who
     knew the former password.
@@ -138,7 +141,7 @@ def add_own_authenticator_app(
 def remove_own_authenticator_app(work: UnitOfWork) -> bool:
     """Remove the authenticator app.
 
-    Return whether there was one.
+    Return whether the user had an app.
     """
     is_removed = totp.remove_authenticator_app(_get_own_id(work), session=work.session)
     if is_removed:
@@ -193,9 +196,9 @@ def renew_recovery_codes(work: UnitOfWork) -> RecoveryCodes:
 def _record_added_factor(
     work: UnitOfWork, factor: str, sign_in_id: int, *, is_first: bool
 ) -> RecoveryCodes:
-    """Record a second factor in the audit log, and return recovery codes with the first one.
+    """Record a second factor in the audit log, and return recovery codes with the first factor.
 
-    The first one also signs out browsers that used only the password.
+    The first factor also signs out all other browsers.
     """
     _record_own_event(work, EventKind.SECOND_FACTOR_ADDED, factor)
     if not is_first:

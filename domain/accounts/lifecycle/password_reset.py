@@ -1,7 +1,7 @@
 """Password resets by a link to the email address of the account.
 
 A link is signed, but not stored, and works once. It contains a digest of the password hash and the
-address, so a change to either of them invalidates it. The response does not reveal whether an
+address, so a change to either of them invalidates the link. The response does not reveal whether an
 account exists: only the recipient of the email learns that. Second factors are kept, and are
 required at the next sign-in.
 """
@@ -35,7 +35,7 @@ from domain.delivery.mail.outbox import queue_emails
 from models import User
 
 RESET_LINK_LIFETIME = timedelta(hours=1)
-#: Purpose for which the links are signed.
+#: Purpose in the signature of the links, which keeps links of other kinds from being accepted.
 RESET_LINK_PURPOSE = "forgotten password"
 _INVALID_LINK_MESSAGE = (
     "This link is not valid. It was already used, has expired, or the account has changed. Request "
@@ -92,7 +92,7 @@ def set_password_by_link(work: UnitOfWork, user_id: int, stamp: str, new: Passwo
     release_locks(session)  # Hashing a password takes time.
     hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
     lock_account_row(user_id, session=session)
-    # Check again: of two concurrent requests, one finds the new password.
+    # The link is checked again: of two concurrent requests, the second finds the new password.
     get_account_for_reset_link(work, user_id, stamp)
     store_password(user_id, hashed, session=session, now=work.now)
     close_all_sign_ins(user_id, session=session)

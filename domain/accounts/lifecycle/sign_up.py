@@ -48,7 +48,7 @@ from domain.projects.invitation_actions import accept_invitation, show_pending_i
 from models import User
 from models.folding import fold_text
 
-#: Purpose for which the links are signed.
+#: Purpose in the signature of the links, which keeps links of other kinds from being accepted.
 SIGN_UP_LINK_PURPOSE = "sign-up"
 _USED_LINK_MESSAGE = "This link was already used. Sign in, or sign up again."
 
@@ -69,7 +69,7 @@ def show_sign_up_policy(work: UnitOfWork) -> SignUpPolicy:
 def send_sign_up_link(work: UnitOfWork, email: str) -> None:
     """Send a sign-up link to an email address.
 
-    The owner of an existing account gets the advice to sign in. Raise NotFoundError if sign-up is
+    The owner of an existing account is advised to sign in. Raise NotFoundError if sign-up is
     turned off. Raise InvalidError for an address that is not allowed. Raise TooManyAttemptsError
     for too many requests from one IP address. Requests above the limit of one address are ignored,
     so that its owner is not flooded with email.
@@ -116,8 +116,8 @@ def get_policy_for_sign_up_link(work: UnitOfWork, email: str) -> SignUpPolicy:
 def create_account(work: UnitOfWork, email: str, number: str, new: OwnAccountBody) -> UserView:
     """Create the account of a link, which then stops working.
 
-    The account may need approval. Raise the errors of `get_policy_for_sign_up_link` and
-    `create_own_account`.
+    The account may need approval. Raise NotFoundError if the link was already used. Also raise the
+    errors of `get_policy_for_sign_up_link` and `create_own_account`.
     """
     needs_approval = get_policy_for_sign_up_link(work, email).needs_approval
     user = create_own_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
@@ -196,7 +196,7 @@ def _get_pending_user(work: UnitOfWork, user_id: int) -> UserView:
 
 
 def _notify_administrators(work: UnitOfWork, user_id: int) -> None:
-    """Notify administrators of a pending account: the first one, and then at most once a day."""
+    """Notify administrators of a pending account, at most once a day while others are pending."""
     session, head = work.session, work.policy(AccountMessageBuilder)
     administrators = session.scalars(
         select(User)
@@ -245,7 +245,7 @@ def _build_link_message(work: UnitOfWork, address: str) -> NewEmail:
 def _build_known_address_message(work: UnitOfWork, owner: UserView) -> NewEmail:
     """Return the message to an existing account about a sign-up with its address.
 
-    It is sent to the account's address, which may differ in spelling from the entered one.
+    The message is sent to the address of the account, which may be spelled differently.
     """
     head = work.policy(AccountMessageBuilder)
     return head.build_account_message(

@@ -42,10 +42,11 @@ _BATCH_SIZE = 500
 def erase_person(
     work: UnitOfWork, user: UserView, *, heir: UserView | None, audit_key: bytes
 ) -> Erased:
-    """Erase a person; their applications are transferred to `heir`, or deleted without one.
+    """Erase a person; transfer their applications to `heir`, or delete them if it is None.
 
     Raise ConflictError for the acting account itself, bots, the last administrator, and the only
-    Owner of a group or project. Raise it for instance-wide applications without an heir as well.
+    Owner of a group or project. Also raise it if the heir cannot sign in, or if the person has
+    instance-wide applications and there is no heir.
     """
     session = work.session
     check_account_erasable(work, user)
@@ -120,7 +121,7 @@ def _transfer_or_delete_applications(
 
 
 class _NameReplacer:
-    """The names of a person and their replacement."""
+    """A replacer of a person's names by a pseudonym."""
 
     def __init__(self, user: UserView, pseudonym: str) -> None:
         self.username = user.username

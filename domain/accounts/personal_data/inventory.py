@@ -30,7 +30,7 @@ from models.folding import fold_text
 
 
 class ErasureRule(StrEnum):
-    """The effect of an erasure on rows. The value is its description."""
+    """The effect of an erasure on the rows of a table. The value describes the effect."""
 
     DELETED = "deleted"
     PSEUDONYM = "kept under a pseudonym"
@@ -39,10 +39,10 @@ class ErasureRule(StrEnum):
 
 @dataclass(frozen=True)
 class PersonalDataTable:
-    """A table with personal data."""
+    """A table with personal data, with rules for the export and the erasure of its rows."""
 
     model: type[models.Base]
-    #: Description of the content.
+    #: Description of the table's content, for the documentation.
     about: str
     _: KW_ONLY
     #: Names of the exported columns, separated by spaces.
@@ -52,21 +52,22 @@ class PersonalDataTable:
     internal: str = ""
     #: Name in an export, if it differs from the name in the database.
     called: str = ""
-    #: Condition for the rows of a person. By default, these are rows that refer to the account.
+    #: Function that returns the SQL condition for the rows of a person. None selects the rows that
+    #: refer to the account.
     rows: Callable[[UserView], ColumnElement[bool]] | None = None
     #: Functions by column that remove secrets from an exported text.
     rewritten: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
-    #: Columns with the ciphertext, by exported name.
+    #: Names of the columns that contain the ciphertext of an exported column, by exported name.
     decrypted: Mapping[str, str] = field(default_factory=dict)
     on_erasure: ErasureRule = ErasureRule.DELETED
 
     @property
     def name(self) -> str:
-        """Return the name of the table in an export."""
+        """The name of the table in an export."""
         return self.called or self.model.__tablename__
 
     def build_row_condition(self, user: UserView) -> ColumnElement[bool]:
-        """Return the condition for the rows of a person."""
+        """Return the SQL condition for the rows of a person."""
         if self.rows is not None:
             return self.rows(user)
         columns = self.model.__table__.c
@@ -76,7 +77,10 @@ class PersonalDataTable:
 
 
 def find_uninventoried_columns(table: PersonalDataTable) -> tuple[str, ...]:
-    """Return the columns that are neither exported nor internal, which should not exist."""
+    """Return the names of columns that are neither exported nor internal.
+
+    A complete inventory has no such columns.
+    """
     listed = {*table.exported.split(), *table.internal.split()}
     return tuple(
         each.key
@@ -341,7 +345,7 @@ PERSONAL_DATA = (
         called="incident_assignments",
         exported="incident_id",
     ),
-    # Incidents opened by the rule then show that the account was deleted, so nobody was paged.
+    # Incidents that the rule opens later show that the account was deleted, so no one was paged.
     PersonalDataTable(
         models.IncidentRuleResponder,
         "Incident rules with the person as a responder",
@@ -430,7 +434,7 @@ PERSONAL_DATA = (
 def export_person(
     user: UserView, *, session: Session, keyring: Keyring, now: datetime
 ) -> dict[str, object]:
-    """Return all stored data of a person by the names in `PERSONAL_DATA`, without secrets."""
+    """Return all stored data of a person without secrets, by the table names in the export."""
     held = {each.name: _export_rows(each, user, session, keyring) for each in PERSONAL_DATA}
     account = held.pop("account")
     return {"exported_at": _format_value(now), "account": account[0], **held}

@@ -1,4 +1,4 @@
-"""Sign-in and sign-out by password, by a second factor after it, or by only a passkey.
+"""Sign-in with a password and a second factor, sign-in with only a passkey, and sign-out.
 
 Failed attempts are counted, and the count is kept when the error is raised.
 """
@@ -121,7 +121,7 @@ class SignInLimits:
 
 
 class WrongCodeError(InvalidError):
-    """The code is wrong, expired or already used."""
+    """Error for a code that is wrong, expired or already used."""
 
     def __init__(self) -> None:
         """Use the same message for wrong, expired and used codes."""
@@ -133,7 +133,7 @@ class WrongCodeError(InvalidError):
 
 
 class MalformedCodeError(InvalidError):
-    """The input is malformed; it does not count as an attempt."""
+    """Error for malformed input, which does not count as an attempt."""
 
     def __init__(self) -> None:
         """Describe the format of the codes."""
@@ -201,7 +201,7 @@ def check_second_factor_passkey(
 ) -> PasskeyAssertion:
     """Check a passkey after the password.
 
-    Raise InvalidPasskeyError if it is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if the passkey is not valid, and TooManyAttemptsError above a limit.
     """
     attempt = _FactorAttempt(what="passkey", user_id=user_id, device_id=device_id)
     with _count_attempt(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
@@ -212,7 +212,7 @@ def check_second_factor_passkey(
 def authenticate_with_passkey(work: UnitOfWork, reply: CeremonyResponse) -> Authentication:
     """Authenticate the owner of a passkey without a password.
 
-    Raise InvalidPasskeyError if it is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if the passkey is not valid, and TooManyAttemptsError above a limit.
     """
     owner_id = find_passkey_owner_id(reply, session=work.session)
     user = find_sign_in_user(owner_id, session=work.session) if owner_id else None
@@ -250,7 +250,7 @@ def sign_in(
     work.session.execute(seen)
     _activate_account(work, user_id)
     if former_id is not None:
-        work.session.flush()  # This assigns the id.
+        work.session.flush()  # This assigns the id of the new row.
         replace_sign_in(former_id, row.id, user_id, session=work.session)
     _record_user_event(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear

@@ -15,7 +15,8 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import generate_random_hex
 from models import KeptPage
 
-#: Time for a sign-in with a second factor, a new password or an identity provider.
+#: Lifetime of a stored URL: enough for a sign-in with a second factor, a new password or an
+#: identity provider.
 RETURN_URL_LIFETIME = timedelta(hours=1)
 #: Maximum number of characters of a stored path with its query.
 MAX_RETURN_URL_LENGTH = 32_768
@@ -27,7 +28,7 @@ def store_return_url(
 ) -> str:
     """Store a path and return its handle.
 
-    Raise TooManyAttemptsError above the network's limit.
+    Raise TooManyAttemptsError if the network of the IP address has stored too many URLs.
     """
     subject = f"kept pages, address {get_client_network(address or '')}"
     limit = AttemptLimit(subject=subject, attempts=_MAX_STORED_URLS, window=_LIMIT_WINDOW)

@@ -34,11 +34,11 @@ class Authentication:
 
     user_id: int
     methods: tuple[str, ...]
-    #: Id of the identity at a provider that authenticated the user.
+    #: Id of the identity through which a provider authenticated the user; None for other methods.
     identity_id: int | None = None
     #: Time of an earlier sign-in at the provider. None if the user has just signed in.
     authenticated_at: datetime | None = None
-    #: True if the time is known: some providers do not return it.
+    #: True if the time of the authentication is known: some providers do not return it.
     is_proof: bool = True
 
     def with_second_factor(self, method: str) -> Self:
@@ -48,7 +48,7 @@ class Authentication:
 
 
 PASSWORD_METHODS = ("pwd",)
-#: `fed` is not a registered value, but others use it for providers as well.
+#: `amr` values for providers. `fed` is not a registered value, but other servers also use it.
 PROVIDER_METHODS = ("fed",)
 PROVIDER_FACTOR_METHODS = ("fed", "mfa")
 
@@ -65,7 +65,7 @@ def get_passkey_method(assertion: PasskeyAssertion) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class LiveSignIn:
-    """A live sign-in and its user."""
+    """A sign-in that has not expired, with its active user."""
 
     id: int
     created_at: datetime
@@ -109,10 +109,10 @@ def find_sign_in(
 
 
 def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
-    """Replace the token of a sign-in and return the new one; copies of the cookie stop working.
+    """Replace the token of a sign-in, and return the new token; copies of the cookie stop working.
 
-    Raise ConflictError if it was renewed or closed in the meantime. So only one of several parallel
-    changes succeeds, and requests from other browsers or with copied cookies fail.
+    Raise ConflictError if the sign-in was renewed or closed in the meantime. Therefore, only one of
+    several parallel changes succeeds, and later requests with a copied cookie fail.
     """
     credential = keyring.issue_credential(CredentialType.SIGN_IN)
     digests = keyring.compute_digests(token, CredentialType.SIGN_IN)
@@ -129,7 +129,7 @@ def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
 
 
 def close_sign_in(sign_in_id: int, *, session: Session) -> None:
-    """Delete one sign-in."""
+    """Delete a sign-in, which signs out its browser."""
     session.execute(delete(SignIn).where(SignIn.id == sign_in_id))
 
 
@@ -177,7 +177,10 @@ _MAX_LISTED_SIGN_INS = 50
 
 
 def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datetime) -> OpenSignIns:
-    """Return the live sign-ins of a user, latest first; `asked_from` is the current one."""
+    """Return the live sign-ins of a user, latest first.
+
+    `asked_from` is the id of the current sign-in.
+    """
     is_open = SignIn.user_id == user_id, SignIn.expires_at > now
     statement = (
         select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MAX_LISTED_SIGN_INS)
@@ -191,9 +194,9 @@ def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datet
 
 
 def close_user_sign_in(user_id: int, sign_in_id: int, *, session: Session) -> RequestSource:
-    """Delete one sign-in of a user and return its browser.
+    """Delete a sign-in of a user, and return the IP address and user agent of its browser.
 
-    Raise NotFoundError if it was already deleted.
+    Raise NotFoundError if the sign-in was already deleted.
     """
     mine = SignIn.user_id == user_id, SignIn.id == sign_in_id
     closed = session.execute(

@@ -1,7 +1,7 @@
 """Actions on applications.
 
-The API manages instance-wide applications; pages and commands manage all applications. For commands
-of the operator, `work.actor.id` is the user who becomes the owner.
+The API manages instance-wide applications; pages and commands manage all applications. In operator
+commands, `work.actor.id` is the user who becomes the owner.
 """
 
 from sqlalchemy import ColumnExpressionArgument, select, true
@@ -103,7 +103,7 @@ def list_application_users(
 ) -> ListPage[ApplicationUser]:
     """List the users of an application.
 
-    Names are included if the application can read them.
+    Owners of applications see the names of users only if the application can read them.
     """
     row = _get_own_row(work, application_id)
     viewer = refusals.ApplicationViewer(
@@ -269,7 +269,7 @@ def _delete_application(work: UnitOfWork, row: Row) -> Row:
 
 
 def _record_event(work: UnitOfWork, kind: EventKind, row: Row, **more: object) -> None:
-    """Record an event, which the owner, if any, can also read."""
+    """Record an audit event of an application, which its owner, if any, can also read."""
     details: dict[str, object] = {"application_id": row.uid, "scopes": row.scopes}
     if row.is_instance_wide:
         details["trusted"] = row.trusted

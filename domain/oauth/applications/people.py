@@ -23,7 +23,7 @@ def fetch_application_user_page(
     session: Session,
     now: datetime,
 ) -> KeysetPage[ApplicationUser]:
-    """Return a page of users with a grant, a consent or a token, newest accounts first."""
+    """Return a page of users who gave an application access, newest accounts first."""
     users = _select_users(
         select_application_user_ids(application_id, now, keyset_range=keyset_range), session=session
     )
@@ -41,7 +41,7 @@ def find_application_users(
     offset: int,
     limit: int,
 ) -> tuple[ApplicationUser, ...]:
-    """Return up to `limit` users from an offset, newest accounts first."""
+    """Return up to `limit` users of an application from an offset, newest accounts first."""
     people = select_application_user_ids(
         application_id, now, keyset_range=KeysetRange(size=limit), offset=offset
     )
@@ -113,7 +113,7 @@ def _find_scopes(
 def _find_first_authorizations(
     application_id: int, user_ids: Sequence[int], *, session: Session
 ) -> dict[int, datetime]:
-    """Return the stored time when each user first authorized the application."""
+    """Return the time of the first stored authorization of each user, by user id."""
     found: dict[int, datetime] = {}
     for table in (Authorization, Consent):
         rows = session.execute(
@@ -129,7 +129,7 @@ def _find_first_authorizations(
 def _find_last_uses(
     application_id: int, user_ids: Sequence[int], *, session: Session
 ) -> dict[int, datetime]:
-    """Return the stored time when a token of each user was last issued or used."""
+    """Return the time when a stored token was last issued or used, by user id."""
     moment = func.max(func.coalesce(AccessToken.last_used_at, AccessToken.created_at))
     rows = session.execute(
         select(AccessToken.user_id, moment)

@@ -1,8 +1,8 @@
 """Setup progress and rejected requests of an application, for its owner.
 
 Any client can send requests in the name of an application, since its client_id is public. Only the
-newest requests with each reason are stored, so that many requests of one kind neither fill the disk
-nor hide other requests.
+newest requests with each reason are stored. Many requests of one kind therefore neither fill the
+disk nor hide other requests.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from domain.oauth.grants.registry import GRANTS
 from domain.oauth.reasons import OTHER_REASON, SHARED_REASONS
 from models import AccessToken, Authorization, TokenRefusal, User
 
-#: All reasons by their stored names.
+#: All rejection reasons, by the names that are stored in the database.
 REASONS_BY_NAME = {
     each.name: each
     for each in (*SHARED_REASONS, *(reason for grant in GRANTS for reason in grant.REASONS))
@@ -33,7 +33,7 @@ MAX_REQUESTS_PER_REASON = 10
 REJECTED_REQUEST_RETENTION = timedelta(days=30)
 #: Number of rejected requests on the page of an application.
 MAX_DISPLAYED_REQUESTS = 20
-#: Lengths of the database columns.
+#: Lengths of the database columns for the IP address and the User-Agent header.
 _MAX_ADDRESS_LENGTH, _MAX_USER_AGENT_LENGTH = 64, 255
 
 _INSERT_REQUEST = insert(TokenRefusal).returning(TokenRefusal.id)
@@ -56,7 +56,8 @@ _ADD_SKIPPED = (
     .where(TokenRefusal.id == bindparam("of_row"))
     .values(skipped=TokenRefusal.skipped + bindparam("more"))
 )
-#: Maximum age of applications whose first authorization is shown; older ones may be pruned.
+#: Maximum age of applications whose first authorization is shown. Authorizations of older
+#: applications may have been pruned.
 _MAX_NEW_APPLICATION_AGE = timedelta(days=30)
 #: Scopes that let an application identify its users.
 IDENTIFYING_SCOPES = frozenset(
@@ -65,7 +66,10 @@ IDENTIFYING_SCOPES = frozenset(
 
 
 def store_rejected_request(refused: NewRefusal, *, context: OAuthContext) -> int:
-    """Store a rejected request, delete the oldest with the same reason, and return its id."""
+    """Store a rejected request, and return its id.
+
+    Of the application's requests with the same reason, only the newest are kept.
+    """
     values = {
         "application_id": refused.application_id,
         "reason": refused.reason.name,
@@ -85,7 +89,10 @@ def store_rejected_request(refused: NewRefusal, *, context: OAuthContext) -> int
 
 
 def add_skipped_counts(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
-    """Add the pending counts to the rows that the sampler returned."""
+    """Add numbers of skipped requests to stored requests.
+
+    Each pair in `counts` is the id of a stored request and the number of similar skipped requests.
+    """
     for row_id, more in counts:
         context.run_write(_ADD_SKIPPED, {"of_row": row_id, "more": more})
 
@@ -121,7 +128,7 @@ def _build_view(row: TokenRefusal) -> RefusedRequest:
 
 
 class ApplicationSetupStage(StrEnum):
-    """The stages of the setup of an application."""
+    """A stage of the setup of an application."""
 
     #: No user has authorized the application.
     WAITING = "waiting"
@@ -145,7 +152,7 @@ class ApplicationSetupProgress:
     """The setup progress of an application."""
 
     stage: ApplicationSetupStage
-    #: First authorization; None if there is none or the application is old.
+    #: First authorization of the application; None if no user has authorized it, or if it is old.
     first: FirstAuthorization | None
 
 
@@ -194,7 +201,7 @@ def _build_first_authorization(
     authorization: Authorization, user: User, *, viewer: ApplicationViewer
 ) -> FirstAuthorization:
     is_viewer = user.id == viewer.user_id
-    # The owner's application could read these names anyway.
+    # With these scopes, the owner's application can read the user name anyway.
     is_known = bool(IDENTIFYING_SCOPES & set(authorization.scopes.split()))
     may_know = is_viewer or viewer.sees_everybody or is_known
     return FirstAuthorization(

@@ -1,4 +1,4 @@
-"""Notices by email to owners whose old client secret is about to expire but still in use."""
+"""Email notices about old client secrets that expire soon but are still in use."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

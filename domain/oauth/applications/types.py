@@ -29,21 +29,22 @@ _PERMITTED_GRANT_TYPES = tuple(grant.GRANT_TYPE for grant in PERMITTED_GRANTS)
 
 
 class ApplicationQuery(OffsetQuery, GitLabQuery):
-    """A list of applications, newest first."""
+    """The query of a list of applications, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
 
 
 class ApplicationBody(Body):
-    """A new application."""
+    """The settings of a new instance-wide application."""
 
     name: RequiredText
-    #: Redirect URIs separated by spaces or lines; empty for device codes and passwords only.
+    #: Redirect URIs, separated by spaces or line breaks. Empty if the application only uses the
+    #: device and password grants.
     redirect_uri: str
     scopes: RequiredWords
     confidential: bool = True
-    #: True for clients written for GitLab: codes and errors have no `iss` (RFC 9207).
+    #: True to omit `iss` (RFC 9207) from authorization responses, for clients written for GitLab.
     omit_iss: bool = False
 
 
@@ -59,7 +60,7 @@ class Application(Resource):
     )
     confidential: bool
     scopes: list[str]
-    #: True if codes and errors have no `iss` (RFC 9207).
+    #: True if authorization responses have no `iss` (RFC 9207).
     omit_iss: bool
 
 
@@ -70,7 +71,7 @@ class NewApplication(Application, SecretResource):
 
 
 class OwnApplicationBody(ApplicationDetails):
-    """A new application."""
+    """The settings of a new application."""
 
     name: Annotated[str, Argument("NAME")]
     allowed_grants: Annotated[
@@ -107,7 +108,7 @@ class ApplicationWithSecret(ApplicationView, SecretResource):
 
 
 class ApplicationUserQuery(OffsetQuery):
-    """A list of users of an application, newest accounts first."""
+    """The query of a list of an application's users, newest accounts first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
@@ -127,7 +128,7 @@ class ApplicationUser(Resource):
 
 
 class RefusedRequestQuery(OffsetQuery):
-    """A list of rejected requests, newest first."""
+    """The query of a list of rejected requests, newest first."""
 
     order_by: Literal["id"] = "id"
     sort: Literal["desc"] = "desc"
@@ -142,7 +143,7 @@ class RefusedRequest(Resource):
     reason: str
     title: str
     advice: str
-    #: Grant type, or the name of another endpoint.
+    #: Grant type of a token request, or the name of another endpoint.
     request: str
     error: str
     error_description: str = Field(validation_alias="description")
@@ -156,19 +157,19 @@ class RefusedRequest(Resource):
 
     @property
     def device(self) -> str:
-        """The program, as described by its User-Agent header."""
+        """The device or program that the User-Agent header describes."""
         return describe_device(self.user_agent)
 
 
 class RemovedScopes(Resource):
-    """Scopes of active access tokens that were removed from the application."""
+    """Scopes that were removed from an application, but that active access tokens still have."""
 
     scopes: tuple[str, ...]
-    #: Number of these access tokens.
+    #: Number of active access tokens that have removed scopes.
     tokens: int
 
 
 class EndedTokens(Resource):
-    """The number of access tokens that have been expired."""
+    """The number of access tokens that were made to expire."""
 
     tokens: int

@@ -50,7 +50,7 @@ def is_in_allowed_groups(
 
 
 def find_allowed_group_ids(paths: Sequence[str], work: UnitOfWork) -> list[int] | None:
-    """Return the ids of the groups with these paths.
+    """Return the ids of the groups with these paths, or None if there are no paths.
 
     Raise InvalidError for a group that the actor cannot see.
     """
@@ -66,6 +66,6 @@ def find_allowed_group_ids(paths: Sequence[str], work: UnitOfWork) -> list[int] 
 
 
 def find_allowed_group_paths(group_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the paths of groups, without deleted groups."""
+    """Return the sorted paths of the groups with these ids, without deleted groups."""
     is_wanted = Group.id.in_(group_ids), Group.deleted_at.is_(None)
     return tuple(session.scalars(select(Group.path).where(*is_wanted).order_by(Group.path)))

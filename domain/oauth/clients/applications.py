@@ -27,7 +27,7 @@ from domain.oauth.clients.service_accounts import end_service_accounts, set_serv
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from models import Application
 
-#: Length of the database column.
+#: Maximum length of a name in characters, which is the length of the database column.
 _MAX_NAME_LENGTH = 255
 #: Audit detail of a change that ended the trust in an application.
 ENDED_TRUST_DETAILS: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
@@ -41,7 +41,7 @@ def build_application_view(application: Application) -> ApplicationView:
 def check_application_details(
     details: ApplicationDetails, *, require_https: bool
 ) -> tuple[str, ...]:
-    """Check all details, and return the scopes in order.
+    """Check all details, and return the scopes in the order of `SCOPES`.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """
@@ -122,14 +122,14 @@ def store_application(
         last_used_at=None,
     )
     session.add(application)
-    session.flush()  # assigns the id that the secret refers to
+    session.flush()  # This assigns the id that the secret refers to.
     if details.service_account:
         set_service_account(application, is_wanted=True, session=session, now=now)
     return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
 
 
 def _build_columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, object]:
-    """Return the columns that are written both on registration and on changes."""
+    """Return the column values that are written both on registration and on changes."""
     return {
         "name": details.name.strip(),
         "redirect_uris": list(details.redirect_uris),
@@ -169,7 +169,7 @@ def is_trusted(application: Application) -> bool:
     return application.trusted and application.is_instance_wide
 
 
-#: Condition equivalent to `is_trusted`.
+#: SQL condition that is equivalent to `is_trusted`.
 IS_TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
@@ -228,7 +228,7 @@ def delete_matching_applications(condition: ColumnElement[bool], *, session: Ses
 def get_own_application(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
     """Return an application that the user owns.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such application.
     """
     return build_application_view(
         get_application_row(application_id, build_owner_condition(owner_id), session=session)
@@ -238,7 +238,7 @@ def get_own_application(application_id: int, *, owner_id: int, session: Session)
 def get_any_application(application_id: int, *, session: Session) -> ApplicationView:
     """Return an application of any owner, for administrators.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such application.
     """
     return build_application_view(get_application_row(application_id, true(), session=session))
 
@@ -254,7 +254,7 @@ def list_newest_own_applications(
 
 
 def build_owner_condition(owner_id: int) -> ColumnElement[bool]:
-    """Return the condition that a user owns an application.
+    """Return the SQL condition that a user owns an application.
 
     Instance-wide applications have no owner.
     """
@@ -266,7 +266,7 @@ def get_application_row(
 ) -> Application:
     """Return the application row with this id that meets a condition.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such application.
     """
     statement = select(Application).where(Application.id == application_id, condition)
     application = session.scalar(statement) if application_id <= MAX_ID else None

@@ -25,7 +25,7 @@ from domain.oauth.clients.keys import import_public_key
 from domain.oauth.context import OAuthContext
 from models import Application
 
-#: The value of client_assertion_type (section 2.2).
+#: Required value of the parameter client_assertion_type (RFC 7523 section 2.2).
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #: Maximum difference between the clocks of the client and the server.
 _CLOCK_LEEWAY = timedelta(seconds=60)
@@ -46,7 +46,7 @@ _JWKS_QUERY = select(Application.jwks).where(Application.id == bindparam("applic
 class InvalidAssertionError(Exception):
     """Error for an assertion that does not authenticate the client.
 
-    The text is only set once the signature is verified.
+    The message is empty if the signature could not be verified.
     """
 
 
@@ -65,7 +65,7 @@ def consume_assertion(
 ) -> None:
     """Check an assertion, and store that it has been used.
 
-    Raise InvalidAssertionError if it is invalid or was used before.
+    Raise InvalidAssertionError if the assertion is invalid or was used before.
     """
     found = context.connection.fetch_first_row(_JWKS_QUERY, {"application_id": application_id})
     claims = _verify_signature(assertion, (found[0] if found else None) or {})
@@ -106,7 +106,10 @@ def _iterate_keys(assertion: str, jwks: Mapping[str, Any]) -> Iterator[Key]:
 
 
 def _check_claims(claims: Mapping[str, Any], client_id: str, context: OAuthContext) -> datetime:
-    """Check the issuer, the audience and the lifetime, and return the expiry."""
+    """Check the issuer, the audience and the lifetime, and return the expiry time.
+
+    Raise InvalidAssertionError if a claim is invalid.
+    """
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
         raise InvalidAssertionError("iss and sub of the client_assertion must be the client_id.")
     audience = claims.get("aud")
@@ -124,7 +127,7 @@ def _check_claims(claims: Mapping[str, Any], client_id: str, context: OAuthConte
 
 
 def _check_expiry(claims: Mapping[str, Any], now: datetime) -> datetime:
-    # Whole seconds, since integers of any size can be compared with an integer.
+    # Times are whole seconds, since JSON integers of any size can be compared with integers.
     moment, leeway = int(now.timestamp()), int(_CLOCK_LEEWAY.total_seconds())
     longest = moment + int(_MAX_LIFETIME.total_seconds()) + leeway
     for name in ("iat", "nbf"):

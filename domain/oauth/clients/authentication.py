@@ -75,12 +75,12 @@ class ClientAuthMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Client(ClientMixin):
-    """An application as Authlib's client."""
+    """An application with the client interface that Authlib expects."""
 
     application: Application | ClientRow
 
     def get_client_id(self) -> str:
-        """Return the public identifier."""
+        """Return the client_id of the application."""
         return self.application.uid
 
     def get_default_redirect_uri(self) -> None:
@@ -116,7 +116,7 @@ class Client(ClientMixin):
         return left
 
     def check_response_type(self, response_type: str) -> bool:
-        """Return whether the response type is code, the only supported one."""
+        """Return whether the response type is code, the only supported type."""
         return response_type == "code"
 
     def require_grant_type(self, grant_type: str) -> None:
@@ -130,9 +130,9 @@ class Client(ClientMixin):
             raise UnauthorizedClientError("The application is not registered for this grant type.")
 
     def require_allowed_grant(self, grant_type: str) -> None:
-        """Check that an administrator allows the application a grant.
+        """Check that an administrator has allowed a grant for the application.
 
-        Raise unauthorized_client if not.
+        Raise unauthorized_client if the grant is not allowed.
         """
         if grant_type not in self.application.allowed_grants.split():
             raise RejectedClientError(GRANT_NOT_ALLOWED)
@@ -145,7 +145,7 @@ class PresentedClient:
     client_id: str | None
     secret: str | None
     method: ClientAuthMethod
-    #: JWT sent instead of a secret (RFC 7523).
+    #: JWT sent instead of a secret (RFC 7523); None for the other methods.
     assertion: str | None = None
 
 
@@ -192,13 +192,16 @@ def has_no_client_credentials(request: ProtocolRequest) -> bool:
 
 
 def _parse_basic_credentials(header: str) -> tuple[str, str] | None:
-    """Return user and password of a Basic header, both form-decoded (section 2.3.1)."""
+    """Return the user name and password of a Basic header, form-decoded (section 2.3.1).
+
+    Return None for other schemes. Raise invalid_client if the header is malformed.
+    """
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return None
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
-    except ValueError:  # not ASCII or base64, or content that is not UTF-8
+    except ValueError:  # The header is not base64, or its content is not UTF-8.
         raise _build_error(was_basic=True) from None
     user, colon, password = text.partition(":")
     if not colon:
@@ -225,7 +228,7 @@ def authenticate_client(
         raise _build_error(was_basic=was_basic)
     text = None if lookup is None else request.get_parameter(lookup.parameter)
     if presented.assertion is not None:
-        lookup_with_write = None  # the client is authenticated only after the lookup
+        lookup_with_write = None  # The client is authenticated only after the lookup.
     elif lookup_with_write is not None:
         # A secret hashed with an older key does not match here. The later checks accept it and
         # renew its hash.
@@ -260,7 +263,7 @@ def _check_assertion(assertion: str, client: ClientRow, context: OAuthContext) -
 
 
 def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -> int | None:
-    """Return the id of the application that a request names, without authentication."""
+    """Return the id of the application that a request names, or None; do not authenticate it."""
     try:
         uid = parse_presented_client(request).client_id
     except (ClientAuthenticationError, InvalidRequestError):
@@ -272,7 +275,7 @@ def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -
 
 
 def _find_failure_reason(client: ClientRow, presented_client: PresentedClient) -> RejectionReason:
-    """Return why a known client was not authenticated; the reason is not sent to the client."""
+    """Return the reason why a known client was not authenticated, which the client does not see."""
     if presented_client.secret is None:
         return MISSING_SECRET
     return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC_APPLICATION
@@ -322,7 +325,7 @@ class ClientAuthenticationError(InvalidClientError):
         self.reason = reason
 
     def get_headers(self) -> list[tuple[str, str]]:
-        """Return the response headers."""
+        """Return the response headers, with a challenge after Basic authentication."""
         headers = [("Content-Type", "application/json")]
         if self._was_basic:
             headers.append(("WWW-Authenticate", 'Basic realm="Gatebell", charset="UTF-8"'))

@@ -144,7 +144,7 @@ def are_scopes_registered(scopes: ColumnElement[str], client: Any) -> ColumnElem
     return is_subset
 
 
-#: Constants in the text of the statement, so that they are not sent as parameters.
+#: SQL constants in the text of the statement, so that they are not sent as parameters.
 _SPACE = literal_column("' '", Text)
 _ALWAYS_ALLOWED_SUFFIX = literal_column(f"' {' '.join(sorted(ALWAYS_ALLOWED_SCOPES))}'", Text)
 ACTIVE_STATE = literal_column(f"'{ACTIVE}'", Text)
@@ -174,7 +174,7 @@ def find_client_with_credential(
             CLIENT_QUERY, None if lookup else lookup_with_write, values, context
         )
     else:
-        for digest in digests:  # most likely digest first
+        for digest in digests:  # The most likely digest comes first.
             own = {**values, "presented_digest": digest}
             rows, written = _run_lookup(lookup.statement, lookup_with_write, own, context)
             credential = rows[0][_CLIENT_FIELD_COUNT:] if rows else (None,)
@@ -216,7 +216,7 @@ def _build_lookup(
     columns: Sequence[SQLColumnExpression[Any]],
     *more: tuple[type[Any], ColumnElement[bool]],
 ) -> Select[Any]:
-    """Return a statement that also finds the row with a digest, and its related rows.
+    """Return the statement that finds a client, the credential with a digest, and related rows.
 
     The joins are consecutive, since SQLite would materialize whole tables for nested joins.
     """

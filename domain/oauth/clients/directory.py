@@ -111,7 +111,7 @@ def _count_users_and_tokens(
 
 
 def _select_counts(application_id: int, now: datetime) -> Select[int, int, int]:
-    # In index order, so that the count can stop early for large numbers.
+    # Users are selected in index order, so that the count can stop at the limit.
     people = _select_user_ids(
         application_id,
         now,
@@ -156,7 +156,7 @@ def select_application_user_ids(
 def _select_user_ids(
     application_id: int, now: datetime, cut: Callable[[Select[int]], Select[int]]
 ) -> Select[int]:
-    """Return the query for distinct user ids, combining the first ids from each table."""
+    """Return the query for distinct user ids; `cut` limits the ids from each table."""
     granted = select(Authorization.user_id).where(
         Authorization.application_id == application_id, Authorization.revoked_at.is_(None)
     )
@@ -183,7 +183,8 @@ class ApplicationFilter:
 
     #: True for instance-wide applications, False for the applications of users.
     is_instance_wide: bool = True
-    #: Search words; the name, the ID or a name of the owner must contain each of them.
+    #: Search words. Each word must occur in the name or client_id of the application, or in the
+    #: username or name of its owner.
     search: str = ""
 
 

@@ -14,14 +14,14 @@ class ClientRow(NamedTuple):
     #: client_id of the application.
     uid: str
     name: str
-    #: Space-separated scopes.
+    #: Scopes that the application is registered for, separated by spaces.
     scopes: str
     confidential: bool
     refresh_for_devices: bool
     require_dpop: bool
-    #: Grant types, separated by spaces.
+    #: Grant types that an administrator has allowed, separated by spaces.
     allowed_grants: str
-    #: Groups that may use the application; None allows all users.
+    #: Ids of the groups whose members may use the application; None allows all users.
     allowed_group_ids: list[int] | None
     refresh_idle_days: int | None
     refresh_longest_days: int | None
@@ -91,5 +91,5 @@ class DeviceRow(NamedTuple):
     device_approved_at: datetime | None
     device_denied_at: datetime | None
     device_redeemed_at: datetime | None
-    #: None before the approval, and after the approval was revoked.
+    #: Grant of the approved request; None before the approval, and after it was revoked.
     grant: GrantRow | None

@@ -47,7 +47,7 @@ _MAX_PORT = 65_535
 MAX_REDIRECT_URI_LENGTH = 2000
 #: Maximum number of stored characters of a rejected URI.
 _MAX_STORED_LENGTH = 500
-#: Patterns of user information, and of the value of a parameter.
+#: Patterns of the user information in a URI, and of the value of a query parameter.
 _USER_INFO = re.compile(r"//[^/?#]*@")
 _PARAMETER_VALUE = re.compile(r"(?<==)[^&#]+")
 #: Maximum number of reported problems; more are not helpful.
@@ -65,7 +65,7 @@ class RedirectDestination:
 def check_redirect_uri(uri: str) -> None:
     """Check that a URI may be registered.
 
-    Raise ValueError with a sentence if it may not.
+    Raise ValueError with a description of the problem if the URI is not allowed.
     """
     problem = _find_problem(uri)
     if problem:
@@ -139,7 +139,7 @@ def is_insecure_redirect_uri(uri: str) -> bool:
 
 
 def _split_port(uri: str) -> tuple[str, str] | None:
-    """Return a loopback URI without its port; None for other URIs."""
+    """Return the parts of a loopback URI before and after the port; None for other URIs."""
     found = _LOOPBACK.fullmatch(uri)
     if found is None or int(found["port"] or 0) > _MAX_PORT:
         return None

@@ -1,4 +1,4 @@
-"""Client secrets: two may be valid at a time, so that one can be replaced without downtime."""
+"""Client secrets. An application can have two valid secrets, to replace one without downtime."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.clients.found_rows import ClientRow
 from models import Application, ApplicationSecret
 
-#: Resolution of "last used" times: fine enough for users, without too many writes.
+#: Minimum time between two stored uses of an application or secret, to limit the number of writes.
 _MIN_INTERVAL_BETWEEN_USES = timedelta(minutes=1)
 #: Period after the last use in which an old secret counts as in use.
 _IN_USE_PERIOD = timedelta(hours=1)
@@ -36,7 +36,7 @@ class SecretView:
     id: int
     created_at: datetime
     last_used_at: datetime | None
-    #: Expiry of the older of two secrets; None for the current one.
+    #: Time when the older of two secrets expires; None for the current secret.
     expires_at: datetime | None
 
     @property
@@ -71,7 +71,7 @@ def get_secret_rotation_status(
 
 
 def is_secret_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
-    """Return the condition that a secret is accepted."""
+    """Return the SQL condition that a secret has not expired."""
     return or_(ApplicationSecret.expires_at.is_(None), ApplicationSecret.expires_at > now)
 
 
@@ -98,7 +98,7 @@ def renew_secret(
     now: datetime,
     grace_period: GracePeriod = GracePeriod.NOW,
 ) -> str:
-    """Create a secret and return it; the previous one stays valid for a grace period.
+    """Create a secret and return it; the previous secret stays valid for a grace period.
 
     Any older secret is deleted immediately. The application is locked, so concurrent renewals wait
     for each other. Raise NotFoundError if the application has been deleted.
@@ -145,7 +145,11 @@ def revoke_secret(application_id: int, secret_id: int, *, session: Session) -> N
 
 
 def _lock_secrets(application_id: int, *, session: Session) -> None:
-    """Lock the secrets until the transaction ends (SQLite has only one writer)."""
+    """Lock the secrets of an application until the transaction ends.
+
+    SQLite ignores the lock, since it has only one writer. Raise NotFoundError if the application
+    has been deleted.
+    """
     held = session.scalar(
         select(Application.id)
         .where(Application.id == application_id)
@@ -156,8 +160,8 @@ def _lock_secrets(application_id: int, *, session: Session) -> None:
         raise NotFoundError("Application not found.")
 
 
-#: Statements that record a use. The application comes first, since renewals lock it first; the same
-#: order prevents deadlocks.
+#: Statements that record a use. They update the application first, since renewals also lock it
+#: first: the same order prevents deadlocks.
 _RECORD_USE = tuple(
     update(row)
     .where(
@@ -189,7 +193,7 @@ _REHASH_SECRET = (
 
 
 def rehash_secret(client: ClientRow, newest: bytes, *, run: RunStatement, now: datetime) -> None:
-    """Store the hash of a presented secret under the newest key."""
+    """Replace the hash of a secret with a hash made with the newest key."""
     values = {"secret_id": client.secret_id, "former": client.secret_digest}
     run(_REHASH_SECRET, {**values, "newest": newest, "moment": now})
 

@@ -92,7 +92,7 @@ def set_service_account(
     """
     session.flush()
     held = select(Application.id).where(Application.id == application.id)
-    # Serializes concurrent calls, so that only one creates the account.
+    # The lock serializes concurrent calls, so that only one call creates the account.
     session.execute(held.with_for_update())
     mine = Row.application_id == application.id
     user_id = session.scalar(select(Row.user_id).where(mine))

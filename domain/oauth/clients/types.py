@@ -69,7 +69,7 @@ class ApplicationDetails(Body):
         default=False,
         description="True to issue refresh tokens for the device and password grants as well.",
     )
-    #: Bound tokens (RFC 9449).
+    #: Requirement that access tokens are bound to a key of the client (RFC 9449).
     require_dpop: bool = Field(
         default=False, description="True if access tokens must be bound to a key (DPoP)."
     )
@@ -113,7 +113,8 @@ class ApplicationDetails(Body):
         Option("--allow-group", null="--allow-everybody"),
         Field(description="Groups whose members can use the application. Empty for all users."),
     ] = None
-    #: Only administrators can set this field and the following ones; None keeps the setting.
+    #: Trust in the application. Only administrators can set this field and the following fields.
+    #: None keeps the setting.
     trusted: Annotated[
         bool | None,
         Option("--trusted/--not-trusted"),
@@ -165,7 +166,7 @@ class ApplicationView(Resource):
     @field_validator("trusted")
     @classmethod
     def _check_instance_wide(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001
-        # An owner could change the redirect URIs.
+        # Users' applications are never trusted: their owners could change the redirect URIs.
         return value and bool(others.data.get("instance_wide"))
 
     @property

@@ -14,14 +14,14 @@ from models import Application, Consent
 
 @dataclass(frozen=True, kw_only=True)
 class Approval:
-    """A user's approval: the user, and the time of their last sign-in."""
+    """The signed-in user who decides about a request, with details of the last sign-in."""
 
     user_id: int
     auth_time: datetime
     sign_in_id: int
     #: Authentication methods (`amr`), separated by spaces.
     methods: str
-    #: True if an administrator's approval includes a requested scope `admin_mode`.
+    #: True if the user may grant the scope `admin_mode`.
     may_administer: bool = False
     #: True for an administrator whose sign-in is too old to grant `admin_mode`.
     has_old_proof: bool = False
@@ -39,10 +39,10 @@ class ConsentPrompt:
 def build_consent_prompt(
     application: Application, scopes: str, *, user_id: int, session: Session
 ) -> ConsentPrompt:
-    """Return the prompt for the requested scopes, compared with the approved ones.
+    """Return the prompt for the requested scopes, compared with the scopes approved before.
 
     A repeated prompt is skipped only for confidential applications: any program can impersonate a
-    public one (RFC 8252 section 8.6). Trusted applications never need a prompt.
+    public application (RFC 8252 section 8.6). Trusted applications never need a prompt.
     """
     asked = set(scopes.split())
     remembered = session.scalar(
@@ -60,7 +60,10 @@ def build_consent_prompt(
 def store_consent(
     application: Application, scopes: str, *, user_id: int, session: Session, now: datetime
 ) -> None:
-    """Add the approved scopes to the stored consent, if consent counts for later requests."""
+    """Add the approved scopes to the stored consent.
+
+    Nothing is stored for a public application, which needs consent for each request.
+    """
     if not application.confidential:
         return
     insert = insert_into(Consent, session=session).values(
@@ -70,7 +73,7 @@ def store_consent(
         created_at=now,
         updated_at=now,
     )
-    # Locks the row, new or not, before it is read, so that concurrent approvals add up.
+    # The upsert locks the row before it is read, so that concurrent approvals lose no scopes.
     known = session.execute(
         insert.on_conflict_do_update(
             index_elements=["user_id", "application_id"], set_={"updated_at": now}

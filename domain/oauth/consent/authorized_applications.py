@@ -47,7 +47,7 @@ class AuthorizedApplication:
     last_used_at: datetime | None
     #: Number of active tokens; 0 if only a consent is stored.
     token_count: int
-    #: Sources of requests, latest first.
+    #: IP addresses and devices that requested or used tokens, latest first.
     sources: tuple[AccessSource, ...]
 
 
@@ -199,8 +199,8 @@ def revoke_application_access(
 ) -> str:
     """Revoke all tokens and codes of a user at an application, and delete the consent.
 
-    Tokens that the application created with them are revoked as well. Return the application's
-    name. Raise NotFoundError if there is no such application.
+    Personal, project and group tokens that the application created are revoked as well. Return the
+    application's name. Raise NotFoundError if the application does not exist.
     """
     name = session.scalar(select(Application.name).where(Application.id == application_id))
     if name is None:
@@ -237,7 +237,7 @@ def revoke_all_applications(user_id: int, *, session: Session, now: datetime) ->
         for table in (Authorization, AccessToken)
     ]
     consented = select(Consent.application_id).where(Consent.user_id == user_id)
-    # Ordered by id, so that concurrent calls do not deadlock.
+    # The ids are sorted, so that concurrent calls do not deadlock.
     ids = sorted({number for number in session.scalars(union(*granted, consented)) if number})
     for application_id in ids:
         revoke_application_access(application_id, user_id, session=session, now=now)

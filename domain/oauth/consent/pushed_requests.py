@@ -1,8 +1,8 @@
 """Pushed authorization requests (RFC 9126), and the endpoint that stores them.
 
-The browser must present the request within a short time. After that, the user has the usual time
-for a consent page, since a sign-in with a second factor or a new password may take a while. Only
-the user's decision consumes the request, so that the page can be reloaded.
+The browser must present the request within a short time. The user then has as much time as for any
+consent page, since signing in may take a while. Only the user's decision consumes the request, so
+that the page can be reloaded.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _OPENED_LIFETIME = timedelta(hours=1)
 
 
 class InvalidRequestUriError(InvalidRequestError):
-    """invalid_request_uri (RFC 9101 section 7); never redirected."""
+    """invalid_request_uri (RFC 9101 section 7); the browser is never redirected with this error."""
 
     error = "invalid_request_uri"
     description = (
@@ -81,7 +81,7 @@ def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> Prot
     row = _get_pushed_row(request, context)
     _extend_lifetime(row.id, row.created_at + _OPENED_LIFETIME, context)
     parameters = {name: [value] for name, value in row.parameters.items()}
-    # The parameters were checked without the request_uri; the consent page is sealed with it.
+    # The stored parameters do not contain the request_uri, which the consent form must contain.
     uri = request.require_parameter("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
     opened.pushed = PushedReference(id=row.id)
@@ -106,7 +106,7 @@ def read_authorization_parameters(
 def _get_pushed_row(request: ProtocolRequest, context: OAuthContext) -> _PushedRequestRow:
     """Return the row of the request_uri.
 
-    Raise InvalidRequestError if there is none.
+    Raise InvalidRequestError if the request_uri is unknown or the parameters are inconsistent.
     """
     if {"client_id", "request_uri"} & set(request.payload.repeated):
         raise InvalidRequestError("client_id and request_uri can be sent only once.")

@@ -72,7 +72,8 @@ _USED_CODE_REASON = RejectionReason(
         "an attack. Common causes: a reloaded callback page, or a retry after a timeout."
     ),
 )
-#: The error is the same in all these cases, so that the thief of a code learns nothing more.
+#: One error for unknown codes, codes of other clients and codes of inactive users. The thief of a
+#: code must not be able to distinguish these cases.
 UNKNOWN_CODE = Rejection(
     sentence="The authorization code is unknown, or was issued to another client.",
     reason=RejectionReason(
@@ -112,7 +113,7 @@ DENIED_BY_USER = "The resource owner denied the request."
 #: accept longer request lines, and many accept only half of this.
 MAX_RESPONSE_URL_LENGTH = 16_000
 _CODE_LENGTH = 64
-#: Numbers without leading zeros, so that each number has only one spelling.
+#: Pattern of a number of seconds. Leading zeros are rejected, so that zero is always `0`.
 _SECONDS_PATTERN = re.compile("0|[1-9][0-9]{0,9}")
 SUPPORTED_PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
@@ -126,13 +127,13 @@ def build_issuer_parameter(application: Application, policy: OAuthPolicy) -> lis
 
 
 class UnknownRedirectUriError(InvalidRequestError):
-    """Error for an unregistered redirect URI; it is never redirected (section 4.1.2.1)."""
+    """Error for an unregistered redirect URI, which is shown on a page (section 4.1.2.1)."""
 
     description = "The redirect_uri is not registered for this application."
     reason = UNREGISTERED_REDIRECT_URI
 
     def __init__(self, presented: str, application: ApplicationView) -> None:
-        """Store the presented URI, which is explained to the owner of the application."""
+        """Store the presented URI and the application, for the explanation on the error page."""
         super().__init__()
         self.presented = presented
         self.application = application
@@ -150,7 +151,7 @@ class CodeExchange(ClientParameters):
 
 
 def _list_code_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `validate_request` accepts a code without a DPoP proof."""
+    """Return the SQL conditions for accepting a code in a request without a DPoP proof."""
     return (
         found.grant_application_id == found.id,
         found.grant_code_expires_at > bindparam("now"),
@@ -199,7 +200,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
 
     @staticmethod
     def validate_no_multiple_request_parameter(request: ProtocolRequest) -> None:
-        """Do nothing: the checks below can return the error to the redirect URI."""
+        """Do nothing: `validate_authorization_request` also rejects repeated parameters."""
 
     def validate_authorization_request(self) -> str:
         """Check all parameters, and return the redirect URI.
@@ -317,7 +318,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         return add_parameters(redirect_uri, parameters)
 
     def derive_codes(self, number: str) -> tuple[str, ...]:
-        """Return the code for the consent form with this number, derived with each secret key.
+        """Return the codes for the consent form with this number, one for each secret key.
 
         A form that is submitted twice yields the same code, although the code is not stored in
         plain text.
@@ -388,7 +389,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
         )
 
     def validate_request(self, client_request: ClientRequest[GrantRow]) -> GrantRow:
-        """Check the code, the redirect URI and the verifier in this order, and return the code."""
+        """Check the code, redirect URI, verifier, key and user in this order; return the grant."""
         found = client_request.get_credential(UNKNOWN_CODE)
         self._check_code_owner_and_use(found, client_request.get_client())
         if client_request.request.require_parameter("redirect_uri") != found.grant_redirect_uri:
@@ -446,7 +447,7 @@ class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.Authorizatio
     def execute_request(
         self, client_request: ClientRequest[GrantRow], checked_input: GrantRow
     ) -> Mapping[str, object]:
-        """Consume the code and store the pair atomically; one of concurrent requests succeeds."""
+        """Consume the code and store the token pair; only one of concurrent requests succeeds."""
         grant = build_grant(
             checked_input,
             client_request.get_client(),

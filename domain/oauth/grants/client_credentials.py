@@ -75,7 +75,7 @@ class ServiceAccountToken:
     """The service account of a client, and the scopes of its token."""
 
     user_id: int
-    #: Space-separated scopes, in order.
+    #: Scopes of the token, separated by spaces, in the order of `SCOPES`.
     scopes: str
 
 

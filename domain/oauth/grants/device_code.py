@@ -62,7 +62,8 @@ _EXPIRED_CODE_REASON = RejectionReason(
     title="Expired device code",
     advice="Request a new device code and show the new user code.",
 )
-#: The error is the same in all these cases, so that the thief of a code learns nothing more.
+#: One error for unknown codes, codes of other clients and codes of inactive users. The thief of a
+#: code must not be able to distinguish these cases.
 UNKNOWN_CODE = Rejection(
     sentence="The device code is unknown, or was issued to another client.",
     reason=RejectionReason(
@@ -81,10 +82,10 @@ REDEEMED_OR_WITHDRAWN_CODE = Rejection(
     sentence="The device code has already been redeemed, or its approval was withdrawn.",
     reason=_USED_CODE_REASON,
 )
-#: Maximum time in which a poll travels over the network.
+#: Maximum time that a poll is assumed to take over the network.
 _MAX_NETWORK_TIME = timedelta(seconds=1)
-#: Tolerance before a poll counts as too early. Two polls may take different times on the network,
-#: and hosts with different clocks may record them.
+#: Time by which a poll may arrive early without being rejected. Two polls may take different times
+#: over the network, and hosts with different clocks may record them.
 _EARLY_TOLERANCE = _MAX_NETWORK_TIME + MAX_HOST_CLOCK_DIFFERENCE
 _NO_GRACE = timedelta(0)
 #: Number of seconds that each early poll adds to the interval (section 3.5).
@@ -119,7 +120,7 @@ _RECORD_POLL_STATEMENT = _build_poll_statement(bindparam("device_id"), bindparam
 
 
 def _list_pending_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `validate_request` records a poll."""
+    """Return the SQL conditions under which `validate_request` records a poll."""
     return (
         found.device_application_id == found.id,
         found.device_redeemed_at.is_(None),
@@ -267,7 +268,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
     def execute_request(
         self, client_request: ClientRequest[DeviceRow], checked_input: ApprovedDevice
     ) -> Mapping[str, object]:
-        """Consume the approval and store the pair atomically; one of concurrent polls succeeds.
+        """Consume the approval and store the token pair; only one of concurrent polls succeeds.
 
         All polls fail if the user has revoked the approval.
         """
@@ -285,7 +286,7 @@ class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGr
         if not is_active or not redeem_credential(
             DEVICE_CODE_REDEMPTION, pair, grant, context, spent_device=device_id
         ):
-            # End the request for good, even if the user is unlocked later.
+            # The request ends permanently, even if the user is unlocked later.
             finish_device_request(device_id, context)
             raise RejectedGrantError(REDEEMED_OR_WITHDRAWN_CODE if is_active else UNKNOWN_CODE)
         issued = build_token_response(pair, grant, context)

@@ -59,7 +59,8 @@ WRONG_PASSWORD = Rejection(
 DEFAULT_GRANT_SCOPE = "api"
 #: Scopes available without a client: the scopes that any application could register.
 _CLIENTLESS_SCOPES = frozenset(REGISTRABLE_SCOPES) - {ADMIN_MODE} | ALWAYS_ALLOWED_SCOPES
-#: Members of the response; the examples of RFC 6749 contain neither scope nor time.
+#: Members of the token response. `scope` and `created_at` are omitted, as in the examples of
+#: RFC 6749.
 _RESPONSE_MEMBERS = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
 
 
@@ -73,7 +74,7 @@ class PasswordExchange(ClientParameters):
 
 
 class TooManyGuessesError(OAuth2Error):
-    """Error after too many failed attempts; passwords are not checked for a while."""
+    """Error after too many failed attempts; no passwords are checked during the waiting time."""
 
     error = "temporarily_unavailable"
     status_code = 429
@@ -93,7 +94,7 @@ class PasswordCheck:
     """The authenticated user, and the scopes of the token."""
 
     user: UserView
-    #: Space-separated scopes, in order.
+    #: Scopes of the token, separated by spaces, in the order of `SCOPES`.
     scopes: str
 
 

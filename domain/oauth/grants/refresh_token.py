@@ -55,7 +55,8 @@ _REUSED_TOKEN_REASON = RejectionReason(
         "refresh at a time."
     ),
 )
-#: The error is the same in all these cases, so that the thief of a token learns nothing more.
+#: One error for unknown tokens, tokens of other clients and tokens of inactive users. The thief of
+#: a token must not be able to distinguish these cases.
 UNKNOWN_REFRESH_TOKEN = Rejection(
     sentence="The refresh token is unknown, or was issued to another client.",
     reason=RejectionReason(
@@ -110,7 +111,7 @@ _OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
 def _list_refresh_acceptance_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions under which `validate_request` accepts a token without options."""
+    """Return the SQL conditions for accepting a request without a proof or optional parameters."""
     return (
         found.token_application_id == found.id,
         found.user_state == ACTIVE_STATE,
@@ -153,14 +154,14 @@ class RefreshCheck:
     """The token pair to refresh, and the scope of the new pair."""
 
     found: TokenPairRow
-    #: Time of the sign-in for the grant.
+    #: Time of the sign-in that the grant is based on.
     auth_time: datetime
-    #: Space-separated scopes, in order.
+    #: Scopes of the new pair, separated by spaces, in the order of `SCOPES`.
     scopes: str
 
 
 class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTokenGrant):
-    """The refresh token grant, which replaces a token pair and immediately revokes the old one."""
+    """The refresh token grant, which replaces a token pair and immediately revokes the old pair."""
 
     CREDENTIAL = "refresh token"
     REQUEST = RefreshParameters
@@ -181,7 +182,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     LOOKUP = REFRESH_GRANT_LOOKUP
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
-        """Return the lookup that also replaces the pair, unless the request has other options."""
+        """Return the lookup that also replaces the pair, unless there are optional parameters."""
         presented, context = request.get_parameter("refresh_token"), self.server.context
         if presented is None or any(request.get_parameter(name) for name in _OPTIONAL_PARAMETERS):
             return None
@@ -203,7 +204,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         self._check_key_binding(found, client_request)
         self._check_authorization_parameters(found, client_request.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
-        if granted is None or auth_time is None:  # no authorization to continue
+        if granted is None or auth_time is None:  # There is no authorization to continue.
             raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         self._check_refresh_limits(found, client)
         scopes = client.get_granted_scope(
@@ -230,8 +231,8 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     ) -> None:
         """Reject a revoked token, unless its response may be repeated.
 
-        For a public client, which cannot prove that the token is its own, the whole family is
-        revoked.
+        A public client cannot prove that the token was issued to it. All tokens of the
+        authorization are therefore revoked.
         """
         context, client = self.server.context, client_request.get_client()
         presented = client_request.request.require_parameter("refresh_token")
@@ -246,7 +247,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         raise RejectedGrantError(REUSED_REFRESH_TOKEN if family is not None else USED_REFRESH_TOKEN)
 
     def _record_reuse(self, token_pair: TokenPairRow, client: Client) -> None:
-        """Record a possible theft; ordinary refreshes are not recorded."""
+        """Record a possible theft of a refresh token in the audit log."""
         self.server.context.record_event(
             EventKind.REFRESH_REUSED,
             client.application,
@@ -294,9 +295,9 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
     def execute_request(
         self, client_request: ClientRequest[TokenPairRow], checked_input: RefreshCheck
     ) -> Mapping[str, object]:
-        """Replace the old pair with a new one; only one of several concurrent refreshes succeeds.
+        """Replace the old pair with a new pair; only one of several concurrent refreshes succeeds.
 
-        The others get the new pair of the first one, if a replay window is configured.
+        The other requests get the new pair of the first request, if a replay window is configured.
         """
         context, found = self.server.context, checked_input.found
         presented = client_request.request.require_parameter("refresh_token")
@@ -323,7 +324,7 @@ class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTo
         return build_replayed_response(replay, grant, context)
 
     def _find_refresh_time(self, token_id: int) -> datetime | None:
-        """Return the time when the pair was refreshed."""
+        """Return the time when a token pair was refreshed, or None."""
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
         return self.server.context.session.scalar(asked)
 

@@ -8,8 +8,7 @@ the scopes. The new token:
 - belongs to the same authorization and is revoked with it
 - cannot be refreshed
 
-Delegation is not supported: no token lets another party act for its user. A request with an
-`actor_token` is rejected (sections 4.1 and 4.4).
+Delegation is not supported: a request with an `actor_token` is rejected (sections 4.1 and 4.4).
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +47,8 @@ _ENDED_TOKEN_REASON = RejectionReason(
     title="Expired or revoked subject token",
     advice="Refresh the tokens first, and exchange the new access token.",
 )
-#: The error is the same in all these cases, so that the thief of a token learns nothing more.
+#: One error for unknown tokens, tokens of other clients and tokens of inactive users. The thief of
+#: a token must not be able to distinguish these cases.
 UNKNOWN_SUBJECT_TOKEN = Rejection(
     sentence="The subject_token is unknown, or was issued to another client.",
     reason=RejectionReason(
@@ -132,7 +132,7 @@ class ExchangeCheck:
 
     subject: TokenPairRow
     authorization_id: int
-    #: Space-separated scopes, in order.
+    #: Scopes of the new token, separated by spaces, in the order of `SCOPES`.
     scopes: str
 
 
@@ -158,7 +158,10 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
     LOOKUP = SUBJECT_TOKEN_LOOKUP
 
     def check_client_permission(self, client: Client, request: ProtocolRequest) -> None:
-        """Reject public clients, since anyone with a leaked token could impersonate them."""
+        """Reject clients without permission, and public clients.
+
+        Anyone with a leaked token could impersonate a public client.
+        """
         super().check_client_permission(client, request)
         if not client.application.confidential:
             raise RejectedClientError(PUBLIC_EXCHANGE)
@@ -202,7 +205,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
             raise RejectedParameterError(UNSUPPORTED_ACTOR_TOKEN)
 
     def _check_target(self, request: ProtocolRequest) -> None:
-        """Reject targets other than this instance, which could not verify the token's audience."""
+        """Reject targets other than this instance, where the tokens would not be valid."""
         issuer, given = self.server.context.policy.issuer, request.payload.datalist
         for url in given["resource"]:
             if "#" in url or not f"{url}/".startswith(f"{issuer}/"):
@@ -245,7 +248,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
         )
 
     def _record_exchange(self, client: Client, checked_input: ExchangeCheck) -> None:
-        """Record the exchange for the user, who was not shown a page."""
+        """Record the exchange in the audit log for the user, who did not see a consent page."""
         self.server.context.record_event(
             EventKind.TOKEN_EXCHANGED,
             client.application,
@@ -255,7 +258,7 @@ class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGra
 
 
 def _narrow_scopes(text: str | None, held: Sequence[str], client: Client) -> str:
-    """Return the scopes of the new token: the requested ones, or all that may be passed on."""
+    """Return the scopes of the new token: the requested scopes, or all that may be passed on."""
     offered = [scope for scope in held if scope not in _EXCLUDED_SCOPES]
     if text is None:
         scopes = client.get_allowed_scope(" ".join(offered))

@@ -1,7 +1,8 @@
 """Notifies applications that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0).
 
-Each row records that an application was informed of a sign-in. When the sign-in is deleted for any
-reason, the database clears the reference (ON DELETE SET NULL). The notification is then due.
+A row of `BackchannelSession` records that a sign-in at this service was used for an application.
+When the sign-in is deleted for any reason, the database clears the reference (ON DELETE SET NULL).
+The notification is then due.
 """
 
 from base64 import urlsafe_b64encode
@@ -27,11 +28,11 @@ _TOKEN_LIFETIME = timedelta(minutes=2)
 #: Period for which a claimed session is reserved for one worker.
 _CLAIM_LIFETIME = timedelta(minutes=2)
 _FIRST_RETRY_PAUSE = timedelta(minutes=1)
-#: Maximum number of attempts; the last one is about two hours after the first.
+#: Maximum number of attempts; the last attempt is about two hours after the first.
 _MAX_ATTEMPTS = 8
 MAX_LOGOUT_RETRY_PAUSE = _FIRST_RETRY_PAUSE * 2 ** (_MAX_ATTEMPTS - 2)
 _IS_ENDED = BackchannelSession.sign_in_id.is_(None)
-#: Condition for ended sign-ins that an application has not been notified of.
+#: SQL condition that a notification about an ended sign-in is due.
 LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(_IS_ENDED, BackchannelSession.due_at <= NOW)
 
 
@@ -89,7 +90,10 @@ def store_backchannel_session(
 def claim_ended_sessions(
     *, maximum: int, session: Session, now: datetime
 ) -> Sequence[EndedSession]:
-    """Claim ended sessions, in the order of their due times."""
+    """Claim and return up to `maximum` ended sessions whose notifications are due.
+
+    Sessions that have been due for the longest time are claimed first.
+    """
     due = (
         select(BackchannelSession.id)
         .where(_IS_ENDED, BackchannelSession.due_at <= now)
@@ -148,7 +152,10 @@ def delete_ended_session(ended_session: EndedSession, *, session: Session) -> No
 
 
 def schedule_logout_retry(ended_session: EndedSession, *, session: Session, now: datetime) -> bool:
-    """Schedule another attempt; return False if the maximum number of attempts is reached."""
+    """Schedule another attempt, or delete the session after the last attempt.
+
+    Return whether another attempt is scheduled.
+    """
     if ended_session.tries >= _MAX_ATTEMPTS:
         delete_ended_session(ended_session, session=session)
         return False

@@ -19,7 +19,7 @@ from domain.oauth.openid.keys import (
     get_or_create_signing_key,
 )
 
-#: Claims of an ID token.
+#: Claims of an ID token, except for the claims about the user.
 ID_TOKEN_CLAIMS = (
     "iss",
     "sub",
@@ -33,7 +33,7 @@ ID_TOKEN_CLAIMS = (
     "sid",
     "at_hash",
 )
-#: Authentication context classes, with the levels that clients of Keycloak know.
+#: Authentication context classes (`acr`), with the levels that clients of Keycloak know.
 ACR_ONE_FACTOR, ACR_TWO_FACTORS = "1", "2"
 #: Maximum length of an id_token_hint; ID tokens of this server are shorter.
 _MAX_HINT_LENGTH = 8192
@@ -41,7 +41,7 @@ _MAX_HINT_LENGTH = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class GrantAuthentication:
-    """The authentication behind a grant; refreshed ID tokens repeat it."""
+    """The sign-in that a grant is based on; refreshed ID tokens repeat its claims."""
 
     #: Time of the user's last sign-in.
     auth_time: datetime
@@ -80,7 +80,10 @@ class IdTokenAudience:
 
 
 class InvalidHintError(Exception):
-    """Error for an id_token_hint that another service issued, or whose signing key was deleted."""
+    """Error for an id_token_hint that is not an ID token of this server.
+
+    An ID token is also invalid if its signing key was deleted.
+    """
 
 
 def create_id_token(
@@ -143,7 +146,7 @@ def parse_id_token_hint(text: str, *, issuer: str, session: Session) -> IdTokenA
     except (JoseError, ValueError) as error:
         raise InvalidHintError from error
     user, uid = claims.get("sub"), claims.get("aud")
-    if "events" in claims:  # a logout token
+    if "events" in claims:  # This is a logout token, which has the same keys.
         raise InvalidHintError
     if claims.get("iss") != issuer or not isinstance(user, str) or not isinstance(uid, str):
         raise InvalidHintError

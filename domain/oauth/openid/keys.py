@@ -1,7 +1,7 @@
 """Keys that sign ID tokens with RS256, one at a time (RFC 7517, RFC 7518).
 
-A new key is published before its first use, so that clients that cache the key set have fetched the
-key by then. An old key stays published until the last ID token signed with it has expired.
+A new key is published before its first use, since clients cache the key set. An old key stays
+published until the last ID token signed with it has expired.
 """
 
 import json
@@ -67,9 +67,9 @@ class PublishedKey(NamedTuple):
 
 
 def check_key_size(bits: int) -> None:
-    """Check that a key is neither too short to be safe nor too long to be useful.
+    """Check that a key size in bits is allowed.
 
-    Raise InvalidError if it is.
+    Short keys are unsafe, and long keys are slow. Raise InvalidError if the size is not allowed.
     """
     if not MIN_RSA_BITS <= bits <= MAX_RSA_BITS or bits % 8:
         message = f"The key size must be a multiple of 8 from {MIN_RSA_BITS} to {MAX_RSA_BITS}."
@@ -96,7 +96,7 @@ def get_or_create_signing_key(*, session: Session, keyring: Keyring, now: dateti
     if found is not None:
         return found
     AdvisoryLock.SIGNING_KEYS.acquire(session)
-    # Another process may have created the key while this one waited.
+    # Another process may have created the key while this process waited for the lock.
     found = _find_signing_key_in_session(session, keyring, now)
     return found or _store_key(_generate_key(DEFAULT_KEY_BITS), session, keyring, now)
 
@@ -160,7 +160,7 @@ def _store_key(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -
             retired_at=None,
         )
     )
-    session.flush()  # so that the same transaction can find the key
+    session.flush()  # Later queries of the transaction must find the key.
     return key
 
 
@@ -177,7 +177,7 @@ def rotate_id_token_key(
     Raise InvalidError if the size is not allowed.
     """
     check_key_size(bits)
-    release_locks(session)  # generating a large key takes seconds
+    release_locks(session)  # Generating a large key takes seconds.
     key = _generate_key(bits)
     AdvisoryLock.SIGNING_KEYS.acquire(session)
     if rotation is KeyRotation.OLD_KEYS_LEAKED:

@@ -46,7 +46,7 @@ _GROUPS_QUERY = (
     .order_by(Group.path)
 )
 _GROUPS_SUBQUERY = _GROUPS_QUERY.order_by(None).subquery()
-#: Time zone of users who have not selected one; it does not indicate where they are.
+#: Default time zone of users who have not selected a time zone. It is not sent as a claim.
 _UNCHOSEN_ZONE = "UTC"
 #: A user and their time zone, with a row for each of their groups, or a single row without a group.
 _USER_WITH_GROUPS_QUERY = (
@@ -92,7 +92,7 @@ def build_id_token_claims(
 
 
 def _filter_claims(scopes: Sequence[str], known: dict[str, object]) -> dict[str, object]:
-    """Return the known claims of the scopes; unknown values are omitted."""
+    """Return the claims that the scopes permit, without claims whose value is None."""
     opened = (name for scope, names in CLAIMS_BY_SCOPE.items() if scope in scopes for name in names)
     return {name: known[name] for name in opened if known[name] is not None}
 

@@ -1,6 +1,6 @@
 """Actions on personal, project and group access tokens.
 
-For the operator, `work.actor.id` is the owner of the tokens, or None for the tokens of all users.
+In operator commands, `work.actor.id` is the owner of the tokens, or None for all users.
 """
 
 from datetime import datetime, timedelta
@@ -235,7 +235,7 @@ def _find_bearer(work: UnitOfWork) -> Bearer | None:
 
 
 def _get_owner_id(work: UnitOfWork) -> int | None:
-    """Return the owner of the tokens that the actor can access; None for all users."""
+    """Return the id of the owner of the tokens that the actor can access; None for all users."""
     is_of_all = work.actor.is_admin and work.actor.means is AccessMethod.TOKEN
     return None if is_of_all else work.actor.id
 
@@ -276,7 +276,10 @@ def _get_token(work: UnitOfWork, token_id: int) -> TokenView:
 
 
 def _check_administrator_scopes(token: TokenView, bearer: Bearer) -> None:
-    """Reject access to administrator scopes with a token that lacks these scopes."""
+    """Check that the bearer has the administrator scopes of a token.
+
+    Raise InsufficientScopeError if the bearer lacks a scope.
+    """
     given = {*token.scopes, *((ADMIN_MODE,) if token.keeps_admin_mode else ())}
     own = {*bearer.scopes, *((ADMIN_MODE,) if bearer.keeps_admin_mode else ())}
     for scope in sorted(ADMINISTRATOR_SCOPES & given - own):
@@ -335,7 +338,7 @@ def _revoke_token(work: UnitOfWork, token_id: int, *, owner_id: int | None) -> A
     gone = tokens.revoke_personal_token(
         token_id, owner_id=owner_id, session=work.session, now=work.now
     )
-    if gone.revoked_at == work.now:  # not revoked earlier
+    if gone.revoked_at == work.now:  # Otherwise, the token had already been revoked.
         _record_event(work, EventKind.TOKEN_REVOKED, gone)
     return AccessToken.model_validate(gone)
 

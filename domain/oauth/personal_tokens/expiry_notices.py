@@ -1,4 +1,4 @@
-"""Notices by email to users or maintainers that an access token is about to expire."""
+"""Email notices about access tokens that expire soon, to their users or maintainers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from domain.projects.bots import Maintainer, find_maintainers
 from models import Bot, PersonalAccessToken, User
 
 _ONE_DAY = timedelta(days=1)
-#: Number of messages per statement that adds them to the outbox.
+#: Number of collected emails after which they are added to the outbox.
 _BATCH_SIZE = 200
 
 
 class ExpiryNotice(StrEnum):
-    """One of the two notices about a token."""
+    """A notice about the expiry of a token; each token has up to two notices."""
 
     EARLY = "early"
     LAST_DAY = "last day"
@@ -48,7 +48,7 @@ class _ExpiringToken:
 
 @dataclass(kw_only=True)
 class _MaintainerCache:
-    """The maintainers of projects and groups, looked up once for each."""
+    """A cache of the maintainers of projects and groups."""
 
     session: Session
     today: date

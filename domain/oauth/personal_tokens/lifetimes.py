@@ -34,12 +34,15 @@ class TokenLifetimes:
 
     @classmethod
     def from_max_lifetime(cls, max_lifetime: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
-        """Return the lifetimes for a maximum lifetime."""
+        """Return the lifetimes for a maximum lifetime.
+
+        Tokens never expire by default if `may_never_end` is True and the maximum is a year or more.
+        """
         is_endless = may_never_end and max_lifetime >= ONE_YEAR
         return cls(longest=max_lifetime, usual=None if is_endless else min(max_lifetime, ONE_YEAR))
 
     def get_latest_expiry_day(self, now: datetime) -> date:
-        """Return the last day that can be requested."""
+        """Return the latest expiry date that can be requested."""
         return now.astimezone(UTC).date() + self.longest
 
     def get_default_day(self, now: datetime) -> date | None:
@@ -63,7 +66,7 @@ class TokenLifetimes:
     def compute_renewed_expiry(
         self, created_at: datetime, expires_at: datetime | None, *, now: datetime
     ) -> datetime | None:
-        """Return the expiry of a rotated token, which is valid for as many days as the old one."""
+        """Return the expiry of a rotated token, which is valid for as many days as before."""
         if expires_at is None:
             return self.compute_expiry(None, now=now)
         days = timedelta(days=(expires_at.date() - created_at.date()).days)
@@ -84,7 +87,7 @@ def count_tokens_without_expiry(*, session: Session) -> int:
 def assign_expiry_to_tokens(
     lifetimes: TokenLifetimes, *, session: Session, now: datetime, commit_batch: Callable[[], None]
 ) -> int:
-    """Assign the default expiry to tokens without one, and return their number.
+    """Assign the default expiry to tokens without an expiry, and return their number.
 
     Each token gets an audit event. `commit_batch` is called after each batch, and must commit. Do
     nothing while tokens without an expiry are permitted.

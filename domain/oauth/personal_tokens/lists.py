@@ -30,7 +30,7 @@ _SORT_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {
     **TIME_COLUMNS,
     "name": PersonalAccessToken.name,
 }
-#: Maximum number of listed tokens of each kind.
+#: Maximum number of tokens of each kind in a list of tokens that are older than `admin_mode`.
 _MAX_FORMER_TOKENS = 20
 
 
@@ -65,7 +65,7 @@ class TokenView:
 class TokenFilter:
     """A filter of tokens; fields that are None match all tokens."""
 
-    #: Owner of the tokens; None for the tokens of all users.
+    #: Id of the owner of the tokens; None for the tokens of all users.
     owner_id: int | None
     user_id: int | None = None
     #: Project or group to which the bots that own the tokens belong.
@@ -88,13 +88,13 @@ def build_token_view(token: PersonalAccessToken, now: datetime) -> TokenView:
 
 
 def is_personal_token_usable(token: PersonalAccessToken, now: datetime) -> bool:
-    """Return whether a token can be used."""
+    """Return whether a token is neither revoked nor expired."""
     is_over = token.expires_at is not None and token.expires_at <= now
     return token.revoked_at is None and not is_over
 
 
 def is_personal_token_live(now: datetime) -> ColumnElement[bool]:
-    """Return the condition that a token can be used."""
+    """Return the SQL condition that a token is neither revoked nor expired."""
     return and_(PersonalAccessToken.revoked_at.is_(None), PersonalAccessToken.expires_at > now)
 
 
@@ -158,7 +158,7 @@ def find_tokens(
 def list_expiring_tokens(
     owner_id: int, duration: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
-    """Return a few active tokens of a user that expire soon, earliest expiry first."""
+    """Return the active tokens of a user that expire first within `duration`, up to a limit."""
     wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + duration})
     found = find_tokens(
         wanted, session=session, now=now, sort="expires_asc", limit=_MAX_EXPIRING_TOKENS
@@ -191,7 +191,7 @@ def fetch_token_page(
 def get_token(token_id: int, *, owner_id: int | None, session: Session, now: datetime) -> TokenView:
     """Return a token of this owner, or of any user if `owner_id` is None.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     return build_token_view(get_token_row(token_id, owner_id=owner_id, session=session), now)
 
@@ -199,7 +199,7 @@ def get_token(token_id: int, *, owner_id: int | None, session: Session, now: dat
 def get_token_row(token_id: int, *, owner_id: int | None, session: Session) -> PersonalAccessToken:
     """Return the row of a token of this owner, or of any user if `owner_id` is None.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     token = session.get(PersonalAccessToken, token_id) if token_id <= MAX_ID else None
     if token is None or owner_id not in {None, token.user_id}:
@@ -209,7 +209,7 @@ def get_token_row(token_id: int, *, owner_id: int | None, session: Session) -> P
 
 @dataclass(frozen=True, kw_only=True)
 class FormerToken:
-    """A personal token, or all tokens of an application for a user, older than `admin_mode`."""
+    """An administrator's personal token, or tokens of an application, older than `admin_mode`."""
 
     user_id: int
     username: str
@@ -219,7 +219,7 @@ class FormerToken:
 
 
 def list_former_tokens(*, session: Session, now: datetime) -> tuple[FormerToken, ...]:
-    """Return the first tokens older than the scope `admin_mode`, by user name."""
+    """Return tokens of administrators that are older than the scope `admin_mode`, up to a limit."""
     personal = session.execute(
         select(User.id, User.username, PersonalAccessToken.name)
         .select_from(PersonalAccessToken)

@@ -20,7 +20,7 @@ from models import AccessToken, Authorization, PersonalAccessToken
 
 @dataclass(frozen=True, kw_only=True)
 class ParentAuthorization:
-    """The authorization of a new token, which ends with it and has the same key (RFC 9449)."""
+    """The authorization behind a new token. The token ends with it, and is bound to its key."""
 
     authorization_id: int
     key_thumbprint: str | None

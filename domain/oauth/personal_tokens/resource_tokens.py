@@ -97,7 +97,7 @@ def get_resource_token(
 ) -> ResourceToken:
     """Return a token of this project or group.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     owner_id = _get_bot_id(namespace, token_id, session=session)
     token = get_token(token_id, owner_id=owner_id, session=session, now=now)
@@ -121,7 +121,7 @@ def create_resource_token(
     check_grantable(
         resource_token_request.role, _lock_token_role(namespace, viewer, session=session)
     )
-    # Checked first, so that no bot without a token is created.
+    # The details are checked first, so that no bot without a token is created.
     details = check_token_details(resource_token_request.details)
     check_no_administrator_scopes(details)
     bot = create_bot(namespace, details.name, resource_token_request.role, session=session, now=now)
@@ -131,10 +131,10 @@ def create_resource_token(
 def get_revocable_token(
     namespace: Namespace, token_id: int, *, viewer: Viewer, session: Session, now: datetime
 ) -> ResourceToken:
-    """Return a token that the viewer may rotate and revoke, and lock the viewer's role.
+    """Lock the viewer's role, and return a token that the viewer may rotate and revoke.
 
-    Users cannot rotate or revoke tokens with a role that they could not grant. Raise NotFoundError
-    or ForbiddenError in such cases.
+    Raise NotFoundError if the project or group has no such token. Raise ForbiddenError if the
+    viewer may not manage tokens, or if the role of the token is higher than the viewer's role.
     """
     role = _lock_token_role(namespace, viewer, session=session)
     token = get_resource_token(namespace, token_id, session=session, now=now)
@@ -160,7 +160,7 @@ def _lock_token_role(namespace: Namespace, viewer: Viewer, *, session: Session) 
 def _get_bot_id(namespace: Namespace, token_id: int, *, session: Session) -> int:
     """Return the id of the bot that owns a token of this project or group.
 
-    Raise NotFoundError if there is none.
+    Raise NotFoundError if there is no such token.
     """
     statement = (
         select(Bot.user_id)

@@ -25,7 +25,7 @@ from domain.oauth.personal_tokens.made_by_applications import (
 from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
 
-#: Scopes of OpenID Connect and refresh tokens, which apply only to applications.
+#: Scopes for OpenID Connect and refresh tokens, which apply only to applications.
 _APPLICATION_SCOPES = frozenset({"openid", "profile", "email", "offline_access"})
 #: Scopes that pages offer for a personal access token.
 PERSONAL_SCOPES = tuple(
@@ -176,7 +176,7 @@ def _store_token(
         key_thumbprint=parent.key_thumbprint if parent else None,
     )
     session.add(row)
-    session.flush()  # assigns the id
+    session.flush()  # This assigns the id.
     return NewToken(clear=credential.clear, token=build_token_view(row, now))
 
 
@@ -189,7 +189,7 @@ def rotate_personal_token(
     keyring: Keyring,
     now: datetime,
 ) -> NewToken:
-    """Replace an active token with a new one; the old one is revoked immediately.
+    """Revoke an active token, and return a new token that replaces it.
 
     Only one of several concurrent rotations succeeds. Raise NotFoundError for a token of another
     user unless `owner_id` is None. Raise InvalidError for a token that can no longer be used.
@@ -273,7 +273,7 @@ def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
 def revoke_personal_token(
     token_id: int, *, owner_id: int | None, session: Session, now: datetime
 ) -> TokenView:
-    """Revoke a token and return it; idempotent.
+    """Revoke a token, unless it is already revoked, and return it.
 
     Raise NotFoundError for a token of another user unless `owner_id` is None.
     """

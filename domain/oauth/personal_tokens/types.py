@@ -90,13 +90,13 @@ class TokenQuery(OffsetQuery, GitLabQuery):
 
 
 class RotationBody(Body):
-    """Expiry date of the new token; it defaults to one week from now."""
+    """The expiry date of the new token. The default is one week from now."""
 
     expires_at: RequestDay | None = None
 
 
 class TokenBody(Body):
-    """A new token."""
+    """The settings of a new token."""
 
     name: str = ""
     scopes: Words = ()
@@ -110,7 +110,7 @@ class TokenBody(Body):
 
 
 class OwnTokenBody(TokenBody):
-    """A new token of the current user."""
+    """The settings of a new token of the current user."""
 
     name: str = Field(description="Name that describes the purpose of the token.")
     scopes: Annotated[Words, BeforeValidator(join_option_words)] = Field(
@@ -122,7 +122,7 @@ class OwnTokenBody(TokenBody):
 
 
 class ResourceTokenBody(TokenBody):
-    """A new token of a project or a group."""
+    """The settings of a new token of a project or a group."""
 
     access_level: Role = Role.MAINTAINER
 

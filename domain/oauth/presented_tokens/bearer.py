@@ -1,4 +1,4 @@
-"""Looks up bearer tokens and their users (RFC 6750) with one statement, without the ORM."""
+"""Looks up bearer tokens together with their users (RFC 6750), without the ORM."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from domain.core.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
 from models.base import NEVER, UTCDateTime
 
-#: Resolution of "last used" times: fine enough for users, without too many writes.
+#: Minimum time between two stored uses of a token, to limit the number of writes.
 _MIN_INTERVAL_BETWEEN_USES = timedelta(minutes=1)
 
 
@@ -33,19 +33,19 @@ class TokenRejection(StrEnum):
 
 
 class InvalidTokenError(Exception):
-    """invalid_token (RFC 6750 section 3.1)."""
+    """invalid_token: the token is missing, unknown, expired or revoked (RFC 6750 section 3.1)."""
 
     def __init__(self, refusal: TokenRejection) -> None:
-        """Store the reason."""
+        """Store the reason for the rejection."""
         super().__init__(refusal.value)
         self.refusal = refusal
 
 
 class InsufficientScopeError(Exception):
-    """insufficient_scope (RFC 6750 section 3.1); any of the `accepted` scopes suffices."""
+    """insufficient_scope: the token has none of the accepted scopes (RFC 6750 section 3.1)."""
 
     def __init__(self, accepted_scopes: tuple[str, ...]) -> None:
-        """Store the accepted scopes."""
+        """Store the accepted scopes, any of which is sufficient."""
         super().__init__("The request requires higher privileges than the access token has.")
         self.accepted = accepted_scopes
 
@@ -58,20 +58,20 @@ class Bearer:
     scopes: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None
-    #: client_id of the application; None for a personal token.
+    #: client_id of the application; None for a personal token or a password grant without a client.
     application_uid: str | None
     #: True for the bot of a project or group access token, and for a service account.
     is_bot: bool = False
-    #: Row id of an OAuth token.
+    #: Row id of an OAuth token; None for a personal token.
     access_token_id: int | None = None
-    #: Row id of a personal token.
+    #: Row id of a personal token; None for an OAuth token.
     personal_token_id: int | None = None
-    #: Keyed hash of a personal token.
+    #: Keyed hash of a personal token; empty for an OAuth token.
     digest: bytes = field(default=b"", repr=False)
-    #: Grant of an OAuth token. For a personal token created by an application, the grant of that
-    #: application; otherwise None.
+    #: Row id of the grant of an OAuth token, or of the grant of the application that created a
+    #: personal token. None without a grant.
     authorization_id: int | None = None
-    #: Time of the last use, to the minute.
+    #: Time of the last use, to the minute; None if the token has not been used.
     last_used_at: datetime | None = None
     #: Thumbprint of the key that the token is bound to (RFC 9449), or None.
     key_thumbprint: str | None = None
@@ -115,7 +115,8 @@ class Bearer:
     def require_sudo(self) -> None:
         """Check that the token may act as another user.
 
-        Raise InsufficientScopeError or ForbiddenError if it may not.
+        Raise InsufficientScopeError if the token lacks the scope or is not a personal token. Raise
+        ForbiddenError if the user is not an administrator.
         """
         is_personal = self.personal_token_id is not None and not self.is_of_application
         if not is_personal or SUDO not in self.scopes:
@@ -132,7 +133,7 @@ class Bearer:
     def require_any_scope(self, *accepted: str) -> None:
         """Check that the token has one of these scopes.
 
-        Raise InsufficientScopeError if it has none of them.
+        Raise InsufficientScopeError if the token has none of the scopes.
         """
         if not set(accepted) & set(self.scopes):
             raise InsufficientScopeError(accepted)
@@ -195,7 +196,7 @@ PERSONAL_TOKEN_QUERY = (
             PersonalTokenRow._fields,
             {"personal_token_": PersonalAccessToken, "": PersonalAccessToken},
             kind=User.kind,
-            # Read in its stored form, since a type conversion would slow down every row.
+            # The value is read in its stored form, since a conversion would slow down every row.
             expires_at=type_coerce(PersonalAccessToken.expires_at, UTCDateTime),
             grant_revoked_at=Authorization.revoked_at,
         ),
@@ -242,7 +243,7 @@ def get_access_token_bearer(
 ) -> Bearer:
     """Return the bearer of an active OAuth access token.
 
-    Raise InvalidTokenError if there is none.
+    Raise InvalidTokenError if the token is unknown, revoked or expired.
     """
     row = _find_token_row(
         token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring
@@ -257,7 +258,7 @@ def get_bearer(
 ) -> Bearer:
     """Return the bearer of an active OAuth or personal access token.
 
-    Raise InvalidTokenError if there is none.
+    Raise InvalidTokenError if the token is unknown, revoked or expired.
     """
     row = _find_token_row(
         token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring
@@ -307,7 +308,7 @@ def _find_token_row(
 def _rehash_token(
     token: str, bearer: Bearer, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> None:
-    """Store the hash of a personal token under the newest secret key.
+    """Replace the hash of a personal token with a hash made with the newest secret key.
 
     Personal tokens may remain valid longer than a secret key.
     """

@@ -35,13 +35,13 @@ _PROOF_TYPE = "dpop+jwt"
 #: Maximum difference between the clocks of the client and the server, in either direction (section
 #: 11.1).
 _CLOCK_LEEWAY = timedelta(seconds=60)
-#: SHA-256 thumbprint (RFC 7638): 32 bytes in base64url without padding.
+#: Pattern of SHA-256 thumbprints (RFC 7638): 32 bytes in base64url without padding.
 _THUMBPRINT_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class InvalidProofError(OAuth2Error):
-    """invalid_dpop_proof (section 5)."""
+    """invalid_dpop_proof: the proof is malformed or does not match the request (section 5)."""
 
     error = "invalid_dpop_proof"
 
@@ -85,7 +85,7 @@ def check_dpop_proof(text: str, target: DpopTarget, *, now: datetime) -> DpopPro
         raise InvalidProofError("The DPoP proof is for another method or URL.")
     if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
         raise InvalidProofError("The DPoP proof must have an iat.")
-    # Whole seconds, since integers of any size can be compared with an integer.
+    # Times are whole seconds, since JSON integers of any size can be compared with integers.
     if not abs(issued_at - int(now.timestamp())) <= _CLOCK_LEEWAY.total_seconds():
         raise InvalidProofError("The DPoP proof is too old, or its iat is in the future.")
     if target.access_token is not None and claims.get("ath") != _hash_access_token(
@@ -115,7 +115,7 @@ def _verify_proof(text: str) -> tuple[Key, Mapping[str, object]]:
 def _import_header_key(header: Mapping[str, object]) -> Key:
     """Return the public key in a header (section 4.2).
 
-    Raise InvalidProofError if it has none.
+    Raise InvalidProofError if the header has no acceptable public key.
     """
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
@@ -152,7 +152,7 @@ def _hash_access_token(access_token: str) -> str:
 def check_thumbprint(text: str | None) -> None:
     """Check that a dpop_jkt is a SHA-256 thumbprint (section 10).
 
-    Raise invalid_request if it is not.
+    Raise invalid_request if the text has another format.
     """
     if text is not None and not _THUMBPRINT_PATTERN.fullmatch(text):
         raise InvalidRequestError("dpop_jkt must be 43 characters of base64url.")
