@@ -100,7 +100,7 @@ class LiveSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """Services of an application."""
+    """Objects that all views, jobs and commands of an application share."""
 
     clock: Clock
     keyring: Keyring

@@ -41,13 +41,14 @@ class HostReport:
     key_fingerprints: tuple[str, ...]
     #: Latest database migration in the host's code.
     revision: str
-    #: Number of milliseconds by which the host's clock is ahead of the database's clock.
+    #: Number of milliseconds by which the host's clock is ahead of the database's clock, or None on
+    #: SQLite.
     clock_lead_ms: int | None
     seen_at: datetime
 
     @property
     def address(self) -> str:
-        """The machine and the port."""
+        """The name of the machine, and the port of its web server."""
         return self.name.rpartition(" ")[0]
 
     @property

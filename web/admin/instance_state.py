@@ -42,7 +42,7 @@ ReadResult = TypeVar("ReadResult")
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceState:
-    """State of the instance."""
+    """State that the overview page of the administration displays."""
 
     release: str
     build: Build
@@ -280,7 +280,7 @@ def list_integration_metrics() -> Sequence[Gauge]:
 
 
 def list_mail_metrics() -> Sequence[Gauge]:
-    """Return the state of the outbox, or nothing if it is unknown."""
+    """Return the state of the mail queue, or nothing if it is unknown."""
     mail = _read_or_log_failure("email", lambda: get_mail_queue_state(session=db.session()))
     if mail is None:
         return ()

@@ -216,7 +216,10 @@ def _build_option_help(field: FieldInfo, words: str, *, is_many: bool) -> str | 
 
 
 def _get_field_schema(field: FieldInfo) -> dict[str, Any]:
-    """Return the JSON schema of a field without null. If there are choices, return the widest."""
+    """Return the JSON schema of a field without null.
+
+    If a field accepts several types, return the schema of its list type or its text type.
+    """
     hint: Any = field.annotation
     if field.metadata:
         hint = Annotated[hint, *field.metadata]
@@ -299,7 +302,7 @@ def _get_target(action: Action[Any, Any], path: str) -> ProjectView | GroupView:
 def _collect_list_items(
     action: Action[Any, Any], unit: UnitOfWork, arguments: list[Any], sent: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return a list with all its parts, up to 1,000 items, and the total."""
+    """Return up to 1,000 items of a list, with the total or with the next cursor."""
     items: list[Any] = []
     query = cast("type[Query]", action.input_type)
     sent = dict(sent)

@@ -227,7 +227,7 @@ class AutocommitPool:
             kept = kept or self._open_connection()
             if is_read or self.dialect_name != "sqlite":
                 return work(kept)
-            # The driver waits for locks and the disk in C code.
+            # The driver waits for locks and the disk in C code, which would block the event loop.
             driver = kept.connection.connection.driver_connection
             stop = driver.interrupt if driver else None
             return self._executor.run_interruptibly(partial(work, kept), stop=stop)

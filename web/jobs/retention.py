@@ -151,7 +151,7 @@ def _prune_audit_log(
 def _prune_webhooks(
     current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
-    """Cancel overdue deliveries and remove old log entries; return the number of both."""
+    """Cancel overdue deliveries and remove old log entries; return the number of removed entries."""
     now = read_system_clock()
     given_up = abandon_old_deliveries(session=session, now=now, commit_batch=commit_batch)
     if given_up:

@@ -62,7 +62,7 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
 
 
 class AppriseProcesses:
-    """Thread-safe child processes of one worker."""
+    """Child processes of one worker, which several threads may use."""
 
     def __init__(self, settings: Settings, *, idle_seconds: float = _IDLE_TIMEOUT_SECONDS) -> None:
         """Store the settings without starting a process."""

@@ -50,7 +50,7 @@ _MAX_RESPONSE_BYTES = 65_536
 #: Maximum number of response bytes returned, for a POST and for a GET.
 _MAX_KEPT_POST_BYTES = 1_000
 _MAX_KEPT_GET_BYTES = 16_384
-_MAX_RETRY_AFTER_DIGITS = 5  # maximum number of digits
+_MAX_RETRY_AFTER_DIGITS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class OutgoingResponse:
 class OutgoingClient:
     """Client that keeps its connection for the next request to the same origin.
 
-    It is for one thread, or one greenlet, at a time.
+    Only one thread or greenlet may use a client at a time.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class _Route:
 
 
 class _OutgoingRequest:
-    """Single request, whose `send` runs in its own thread until `stop` ends it."""
+    """Single request. `send_request` runs in its own thread until `end_request` ends it."""
 
     def __init__(
         self,
@@ -234,7 +234,8 @@ class _OutgoingRequest:
 
     def _connect_through_proxy(self, proxy: Proxy) -> None:
         self.connection = self._build_connection(proxy.host, proxy.port)
-        # The proxy connects meanwhile, so the deadline of the whole request applies.
+        # Reading the proxy's response includes its connection to the host, so only the deadline of
+        # the whole request applies.
         self.connection.timeout = DEADLINE_SECONDS
         if self._url.is_encrypted:
             self.connection.set_tunnel(self._url.host, self._url.port, headers=proxy.headers)

@@ -46,7 +46,7 @@ from web.server.tls import ServedCertificate, describe_handshake_failure, get_se
 from web.standard_streams import get_dropped_line_count
 
 _STOP_SIGNALS = frozenset({SIGINT, SIGQUIT, SIGTERM})
-#: Minimum number of free connections, below which the longest idle connection is closed.
+#: Number of free connections below which the oldest handshake or idle connection is ended.
 _MIN_FREE_CONNECTIONS = 10
 _RETRY_AFTER_SECONDS = 2
 #: Seconds between two checks for idle connections, a new certificate and the parent.
@@ -112,7 +112,7 @@ class Listener(StreamServer):
 class BufferedResponse:
     """Connection that sends the head of a response together with the first chunk of its body.
 
-    gunicorn sends them separately, and each wakes the client.
+    gunicorn would send them separately, which would wake the client twice.
     """
 
     def __init__(self, client: Any) -> None:
@@ -151,7 +151,7 @@ class BufferedResponse:
 
 
 class _ListenerName(NamedTuple):
-    """Part of a listener that gunicorn uses."""
+    """Name of a listener, with the only method of a listener that gunicorn calls."""
 
     name: Any
 
@@ -268,7 +268,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             raise ConnectionResetError(ECONNRESET, "The answer was not read.") from error
 
     def handle_error(self, _req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Respond to a malformed or slow request, whose client is unknown."""
+        """Respond to a request that is malformed or whose head was received too slowly."""
         if isinstance(exc, ssl.SSLError):
             return
         status = _get_error_status(exc)
@@ -425,9 +425,9 @@ def _shut_down_reading(client: Any) -> None:
 
 
 def call_with_timeout(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
-    """Call an application that responds with 503 after the given time.
+    """Call an application, and stop it with status 503 after the given number of seconds.
 
-    The log then shows where the application was.
+    The traceback in the log then shows where the application was.
     """
     with gevent.Timeout(seconds, RequestTooLongError):
         return app(environ, start_response)
@@ -472,14 +472,14 @@ class ServerLog(Logger):  # type: ignore[misc]
 
     @property
     def access_log_enabled(self) -> bool:
-        """Always False."""
+        """Return False, because the app writes the request log."""
         return False
 
     def info(self, msg: str, *args: Any, **kwargs: Any) -> None:
         """Log a message, unless it announces the start of gunicorn.
 
-        gunicorn logs that message before the settings and the database are checked. A start that
-        fails writes a single sentence with the reason.
+        gunicorn logs that message before the settings and the database are checked. If the start
+        fails, the output should only be one sentence with the reason.
         """
         if not msg.startswith("Starting gunicorn"):
             super().info(msg, *args, **kwargs)

@@ -291,7 +291,7 @@ def _build_alternatives(schemas: _ModelTypes, find_reference: ReferenceFinder) -
 
 
 _REFERENCE_TEMPLATE = "#/components/schemas/{model}"
-#: Modes of a schema, which may differ: requests are validated and responses are serialized.
+#: Modes of schemas, for requests and for responses. The schemas of a model may differ between them.
 VALIDATION_MODE: Literal["validation"] = "validation"
 SERIALIZATION_MODE: Literal["serialization"] = "serialization"
 SchemaMode = Literal["validation", "serialization"]
@@ -350,7 +350,7 @@ class ModelSchemas:
         ]
 
     def build_components(self) -> dict[str, Any]:
-        """Return all schemas except the schemas that only became parameters."""
+        """Return all schemas except schemas that are used only for query parameters."""
         only_in_parameters = self._in_parameters - self._in_references
         return {
             name: schema
@@ -449,7 +449,7 @@ def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, An
 
 
 def select_topic(document: Mapping[str, Any], tag: str) -> dict[str, Any]:
-    """Return the part of a document with the operations of a tag, and what they refer to."""
+    """Return the operations of a tag, and the components that they refer to."""
     selected = {
         "tags": [each for each in document["tags"] if each["name"] == tag],
         **{

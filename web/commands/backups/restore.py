@@ -129,7 +129,7 @@ def _record_failure_on_error() -> Iterator[None]:
 
 
 def _store_result(record: Callable[..., None]) -> bool:
-    """Store a result for `/metrics`, and return whether the database role may write."""
+    """Store the result of a backup for `/metrics`, and return False if the database rejects it."""
     try:
         with Session(db.engine) as session, session.begin():
             record(session=session, now=get_current_time())
@@ -389,7 +389,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         with Session(db.engine) as session:
             present = list_running_hosts(session=session, now=get_current_time())
     except SQLAlchemyError:
-        return  # no host of this release uses another schema
+        return  # the schema is not from this release, so none of its hosts runs
     if present:
         names = ", ".join(each.name for each in present)
         raise ConflictError(
