@@ -1,6 +1,6 @@
 """Configuration of the web server. Its options are settings of Gatebell (docs/settings.md)."""
 
-# Must run before any other module creates locks or imports sockets.
+# gevent must replace these functions before another module creates locks or imports sockets.
 from gevent import monkey
 
 monkey.patch_all()
@@ -116,7 +116,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def on_starting(server: Any) -> None:
-    """Reject a wrong secret key, and create the counters that the web processes share."""
+    """Check the database and the settings, and create the counters that the web processes share."""
     wait_until_released()
     server.began_at = read_system_clock()
     try:

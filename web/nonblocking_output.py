@@ -119,7 +119,7 @@ class _Pipe(_ReopenedDevice):
 class _ForeignPipe(Output):
     """Pipe that another user opened, such as a supervisor before it switches users.
 
-    Linux before 6.4 rejects the flag for pipes, and then the line is left to the thread.
+    Linux before 6.4 rejects the flag RWF_NOWAIT for pipes. The line is then left to the thread.
     """
 
     def write_without_waiting(self, text: bytes) -> int:
@@ -173,7 +173,8 @@ _OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], .
 def open_output(descriptor: int) -> Output:
     """Return the output for a descriptor.
 
-    If it cannot be written without waiting, all its lines are left to the thread.
+    If the descriptor cannot be written without waiting, all lines are left to the thread of
+    `UnblockedStream`.
     """
     mode = os.fstat(descriptor).st_mode
     for way in (way for is_kind, ways in _OUTPUT_CLASSES if is_kind(mode) for way in ways):

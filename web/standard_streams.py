@@ -6,8 +6,8 @@ line is therefore written immediately if the descriptor accepts it without waiti
 (`web/nonblocking_output.py`).
 
 Otherwise the line waits in memory for a thread that writes it, and so do all lines after it, in
-order. If the memory limit is reached, further lines are dropped and counted. Once the others are
-written, one line reports how many were dropped. ADR 76 lists all states and events.
+order. If the memory limit is reached, further lines are dropped and counted. Once the waiting lines
+are written, one line reports how many were dropped. ADR 76 lists all states and events.
 """
 
 import atexit
@@ -33,11 +33,11 @@ class UnblockedStream(io.TextIOBase):
     """Text stream that writes each line immediately or leaves it to a thread that may wait."""
 
     def __init__(self, descriptor: int) -> None:
-        """Use this file descriptor."""
+        """Store a file descriptor, and prepare to write to it without waiting."""
         self._descriptor = descriptor
         self._output = open_output(descriptor)
-        #: Function that returns the line about dropped lines. Logging is configured after the
-        #: streams.
+        #: Function that returns the line about dropped lines. It is replaced when logging is
+        #: configured, which happens later.
         self.describe_dropped: Callable[[int], str] = "{} lines were dropped".format
         self._start_thread()
         os.register_at_fork(after_in_child=self._reset_in_child)

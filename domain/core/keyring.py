@@ -40,7 +40,7 @@ class CredentialType(StrEnum):
 class UndecipherableError(Exception):
     """Error for a ciphertext that no key can decrypt.
 
-    The master secret was replaced, not rotated.
+    This happens if the master secret was replaced instead of rotated.
     """
 
 

@@ -64,7 +64,7 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
 
     @property
     def is_fresh(self) -> bool:
-        """Return whether the user's last proof of identity is recent enough for an administrator."""
+        """Return whether the user proved their identity recently enough for an administrator."""
         lifetime = timedelta(seconds=get_settings().administrator_proof_seconds)
         return self.has_proven and get_current_time() - self.auth_time <= lifetime
 

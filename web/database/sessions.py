@@ -63,7 +63,7 @@ class Pooler(Enum):
 
 
 class SharedConnectionsError(Exception):
-    """Error for a pooler that shares connections for which separate sessions are needed."""
+    """Error for a transaction pooler, because separate sessions are needed."""
 
 
 def find_pooler(settings: Settings) -> Pooler:

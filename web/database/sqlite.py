@@ -38,7 +38,8 @@ MAX_WAL_BYTES = 16 * 2**20
 #: Maximum size in bytes of the log file after SQLite restarts the log.
 KEPT_WAL_BYTES = 2 * MAX_WAL_BYTES
 _TRUNCATION_INTERVAL_SECONDS = 2.0
-#: Seconds that writers wait for a reader. After that, the log is truncated in the next run.
+#: Seconds for which a truncation waits for readers, while writers wait. If a reader is slower, the
+#: next run truncates the log.
 _READER_TIMEOUT_SECONDS = 0.25
 
 
@@ -90,7 +91,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self.set_progress_handler(self._is_time_over, _STEPS_BETWEEN_CHECKS)
 
     def run_measured(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
-        """Run SQLite and measure its time; statements with the write lock wait in the queue."""
+        """Call SQLite and measure its time; statements that take the write lock are queued."""
         if sql and not self.in_transaction and _WRITE_STATEMENT.match(sql):
             work = partial(self._run_when_first, work)
         self._seen_at = monotonic()

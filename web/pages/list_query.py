@@ -51,12 +51,18 @@ def get_page_size() -> int:
 
 
 def get_requested_slice() -> KeysetRange:
-    """Return the requested slice of the list."""
+    """Return the requested slice of the list.
+
+    Raise QueryError for an invalid cursor.
+    """
     return build_keyset_range(request.args, size=get_page_size())
 
 
 def get_requested_part(*, order_by: str) -> PageRequest:
-    """Return the requested part of a list with numbered pages."""
+    """Return the requested part of a list with numbered pages.
+
+    Raise QueryError for an invalid page number.
+    """
     number, size = get_row_id(request.args, "page") or 1, get_page_size()
     if number > _MAX_PAGE_NUMBER:
         message = "This page of the list does not exist. Go to the first page."

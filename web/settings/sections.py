@@ -68,7 +68,7 @@ class Section:
 
 
 def list_sections() -> tuple[Section, ...]:
-    """Return all settings by section, in the order of `web/settings/table.py`."""
+    """Return all settings by section, in the order of their definitions."""
     return tuple(
         Section(title=title, settings=tuple(members))
         for title, members in _group_by_title().items()

@@ -184,7 +184,7 @@ def find_content_faults(
 
 
 def delete_hosts(connection: Connection) -> None:
-    """Remove the hosts of the backed-up database, which do not use the restored database."""
+    """Delete the reports of hosts, because those hosts use the original database."""
     if Host.__tablename__ in list_tables(connection):
         connection.execute(delete(table(Host.__tablename__)))
 
