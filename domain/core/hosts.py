@@ -107,7 +107,8 @@ def is_upgrading(revision: str, *, session: Session, now: datetime) -> bool:
 WORKER_HEARTBEAT_JOB = "pulse"
 #: Name of the job that deletes expired data.
 PRUNE_JOB = "prune"
-#: Name of the record of the last detected host clock that was ahead. It is not a job.
+#: Name of the record with the time at which stored future times were last corrected. It is not a
+#: job.
 CLOCK_CORRECTION_RECORD = "clock correction"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

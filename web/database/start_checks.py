@@ -75,7 +75,7 @@ def should_migrate(settings: Settings) -> bool:
 
 
 def check_sessions(settings: Settings) -> None:
-    """Raise CannotStartError if sessions of Postgres or a pooler do not have the required settings."""
+    """Raise CannotStartError unless the sessions of Postgres or a pooler are usable."""
     with convert_database_errors():
         problem = find_session_problem(settings, find_pooler(settings))
     if problem:

@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.1
 
 
 class Watchdog:
-    """Supervisor's end of the pipe."""
+    """Watchdog process of a supervisor, with the pipe through which it gets the process ids."""
 
     def __init__(self, *, timeout_seconds: float) -> None:
         """Store the number of seconds that remaining processes may take to stop."""
@@ -49,7 +49,7 @@ class Watchdog:
             )
 
     def close_pipe(self) -> None:
-        """Close the pipe, so that all registered processes are ended."""
+        """Close the pipe, and wait until the watchdog has ended all registered processes."""
         if self._process is not None:
             with suppress(BrokenPipeError):
                 self._process.communicate()
