@@ -56,7 +56,7 @@ _DERIVATION_PURPOSE = "the container registry of this installation"
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryUser:
-    """User of a token request, without a name if anonymous."""
+    """User of a token request. The name is empty if the request is anonymous."""
 
     name: str
     requester: Requester = field(default=ANONYMOUS_REQUESTER)

@@ -53,7 +53,7 @@ class Credential:
 
 
 class Keyring:
-    """A ring of keys that hash and encrypt secrets.
+    """A set of keys that hash and encrypt secrets.
 
     The newest key hashes and encrypts; all keys verify and decrypt.
     """

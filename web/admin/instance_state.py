@@ -134,7 +134,7 @@ def _find_last_run(job: str) -> datetime | None:
 
 
 def list_outage_safe_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
-    """Return metrics that do not need the database.
+    """Return metrics that are available even while the database is not.
 
     Alerting rules must keep working while the database is unavailable. `problem` is the readiness
     problem.

@@ -20,7 +20,7 @@ from web.database.prepared_statements import PreparedStatements
 
 
 class StatementCache:
-    """A cache of compiled statements."""
+    """A cache of statements that SQLAlchemy has compiled for psycopg."""
 
     def __init__(self, engine: Engine) -> None:
         """Create an empty cache for the dialect of an engine."""

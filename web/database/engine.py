@@ -33,7 +33,7 @@ _shared_engines: dict[Settings, Engine] = {}
 
 
 def count_last_connection_taken() -> None:
-    """Count that a pool has handed out its last database connection."""
+    """Record that a pool has handed out its last database connection."""
     metrics = _find_metrics()
     if metrics is not None:
         metrics.count_last_connection_taken()

@@ -38,8 +38,8 @@ MAX_WAL_BYTES = 16 * 2**20
 #: Maximum size in bytes of the log file after SQLite restarts the log.
 KEPT_WAL_BYTES = 2 * MAX_WAL_BYTES
 _TRUNCATION_INTERVAL_SECONDS = 2.0
-#: Seconds for which a truncation waits for readers, while writers wait. If a reader is slower, the
-#: next run truncates the log.
+#: Seconds for which a truncation waits for readers, while writers wait. If a reader takes longer,
+#: the next run truncates the log.
 _READER_TIMEOUT_SECONDS = 0.25
 
 

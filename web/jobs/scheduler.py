@@ -333,7 +333,7 @@ class Scheduler:
                 job.start_run()
 
     def _log_outage(self, error: Exception) -> None:
-        """Log once a minute that the database is unavailable."""
+        """Log, at most once a minute, that the database is unavailable."""
         if monotonic() - self._told_of_outage_at >= _OUTAGE_LOG_INTERVAL_SECONDS:
             self._told_of_outage_at = monotonic()
             _log.error(

@@ -35,8 +35,8 @@ from domain.delivery.outgoing.addresses import AddressPolicy, parse_literal_addr
 from domain.delivery.outgoing.errors import AddressBlockedError, describe_status_problem
 from domain.delivery.outgoing.hosts import HostList
 
-#: Maximum message length, in characters, of services that get the short text. Such services send
-#: text messages, or push messages of which a phone shows the beginning.
+#: Maximum message length, in characters, up to which a service gets the short text. Services for
+#: text messages and push messages have such limits.
 _MAX_SHORT_MESSAGE_LENGTH = 1_024
 #: Pattern of mentions that notify everyone. The sender of an alert must not cause such
 #: notifications.

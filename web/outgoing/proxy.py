@@ -33,7 +33,7 @@ class Proxy:
 
     host: str
     port: int
-    #: Header with its user name and password, if any.
+    #: Header with the user name and password of the proxy. Empty without a user.
     headers: Mapping[str, str] = field(repr=False)
 
     @classmethod

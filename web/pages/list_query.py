@@ -153,7 +153,7 @@ def _build_list_url(query: list[tuple[str, int | str | None]]) -> str:
 class SizeChoice:
     """Choice of page sizes for a user."""
 
-    #: Current number of rows.
+    #: Current number of rows on a page.
     size: int
     #: Available page sizes, including the current size.
     sizes: tuple[int, ...]

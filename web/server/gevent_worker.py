@@ -151,7 +151,7 @@ class BufferedResponse:
 
 
 class _ListenerName(NamedTuple):
-    """Name of a listener, with the only method of a listener that gunicorn calls."""
+    """Stand-in for a listener that is already closed, which only provides its name."""
 
     name: Any
 
@@ -395,7 +395,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             _shut_down_reading(next(iter(self._idle)))
 
     def _warn_of_full_pool(self) -> None:
-        """Log once a minute that waiting connections are closed."""
+        """Log, at most once a minute, that waiting connections are closed."""
         if monotonic() - self._warned_at >= _WARNING_INTERVAL_SECONDS:
             self._warned_at = monotonic()
             self.log.warning(

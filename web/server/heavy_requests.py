@@ -115,7 +115,7 @@ class HeavyChannel:
         return False
 
 
-#: Open channel of gunicorn's first process.
+#: Channel that gunicorn's first process has opened, if any.
 _open_channels: list[HeavyChannel] = []
 
 

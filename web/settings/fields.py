@@ -84,5 +84,5 @@ def define_computed_secret(
 
 
 def get_setting_metadata(setting: Field[Any]) -> SettingMetadata:
-    """Return the metadata of a setting."""
+    """Return the metadata that the dataclass field of a setting contains."""
     return cast("SettingMetadata", setting.metadata["about"])

@@ -68,7 +68,7 @@ def fetch_rows_by_key(
 
 
 class latest(ReturnTypeFromArgs[datetime]):  # noqa: N801 - named as functions of SQL are
-    """The latest of several times, none of which may be NULL."""
+    """SQL function that returns the latest of several times, none of which may be NULL."""
 
     inherit_cache = True
 

@@ -156,7 +156,7 @@ _ERROR_HEADERS = {
     503: ("Retry-After",),
 }
 
-#: Schemas of all errors.
+#: Schemas of all errors, for the components of the description.
 ERROR_SCHEMAS: _ModelTypes = (
     *(Message, Conflict, Taken, ParameterError, TokenRefusal),
     *(OAuthError, Refusal, RegistryErrors, EventRefusal, UnreadRequest),
