@@ -1,7 +1,7 @@
 """Writes to file descriptors without blocking, with a method for each kind of descriptor.
 
 O_NONBLOCK on a descriptor would affect all programs that share it, such as the shell of a terminal
-or other processes of this service. `poll` does not help, because two processes can see the same
+and other processes of the service. `poll` does not help, because two processes can see the same
 free space in a pipe, and one of them would wait.
 
 | standard error is | a write that does not wait | where that is not possible |
@@ -129,7 +129,7 @@ class _ForeignPipe(Output):
 
 
 class _Socket(Output):
-    """Socket, to which a line of up to some 30 KB is sent completely or not at all."""
+    """Socket to which a line of up to about 30 KB is sent completely or not at all."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)

@@ -156,7 +156,7 @@ def _list_notification_secrets() -> tuple[str, ...]:
 def check_notification_secret() -> None:
     """Raise MissingNotificationSecretError unless the Authorization header has an accepted secret.
 
-    `Bearer` before the secret is optional, since the registry sends the header as it is configured.
+    The prefix `Bearer` is optional, since the registry sends the header exactly as configured.
     """
     header = request.headers.get("Authorization", "").strip()
     scheme, _, rest = header.partition(" ")

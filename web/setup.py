@@ -46,7 +46,7 @@ def configure_flask(app: Flask, settings: Settings) -> None:
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
         # URLs of static files contain a hash of their content.
         SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
-        # A body must be smaller than our limit, whereas Werkzeug accepts a body of its maximum
+        # A body must be smaller than the setting, whereas Werkzeug accepts a body of its maximum
         # size.
         MAX_CONTENT_LENGTH=settings.form_body_limit_bytes - 1,
         # Cookies ignore ports, so the name has to differ from other services on the same host.

@@ -50,7 +50,7 @@ class UnblockedStream(io.TextIOBase):
         #: `True` while a line is being written without the thread.
         self._is_writing = False
         self._has_thread = False
-        # The lock is reentrant because a signal handler may write while we do.
+        # The lock is reentrant, because a signal handler may write while the lock is held.
         self._taking = get_unpatched_function("_thread", "RLock")()
         #: Lock that is held while no line waits. The first waiting line releases it, and the thread
         #: acquires it again.

@@ -1,8 +1,8 @@
 """Commands generated from actions, such as `gatebell silences create PROJECT --for 2h`.
 
-The arguments of a command are the path of the project or group and the variables of the URL, with a
-user name in place of a user's id. Fields of the body or query become options, or arguments where
-their types declare it. Commands run in this process as the operator and print the API's response.
+The arguments of a command are the path of the project or group and the variables of the URL. A user
+name replaces the id of a user. Fields of the body or query become options, or arguments where their
+types declare it. Commands run in this process as the operator and print the API's response.
 """
 
 from collections.abc import Iterator, Mapping

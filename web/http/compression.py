@@ -2,7 +2,7 @@
 
 In a BREACH attack, a browser requests a page with text that the attacker chooses. The length of the
 compressed page then reveals its content. A page is therefore compressed only if the request came
-from this site, and never if the page shows a secret (ADR 56).
+from this site. Pages that show a secret are never compressed (ADR 56).
 """
 
 import gzip

@@ -212,7 +212,7 @@ def _is_parameter_error(error: Exception) -> bool:
 def _build_parameter_body(error: Exception) -> dict[str, Any]:
     """Return the body of the API's parameter error, or an empty body for other errors."""
     if isinstance(error, TakenError):
-        # Clients written for GitLab look for this text; our own message is in `errors`.
+        # Clients written for GitLab look for this text. The actual message is in `errors`.
         return {"message": {error.field: ["has already been taken"]}}
     return {"error": str(error)} if _is_parameter_error(error) else {}
 

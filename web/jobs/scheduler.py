@@ -1,9 +1,9 @@
 """Scheduler that checks which background jobs are due and starts them.
 
-Several times a second it runs one query that returns which kinds of work are due. On SQLite, it can
-detect writes, so it queries only once a second while nothing is written. The state of all work is
-stored in tables, so no work is lost if a worker stops, and several workers can share the work. Each
-job runs in its own thread while it has work, so no job delays another.
+Several times a second, the scheduler runs one query that returns which kinds of work are due. On
+SQLite, it can detect writes, so it queries only once a second while nothing is written. The state
+of all work is stored in tables. Therefore, no work is lost if a worker stops, and several workers
+can share the work. Each job runs in its own thread while it has work, so no job delays another.
 """
 
 import logging

@@ -370,7 +370,7 @@ def _find_problem(service: Any) -> str | None:
 
 
 def _get_failure_reason(log_messages: Sequence[Any]) -> str:
-    """Return the reason for a failure, in our own words."""
+    """Return the reason for a failure in Gatebell's words, not in the words of the service."""
     messages = [each.message for each in log_messages]
     status = next((found[1] for each in messages if (found := _RESPONSE_STATUS.search(each))), None)
     if status is not None and (problem := describe_status_problem(int(status))) is not None:

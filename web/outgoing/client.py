@@ -101,7 +101,7 @@ class OutgoingClient:
     def send_post(
         self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]
     ) -> OutgoingResponse:
-        """Send a POST and return the response, whatever its status.
+        """Send a POST and return the response with any status.
 
         Raise OutgoingError if there is no response.
         """
@@ -201,7 +201,7 @@ class _OutgoingRequest:
             raise _convert_error(error) from error
 
     def end_request(self) -> None:
-        """End the request, whatever it waits for."""
+        """End the request, even while another thread waits for the connection."""
         self._is_stopped = True
         self._drop_connection()
 
@@ -339,7 +339,7 @@ def _parse_retry_after(text: str | None) -> int | None:
 
 
 def _convert_error(error: Exception) -> OutgoingError:
-    """Convert an error of the library, the system or OpenSSL to an error with our own text."""
+    """Convert an error of urllib3, the system or OpenSSL to an error with a message for users."""
     if isinstance(error, OutgoingError):
         return error
     if isinstance(error, SSLError | HTTPError) and (reason := find_tls_failure_reason(error)):

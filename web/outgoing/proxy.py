@@ -66,8 +66,8 @@ class Proxy:
 def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     """Return whether a request goes to OUTGOING_PRIVATE_ADDRESSES and bypasses the proxy.
 
-    A name that this host cannot resolve is left to the proxy, because only the proxy may be able to
-    resolve public names. Raise AddressBlockedError if all addresses of the host are excluded. Raise
+    A name that this host cannot resolve is left to the proxy, since some hosts cannot resolve
+    public names. Raise AddressBlockedError if all addresses of the host are excluded. Raise
     HostNotFoundError for a name of private networks, which the proxy could find in its own network.
     """
     try:

@@ -31,7 +31,7 @@ CURSOR_PARAMETERS = ("before", "after")
 
 
 _MAX_PAGE_NUMBER = 1_000_000
-#: Parameter with which our script requests a partial page.
+#: Parameter with which the script of the page requests a part of the page.
 _PARTIAL_PAGE_PARAMETER = "_part"
 
 

@@ -109,7 +109,7 @@ def _build_consumer(bearer: Bearer | None) -> Consumer:
 
 
 def record_affecting_changes(change_ids: Iterable[str]) -> None:
-    """Record the changes of the schedule that affect this request, and count the request afterwards.
+    """Record the changes of the schedule that affect this request, which is counted afterwards.
 
     If an operation of the API handles the request, it counts the request itself.
     """

@@ -58,7 +58,7 @@ SECRET_URL_HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 
 
 class BrokenSealError(Exception):
-    """Error for a value that is too old, or was not sealed with our keys for this purpose."""
+    """Error for a value that is too old, has an invalid signature, or has another purpose."""
 
 
 def seal_value(value: Any, *, purpose: str) -> str:

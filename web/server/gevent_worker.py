@@ -1,7 +1,7 @@
 """Worker of the web server: gunicorn's gevent worker with a deadline for every wait.
 
-Each connection has a greenlet, so slow clients do not block others. gunicorn's worker has no
-deadline for TLS handshakes, request bodies and unread responses; this worker has. It also serves
+Each connection has a greenlet, so slow clients do not block others. Unlike gunicorn's own worker,
+this worker also has deadlines for TLS handshakes, request bodies and unread responses. It serves
 the listen backlog before it stops, and responds to malformed requests in JSON.
 """
 

@@ -54,7 +54,7 @@ _RETRY_AFTER_SECONDS = 2
 _FORWARDED_TYPES = frozenset({str, bool, float})
 #: Increase in niceness for heavy processes, which lowers their priority.
 _NICENESS = 10
-#: Seconds by which the heavy process times out before the web process, so that the client gets the
+#: Seconds by which the heavy process times out before the web process. The client then gets the
 #: error of the heavy process.
 _TIMEOUT_LEAD_SECONDS = 0.5
 _CHECK_INTERVAL_SECONDS = 2.0

@@ -41,7 +41,8 @@ class Watchdog:
             # The processes are passed as arguments, because this process may die before it writes
             # them.
             numbers = (str(self._patience), *map(str, self._known))
-            # A separate session shields the watchdog from signals to our process group.
+            # A separate session shields the watchdog from signals to the supervisor's process
+            # group.
             self._process = subprocess.Popen(  # noqa: S603 - our own words
                 (sys.executable, "-m", "web.server.watchdog", *numbers),
                 stdin=subprocess.PIPE,

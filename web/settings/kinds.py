@@ -400,7 +400,7 @@ def allow_counter_storage() -> SettingKind[str]:
         except (ConfigurationError, AssertionError) as error:
             raise ValueError(text) from error
         except Exception as error:
-            # The clients of clusters connect immediately and raise errors of their own.
+            # Clients of clusters connect immediately, and raise errors of various types.
             raise InvalidPartError(f"The store is unreachable ({type(error).__name__}).") from error
         return text
 

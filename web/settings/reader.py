@@ -175,7 +175,7 @@ def _find_misspelled_variables(environ: Mapping[str, str]) -> Iterator[tuple[str
         meant = SETTINGS_BY_OTHER_NAME.get(
             name.upper().removesuffix("_FILE")
         ) or _find_prefixed_variables(name, ours)
-        # Other programs may use their own variable in addition to our setting.
+        # Other programs may use such a variable while the setting itself is also set.
         if meant and not given & {meant, f"{meant}_FILE"}:
             yield name, meant
         elif not meant and (near := _find_similar_name(name, known)):

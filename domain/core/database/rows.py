@@ -90,7 +90,7 @@ def _compile_max(element: latest, compiler: Any, **options: Any) -> str:
 class asynchronous_commit(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
     """An always-true condition that makes the commit return without waiting for the disk.
 
-    Use it only in a statement that is a transaction of its own. If the host fails within the next
+    Use it only in a statement that is a complete transaction. If the host fails within the next
     second, the change may be lost.
     """
 

@@ -288,8 +288,8 @@ def _remove_default(schema: dict[str, Any]) -> None:
 def make_fields_optional(body: type[BodyT]) -> type[BodyT]:
     """Return a copy of a body type in which all fields are optional.
 
-    Omitted fields are None, whatever their types are. `given_values` contains only the fields that
-    were sent.
+    Omitted fields are None, even if their types do not include None. `given_values` contains only
+    the fields that were sent.
     """
     fields: dict[str, Any] = {
         name: (

@@ -184,7 +184,7 @@ def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
 def _delete_older_backups(directory: Path, *, keep: int) -> list[str]:
     """Delete all but the newest complete backups next to a directory and return their paths.
 
-    Incomplete backups, backups without any of our keys, and other directories are kept.
+    Incomplete backups, backups with other keys, and other directories are kept.
     """
     ours = set(get_services().keyring.fingerprints)
     found: list[tuple[str, Path]] = []
