@@ -34,8 +34,8 @@ class PreparedStatements:
         #: `False` behind a pooler. Prepared statements belong to a server connection. On a
         #: different server connection, the same name may refer to another statement.
         self._may_prepare = driver.prepare_threshold is not None
-        # On a rollback, psycopg would deallocate all prepared statements, including those of this
-        # class.
+        # On a rollback, psycopg would deallocate all prepared statements, also the statements of
+        # this class.
         driver.prepare_threshold = None
         self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._prepared = 0

@@ -24,7 +24,8 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
-#: Number of virtual machine steps between checks of the deadline, about a millisecond.
+#: Number of steps of SQLite's virtual machine between checks of the deadline, which take about a
+#: millisecond.
 _STEPS_BETWEEN_CHECKS = 20_000
 #: Pattern for statements that take the write lock outside of a transaction.
 _WRITE_STATEMENT = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")

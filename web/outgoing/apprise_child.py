@@ -126,7 +126,10 @@ class Sandbox:
         self._readable = tuple(places - {own})
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """Raise PermissionError if the operation is not permitted."""
+        """Check an operation of this process.
+
+        Raise PermissionError if it is not permitted.
+        """
         if event == "socket.getaddrinfo":
             _store_lookup(args[0], args[1])
         elif event in _ADDRESS_POSITIONS:

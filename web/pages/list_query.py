@@ -163,7 +163,10 @@ class SizeChoice:
 
 
 def build_page_size_choice() -> SizeChoice | None:
-    """Return the choice of page sizes for this list, or None for visitors who are not signed in."""
+    """Return the choice of page sizes for this list, or None if there is no choice.
+
+    Users have a choice if they are signed in and the page is not the response to a form.
+    """
     if not current_user.is_authenticated or page_url() is None:
         return None
     size = get_page_size()

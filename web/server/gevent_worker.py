@@ -53,7 +53,7 @@ _RETRY_AFTER_SECONDS = 2
 _CHECK_INTERVAL_SECONDS = 2.0
 #: Seconds between two checks while the process stops.
 _STOPPING_CHECK_INTERVAL_SECONDS = 0.2
-#: Seconds between two warnings that no further connections are possible.
+#: Minimum number of seconds between two warnings that nearly all connections are in use.
 _WARNING_INTERVAL_SECONDS = 60.0
 #: Size in bytes above which chunks are sent separately, since copying them costs more than another
 #: system call.

@@ -65,7 +65,7 @@ class Manifest:
     gatebell: str
     #: Name of the database system, `sqlite` or `postgresql`.
     database: str
-    #: Name of the database file.
+    #: Name of the file in the backup that contains the database.
     database_file: str
     contents: DatabaseContents
     #: Fingerprints of SECRET_KEY and its fallbacks, starting with the key that encrypts new data.
