@@ -205,7 +205,7 @@ def read_form_request() -> ProtocolRequest:
     environ = request.environ
     headers = {name: environ[key] for name, key in _READ_HEADERS.items() if key in environ}
     parameters: Mapping[str, Sequence[str]] = {}
-    is_read = "form" in vars(request)  # and the body with it
+    is_read = "form" in vars(request)  # then the body has been read, too
     is_short = 0 < (request.content_length or 0) <= _MAX_FORM_BYTES
     if request.content_type == _FORM_MEDIA_TYPE and is_short and not is_read:
         # This avoids Werkzeug's overhead for uploads.

@@ -203,7 +203,7 @@ def _get_or_create_signer() -> TokenSigner:
     """Return the signing key, which the first request creates."""
     session, keyring, moment = db.session(), get_services().keyring, get_current_time()
     if not has_signer(session=session, keyring=keyring, now=moment):
-        session.rollback()  # it only reads; the next transaction may write
+        session.rollback()  # this transaction cannot write, but the next one can
         allow_writes()
     return get_signer(session=session, keyring=keyring, now=moment)
 

@@ -206,7 +206,7 @@ def create_sealer(purpose: str) -> URLSafeTimedSerializer:
 
 
 def get_keyring() -> Keyring:
-    """Return the secret keys."""
+    """Return the keyring, which contains the secret keys."""
     return get_services().keyring
 
 

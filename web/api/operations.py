@@ -96,7 +96,7 @@ _USUAL_STATUSES = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
 
 
 class OperationSpec(NamedTuple):
-    """Parameters and result of an operation."""
+    """Permission, parameters and result of an API operation."""
 
     name: str
     permission: Permission

@@ -81,13 +81,13 @@ class RepeatedQuery:
             raise
 
     def close_connection(self) -> None:
-        """Close the connection."""
+        """Close the connection, if it is open."""
         if self._connection is not None:
             self._connection.close()
 
 
 class CompiledStatement:
-    """A statement that SQLAlchemy has compiled."""
+    """A statement that SQLAlchemy has compiled, for execution by the database driver."""
 
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
         """Prepare the conversion of parameters and results."""

@@ -116,7 +116,7 @@ def _run_migrations(connection: Connection, *, revision: str) -> None:
 
 
 def build_alembic_configuration(connection: Connection) -> Any:
-    """Return Alembic's configuration."""
+    """Return Alembic's configuration for migrations on a connection."""
     from alembic.config import Config  # noqa: PLC0415 - see above
 
     config = Config()

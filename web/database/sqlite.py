@@ -184,7 +184,7 @@ def _truncate_regularly(file: Path) -> None:
     while True:
         try:
             truncate_wal(file)
-        except sqlite3.Error as error:  # full disk or locked: retried later
+        except sqlite3.Error as error:  # the disk is full or the database is locked
             _log.warning(
                 "SQLite write-ahead log was not truncated; the worker retries.",
                 extra={"event": "sqlite.wal_truncation_failed", "reason": str(error)},

@@ -195,7 +195,7 @@ class MachineBlueprint(Blueprint):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoints:
-    """Endpoints of an application."""
+    """Properties of all endpoints of an application, and URL prefixes of error formats."""
 
     #: Endpoints by the name of the view in Flask's URL map.
     by_name: Mapping[str, Endpoint]

@@ -339,7 +339,7 @@ class PagingJob(Job):
         did_well: bool | None = None
         try:
             did_well = self._send_waiting(claim, settings)
-        except SQLAlchemyError as error:  # the claim expires
+        except SQLAlchemyError as error:  # the claim expires, and another attempt follows
             said = _build_log_fields(claim, reason=type(error).__name__)
             _log.warning(
                 "Page delivery was interrupted because the database was unavailable.",

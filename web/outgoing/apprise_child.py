@@ -231,7 +231,7 @@ class AppriseRequestHandler:
         except Exception as error:  # noqa: BLE001 - any of two hundred services may fail in its own way
             result = {"problem": f"apprise failed: {type(error).__name__}"}
         if result.get("problem") and under_way.refused:
-            # The reason of the hook is more precise than apprise's message.
+            # The hook's reason is more precise than apprise's message.
             result = {"problem": under_way.refused[0]}
         line = format_result_line({"id": request["id"], **result})
         with self._lock, suppress(OSError):

@@ -55,7 +55,7 @@ _MAX_RETRY_AFTER_DIGITS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingResponse:
-    """Response of another service."""
+    """Response to an outgoing request, with its duration and the beginning of its body."""
 
     status: int
     #: Number of seconds in the header Retry-After, or None if it is not a number.
@@ -106,7 +106,7 @@ class OutgoingClient:
         Raise OutgoingError if there is no response.
         """
         origin, kept = f"{url.scheme}://{url.authority}", self._kept
-        self._kept = None  # until the response is complete
+        self._kept = None  # stored again when the response is complete
         reused = kept[1] if kept and kept[0] == origin else None
         if kept and reused is None:
             _close_connection(kept[1])
@@ -269,7 +269,7 @@ class _OutgoingRequest:
         )
 
     def _open_connection(self) -> HTTPConnection:
-        if self.connection is None:  # stopped meanwhile
+        if self.connection is None:  # the request was stopped
             raise DeadlineExceededError(DEADLINE_SECONDS)
         return self.connection
 

@@ -29,7 +29,7 @@ _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(internal|local|localdomain|lan|home\.arp
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy:
-    """HTTP proxy."""
+    """Address and credentials of an HTTP proxy."""
 
     host: str
     port: int
@@ -56,7 +56,7 @@ class Proxy:
         try:
             connection.connect()
         except SSLError:
-            raise  # from the service behind the proxy
+            raise  # the error comes from the service behind the proxy
         except (OSError, HTTPError) as error:
             rejected = _REJECTED_TUNNEL.search(str(error))
             reason = f"returned {rejected[1]}" if rejected else "cannot be reached"

@@ -81,7 +81,7 @@ class LinkedPage:
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """Tab of a list."""
+    """Tab above a list, which selects a part of its items."""
 
     key: str
     #: Number of items, or None if counting would be slow.

@@ -35,7 +35,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class _FeedEntry:
-    """Entry of the feed."""
+    """Change of the release schedule, as an entry of the Atom feed."""
 
     change: Change
     url: str

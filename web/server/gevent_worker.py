@@ -151,7 +151,7 @@ class BufferedResponse:
 
 
 class _ListenerName(NamedTuple):
-    """Stand-in for a listener that is already closed, which only provides its name."""
+    """Stand-in for a listener that may already be closed, which only provides its name."""
 
     name: Any
 

@@ -140,7 +140,7 @@ class _MessageConnection:
         self._received = connection.makefile("rb")
 
     def send_message(self, kind: int, content: bytes = b"") -> None:
-        """Send a message."""
+        """Send a message of the given kind."""
         self._connection.sendall(_MESSAGE_HEADER.pack(kind, len(content)) + content)
 
     def receive_message(self) -> tuple[int, bytes]:
@@ -157,7 +157,7 @@ class _MessageConnection:
         raise ConnectionResetError(ECONNRESET, "The other process ended the request.")
 
     def close_connection(self) -> None:
-        """Close the connection."""
+        """Close the connection and its reader."""
         self._received.close()
         self._connection.close()
 

@@ -91,7 +91,7 @@ class ProgramEndReaction(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class SupervisedProgram:
-    """A program that the supervisor runs."""
+    """Command and restart rules of a program that the supervisor runs."""
 
     command: Sequence[str]
     #: Command used until the program has sent its first watchdog notification. It has no time

@@ -263,7 +263,7 @@ class ServedCertificate:
         facts = _check_files(_read_file("TLS_CERTIFICATE", certificate), _read_file("TLS_KEY", key))
         try:
             return facts, _build_context(certificate, key)
-        except OSError as error:  # changed since they were read, or only OpenSSL rejects them
+        except OSError as error:  # the files have changed, or only OpenSSL rejects them
             reason = getattr(error, "reason", None) or error
             raise CertificateFilesError(f"TLS_CERTIFICATE, TLS_KEY: {reason}.") from error
 

@@ -56,7 +56,7 @@ the start, by `gatebell doctor`, on the administration page, and in the metric
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Section of settings."""
+    """Group of related settings under one title."""
 
     title: str
     settings: tuple[Field[Any], ...]

@@ -210,7 +210,7 @@ def _describe_success(view: DescribedView, find_reference: ReferenceFinder) -> d
 
 
 def _get_response_schema(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
-    if not view.returns:  # a file
+    if not view.returns:  # the response is a file
         return {} if view.content_type == JSON else {"type": "string"}
     schema = _build_alternatives(view.returns, find_reference)
     return schema if view.paging is None else {"type": "array", "items": schema}

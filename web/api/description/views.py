@@ -67,7 +67,7 @@ class DescribedPath:
 
 @dataclass(frozen=True, kw_only=True)
 class _UrlVariable:
-    """Variable of a URL rule."""
+    """Variable of a URL rule, such as `<int:silence_id>`."""
 
     text: str
     name: str

@@ -29,7 +29,7 @@ _MAX_REPORTED_FAULTS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class BackedUpFile:
-    """A file in a backup."""
+    """Name, size and hash of a file in a backup."""
 
     #: Path of the file in the backup.
     name: str
@@ -59,7 +59,7 @@ class DatabaseContents:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Contents of a backup."""
+    """Time, origin and contents of a backup, for its verification."""
 
     made_at: str
     gatebell: str
