@@ -373,7 +373,7 @@ def list_endpoint_urls() -> tuple[EndpointUrl, ...]:
 
 
 def build_authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
-    """Return the URL of an authorization request, which contains a handle if it would be too long.
+    """Return the URL of an authorization request, with a handle in place of long parameters.
 
     For a pushed request, the URL only contains the reference, so that the parameters never pass
     through the browser.

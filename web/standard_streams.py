@@ -114,7 +114,7 @@ class UnblockedStream(io.TextIOBase):
         self._is_writing, written = True, 0
         try:
             written = self._output.write_without_waiting(line)
-        except OSError:  # the thread waits, or detects the error
+        except OSError:  # the thread waits for the reader, or handles the error
             pass
         finally:
             self._record_line_end(line, written)

@@ -54,7 +54,7 @@ _OTHER_TRANSACTIONS_QUERY = text(
 
 
 class MigrationBlockedError(Exception):
-    """Error with a sentence about the transactions that block a migration."""
+    """Error for a migration that other transactions block, with a sentence that names them."""
 
 
 class _LockTimeouts:

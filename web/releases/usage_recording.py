@@ -223,7 +223,7 @@ class CallFlusher:
                 with Session(engine) as session, session.begin():
                     store_call_counts(part, session=session)
                 stored += len(part)
-        except SQLAlchemyError as error:  # the database is locked, full, unavailable or not migrated
+        except SQLAlchemyError as error:  # the database is locked, full or unavailable
             _log.warning(
                 "API usage could not be stored; the next attempt includes it.",
                 extra={"event": "api_usage.not_stored", "reason": type(error).__name__},

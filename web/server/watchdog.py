@@ -57,7 +57,7 @@ class Watchdog:
 
     def _write_line(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
-            with suppress(BrokenPipeError):  # `ensure_running` passes the ids to the next one
+            with suppress(BrokenPipeError):  # `ensure_running` restarts the watchdog
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
 

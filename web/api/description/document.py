@@ -291,7 +291,8 @@ def _build_alternatives(schemas: _ModelTypes, find_reference: ReferenceFinder) -
 
 
 _REFERENCE_TEMPLATE = "#/components/schemas/{model}"
-#: Modes of schemas, for requests and for responses. The schemas of a model may differ between them.
+#: Modes of schemas, for requests and for responses. A model may have a different schema in each
+#: mode.
 VALIDATION_MODE: Literal["validation"] = "validation"
 SERIALIZATION_MODE: Literal["serialization"] = "serialization"
 SchemaMode = Literal["validation", "serialization"]
