@@ -1,6 +1,7 @@
 """Configuration of the web server. Its options are settings of Gatebell (docs/settings.md)."""
 
-# Must run before any other module creates locks or imports sockets.
+# gevent must replace functions of the standard library before another module creates locks or
+# imports sockets.
 from gevent import monkey
 
 monkey.patch_all()
@@ -116,7 +117,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def on_starting(server: Any) -> None:
-    """Reject a wrong secret key, and create the counters that the web processes share."""
+    """Check the database and the settings, and create the counters that the web processes share."""
     wait_until_released()
     server.began_at = read_system_clock()
     try:
@@ -137,7 +138,7 @@ def nworkers_changed(server: Any, wanted: int, _before: int | None) -> None:
     With fewer, gunicorn ends the oldest processes. That could end all web processes or all heavy
     processes.
     """
-    if wanted not in {0, server.cfg.workers}:  # 0 means that all of them end
+    if wanted not in {0, server.cfg.workers}:  # 0 means that all processes end
         _log.warning(
             "SIGTTIN or SIGTTOU was ignored; set WEB_CONCURRENCY instead.",
             extra={"event": "server.signal_ignored"},

@@ -2,9 +2,9 @@
 # Functions for scripts/ensure-*, which unpack Debian packages into a folder of the checkout and
 # install nothing. A script that sources this file sets three variables first:
 #   into      the folder
-#   subject   what the packages bring, for messages
-#   programs  the files that must be there afterwards, relative to the folder
-# None of them fails: tests that need a missing program are skipped and say why.
+#   subject   the names of the programs, for messages
+#   programs  the files that must exist afterwards, relative to the folder
+# The scripts never fail. Tests that need a missing program are skipped and show the reason.
 # shellcheck disable=SC2154
 
 # Print each program that is missing.
@@ -19,7 +19,7 @@ skip() {
     exit 0
 }
 
-# Exit if every program is there. Otherwise start with an empty folder.
+# Exit if every program exists. Otherwise start with an empty folder.
 begin() {
     [ -n "$(missing_programs)" ] || exit 0
     command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 ||
@@ -39,14 +39,15 @@ download() {
         skip "apt-get could not fetch $*"
 }
 
-# Download those of the packages that this release of Debian has.
+# Download the given packages that this release of Debian has.
 download_known() {
     for package in "$@"; do
         (cd "$aside/archives" && apt-get -q download "$package") >/dev/null 2>&1
     done
 }
 
-# Download packages with everything they depend on, whatever is installed. Options for apt-get come first.
+# Download packages with all their dependencies, even if these are installed. Pass options of apt-get
+# before the names.
 download_with_dependencies() {
     : >"$aside/status"
     apt-get -q -o Dir::State::status="$aside/status" -o Dir::Cache::archives="$aside/archives" \
@@ -71,7 +72,7 @@ unpack() {
     done
 }
 
-# Report what the packages did not bring.
+# Report the programs that the packages did not contain.
 finish() {
     missing=$(missing_programs | tr '\n' ' ')
     [ -z "$missing" ] || skip "the packages did not bring ${missing% }"

@@ -1,6 +1,6 @@
 """Detection of Python interpreters that were built with profile-guided optimization (PGO).
 
-`scripts/find-python` runs this file with interpreters in which our packages are not installed.
+`scripts/find-python` runs this file with interpreters in which no packages are installed.
 """
 
 import sys

@@ -27,8 +27,8 @@ _MAX_UINT64 = 2**64 - 1
 _SLOT_COUNT = 2**18
 #: Number of adjacent slots in which a counter may be stored.
 _SLOTS_PER_COUNTER = 8
-#: Limits for waiting for the lock, which is normally held for microseconds, and the time to
-#: continue without the lock after a failure.
+#: Minimum number of seconds and of tries after which a process stops waiting for the lock. It then
+#: counts without the lock for a while. The lock is normally held for microseconds.
 _LOCK_TIMEOUT_SECONDS = 0.2
 _MAX_LOCK_TRIES = 100
 _UNLOCKED_SECONDS = 1.0

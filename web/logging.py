@@ -127,7 +127,7 @@ def build_logging_configuration(settings: Settings) -> dict[str, Any]:
             # Debug messages of gunicorn contain requests.
             "gunicorn.error": {"level": "INFO", "propagate": True, "handlers": []},
             "alembic": {"level": "WARNING"},
-            # SQLAlchemy silences only its own pool classes, so our pool is silenced here.
+            # SQLAlchemy silences only its own pool classes, so `CountedPool` is silenced here.
             "web.database.engine": {"level": "WARNING"},
         },
     }

@@ -187,7 +187,7 @@ def count_dropped_log_lines(count: int) -> None:
 
 
 def count_last_connection_taken() -> None:
-    """Count that a pool has handed out its last database connection."""
+    """Record that a pool has handed out its last database connection."""
     if _CounterSwitch.is_on:
         _POOL_EVENTS.labels("last_connection_taken").inc()
 

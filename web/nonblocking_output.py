@@ -1,7 +1,7 @@
 """Writes to file descriptors without blocking, with a method for each kind of descriptor.
 
 O_NONBLOCK on a descriptor would affect all programs that share it, such as the shell of a terminal
-or other processes of this service. `poll` does not help, because two processes can see the same
+and other processes of the service. `poll` does not help, because two processes can see the same
 free space in a pipe, and one of them would wait.
 
 | standard error is | a write that does not wait | where that is not possible |
@@ -119,7 +119,7 @@ class _Pipe(_ReopenedDevice):
 class _ForeignPipe(Output):
     """Pipe that another user opened, such as a supervisor before it switches users.
 
-    Linux before 6.4 rejects the flag for pipes, and then the line is left to the thread.
+    Linux before 6.4 rejects the flag RWF_NOWAIT for pipes. The line is then left to the thread.
     """
 
     def write_without_waiting(self, text: bytes) -> int:
@@ -129,7 +129,7 @@ class _ForeignPipe(Output):
 
 
 class _Socket(Output):
-    """Socket, to which a line of up to some 30 KB is sent completely or not at all."""
+    """Socket to which a line of up to about 30 KB is sent completely or not at all."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
@@ -173,7 +173,8 @@ _OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], .
 def open_output(descriptor: int) -> Output:
     """Return the output for a descriptor.
 
-    If it cannot be written without waiting, all its lines are left to the thread.
+    If the descriptor cannot be written without waiting, all lines are left to the thread of
+    `UnblockedStream`.
     """
     mode = os.fstat(descriptor).st_mode
     for way in (way for is_kind, ways in _OUTPUT_CLASSES if is_kind(mode) for way in ways):

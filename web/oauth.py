@@ -141,10 +141,11 @@ _FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
 _JSON_MEDIA_TYPE = "application/json"
 #: Maximum size of a JSON body in bytes, which no valid request reaches.
 _MAX_JSON_BYTES = 65_535
-#: Maximum size in bytes of a form that is parsed here; Werkzeug has its own limits for others.
+#: Maximum size in bytes of a form that is parsed here. Werkzeug parses larger forms with its own
+#: limits.
 _MAX_FORM_BYTES = 65_536
-#: Number of stored rows per minute for each application and reason, in each process. Further
-#: rejected requests are only counted.
+#: Maximum number of rejected requests that are stored per minute, for each application and reason
+#: in each process. Further rejected requests are only counted.
 _MAX_ROWS_PER_MINUTE = 5
 
 
@@ -178,7 +179,7 @@ def _has_transaction() -> bool:
 
 def _record_rejection(new_rejected_request: NewRejectedRequest, context: OAuthContext) -> None:
     """Store or count a rejected request, without affecting the response to the client."""
-    if context.has_begun():  # what is stored there is part of the response
+    if context.has_begun():  # an error here would break its later statements
         _store_or_count_rejection(new_rejected_request, context)
         return
     with suppress(DBAPIError):
@@ -204,7 +205,7 @@ def read_form_request() -> ProtocolRequest:
     environ = request.environ
     headers = {name: environ[key] for name, key in _READ_HEADERS.items() if key in environ}
     parameters: Mapping[str, Sequence[str]] = {}
-    is_read = "form" in vars(request)  # and the body with it
+    is_read = "form" in vars(request)  # then the body has been read, too
     is_short = 0 < (request.content_length or 0) <= _MAX_FORM_BYTES
     if request.content_type == _FORM_MEDIA_TYPE and is_short and not is_read:
         # This avoids Werkzeug's overhead for uploads.
@@ -372,7 +373,7 @@ def list_endpoint_urls() -> tuple[EndpointUrl, ...]:
 
 
 def build_authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
-    """Return the URL with all values of all parameters, or with a handle if it would be too long.
+    """Return the URL of an authorization request, with a handle in place of long parameters.
 
     For a pushed request, the URL only contains the reference, so that the parameters never pass
     through the browser.

@@ -17,7 +17,7 @@ _LAZY_MODULES = (
     "gevent.fileobject",
     "gevent.threadpool",
 )
-#: Prefixes of our own modules.
+#: Prefixes of the service's own modules.
 _OWN_PREFIXES = ("blueprints.", "domain.", "web.")
 
 

@@ -19,7 +19,7 @@ _log = logging.getLogger("gatebell.readiness")
 def find_readiness_problem() -> str | None:
     """Check the database, and return a short description of the problem, or None.
 
-    The check takes at most DATABASE_CONNECT_TIMEOUT_SECONDS.
+    Waiting for a connection takes at most DATABASE_CONNECT_TIMEOUT_SECONDS.
     """
     try:
         with db.engine.connect() as connection:
@@ -65,7 +65,7 @@ def _find_schema_or_key_problem(connection: Connection) -> str | None:
 
 
 def find_clock_warning() -> str | None:
-    """Return a warning if our clock and the database's differ or either ran ahead, or None."""
+    """Return a warning about a clock difference or a recently corrected clock, or None."""
     try:
         with db.engine.connect() as connection:
             lead = measure_clock_lead_ms(connection, clock=get_services().clock)

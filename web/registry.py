@@ -56,7 +56,7 @@ _DERIVATION_PURPOSE = "the container registry of this installation"
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryUser:
-    """User of a token request, without a name if anonymous."""
+    """User of a token request. The name is empty if the request is anonymous."""
 
     name: str
     requester: Requester = field(default=ANONYMOUS_REQUESTER)
@@ -156,7 +156,7 @@ def _list_notification_secrets() -> tuple[str, ...]:
 def check_notification_secret() -> None:
     """Raise MissingNotificationSecretError unless the Authorization header has an accepted secret.
 
-    `Bearer` before the secret is optional, since the registry sends the header as it is configured.
+    The prefix `Bearer` is optional, since the registry sends the header exactly as configured.
     """
     header = request.headers.get("Authorization", "").strip()
     scheme, _, rest = header.partition(" ")
@@ -203,7 +203,7 @@ def _get_or_create_signer() -> TokenSigner:
     """Return the signing key, which the first request creates."""
     session, keyring, moment = db.session(), get_services().keyring, get_current_time()
     if not has_signer(session=session, keyring=keyring, now=moment):
-        session.rollback()  # it only reads; the next transaction may write
+        session.rollback()  # this transaction cannot write, but the next one can
         allow_writes()
     return get_signer(session=session, keyring=keyring, now=moment)
 

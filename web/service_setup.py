@@ -21,7 +21,7 @@ from web.settings.reader import Settings
 
 
 def start_services(app: Flask, settings: Settings, *, clock: Clock) -> None:
-    """Start the database extension and our own services."""
+    """Start the database extension, and create the services of an application."""
     app.config.update(
         SQLALCHEMY_DATABASE_URI=settings.database_url,
         SQLALCHEMY_ENGINE_OPTIONS=build_engine_options(settings),

@@ -100,7 +100,7 @@ class LiveSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """Services of an application."""
+    """Objects that all views, jobs and commands of an application share."""
 
     clock: Clock
     keyring: Keyring
@@ -206,7 +206,7 @@ def create_sealer(purpose: str) -> URLSafeTimedSerializer:
 
 
 def get_keyring() -> Keyring:
-    """Return the secret keys."""
+    """Return the keyring, which contains the secret keys."""
     return get_services().keyring
 
 

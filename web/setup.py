@@ -46,7 +46,7 @@ def configure_flask(app: Flask, settings: Settings) -> None:
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
         # URLs of static files contain a hash of their content.
         SEND_FILE_MAX_AGE_DEFAULT=timedelta(days=365),
-        # A body must be smaller than our limit, whereas Werkzeug accepts a body of its maximum
+        # A body must be smaller than the setting, whereas Werkzeug accepts a body of its maximum
         # size.
         MAX_CONTENT_LENGTH=settings.form_body_limit_bytes - 1,
         # Cookies ignore ports, so the name has to differ from other services on the same host.
@@ -63,7 +63,8 @@ def configure_flask(app: Flask, settings: Settings) -> None:
         WTF_CSRF_SECRET_KEY=list_signing_keys(settings),
         # The token is valid as long as its session.
         WTF_CSRF_TIME_LIMIT=None,
-        # Our referrer policy suppresses the header; the token and SameSite protect the forms.
+        # The referrer policy suppresses the header that this check reads. The token and SameSite
+        # protect the forms.
         WTF_CSRF_SSL_STRICT=False,
         **build_limiter_configuration(settings),
     )
@@ -76,7 +77,7 @@ def configure_flask(app: Flask, settings: Settings) -> None:
 
 
 def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
-    """Start the database extension and our own services."""
+    """Start the database extension, the services and the storage of call counts."""
     start_services(app, settings, clock=clock)
     #: Counter of calls, whose flusher `gunicorn.conf.py` starts and stops.
     calls = app.extensions["gatebell"].calls

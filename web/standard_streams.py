@@ -6,8 +6,8 @@ line is therefore written immediately if the descriptor accepts it without waiti
 (`web/nonblocking_output.py`).
 
 Otherwise the line waits in memory for a thread that writes it, and so do all lines after it, in
-order. If the memory limit is reached, further lines are dropped and counted. Once the others are
-written, one line reports how many were dropped. ADR 76 lists all states and events.
+order. If the memory limit is reached, further lines are dropped and counted. Once the waiting lines
+are written, one line reports how many were dropped. ADR 76 lists all states and events.
 """
 
 import atexit
@@ -33,11 +33,11 @@ class UnblockedStream(io.TextIOBase):
     """Text stream that writes each line immediately or leaves it to a thread that may wait."""
 
     def __init__(self, descriptor: int) -> None:
-        """Use this file descriptor."""
+        """Store a file descriptor, and prepare to write to it without waiting."""
         self._descriptor = descriptor
         self._output = open_output(descriptor)
-        #: Function that returns the line about dropped lines. Logging is configured after the
-        #: streams.
+        #: Function that returns the line about dropped lines. It is replaced when logging is
+        #: configured, which happens later.
         self.describe_dropped: Callable[[int], str] = "{} lines were dropped".format
         self._start_thread()
         os.register_at_fork(after_in_child=self._reset_in_child)
@@ -50,7 +50,7 @@ class UnblockedStream(io.TextIOBase):
         #: `True` while a line is being written without the thread.
         self._is_writing = False
         self._has_thread = False
-        # The lock is reentrant because a signal handler may write while we do.
+        # The lock is reentrant, because a signal handler may write while the lock is held.
         self._taking = get_unpatched_function("_thread", "RLock")()
         #: Lock that is held while no line waits. The first waiting line releases it, and the thread
         #: acquires it again.
@@ -114,7 +114,7 @@ class UnblockedStream(io.TextIOBase):
         self._is_writing, written = True, 0
         try:
             written = self._output.write_without_waiting(line)
-        except OSError:  # the thread waits, or detects the error
+        except OSError:  # the thread waits for the reader, or handles the error
             pass
         finally:
             self._record_line_end(line, written)

@@ -2,8 +2,8 @@
 
 Connections use TLS 1.2 or higher, verify the certificate and reject weak and huge keys. Keys have
 at least 112 bits of security (NIST SP 800-57): 2048 bits for RSA and DSA, 224 bits for elliptic
-curves. RSA keys have at most 8192 bits. Every external key is checked before use, so that a huge
-key does not consume processor time. OpenSSL checks Diffie-Hellman parameters.
+curves. RSA and DSA keys have at most 8192 bits. Every external key is checked before use, so that a
+huge key does not consume processor time. OpenSSL checks Diffie-Hellman parameters.
 """
 
 import ssl
@@ -124,7 +124,10 @@ _MAX_NUMBER_LENGTH = -(-MAX_RSA_BITS // 6)
 
 
 def _parse_number(jwk: Mapping[str, object], name: str) -> int:
-    """Return the number in a Base64urlUInt (RFC 7518 section 2)."""
+    """Return the number in a Base64urlUInt (RFC 7518 section 2).
+
+    Raise UnacceptableKeyError if the number is invalid or too large.
+    """
     text = jwk.get(name)
     if not isinstance(text, str) or not text.isascii():
         raise UnacceptableKeyError(f"The RSA key must have the member {name} in base64url.")

@@ -41,13 +41,14 @@ class HostReport:
     key_fingerprints: tuple[str, ...]
     #: Latest database migration in the host's code.
     revision: str
-    #: Number of milliseconds by which the host's clock is ahead of the database's clock.
+    #: Number of milliseconds by which the host's clock is ahead of the database's clock, or None on
+    #: SQLite.
     clock_lead_ms: int | None
     seen_at: datetime
 
     @property
     def address(self) -> str:
-        """The machine and the port."""
+        """The name of the machine, and the port of its web server."""
         return self.name.rpartition(" ")[0]
 
     @property
@@ -106,7 +107,8 @@ def is_upgrading(revision: str, *, session: Session, now: datetime) -> bool:
 WORKER_HEARTBEAT_JOB = "pulse"
 #: Name of the job that deletes expired data.
 PRUNE_JOB = "prune"
-#: Name of the record of the last detected host clock that was ahead. It is not a job.
+#: Name of the record with the time at which stored future times were last corrected. It is not a
+#: job.
 CLOCK_CORRECTION_RECORD = "clock correction"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

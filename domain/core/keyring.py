@@ -40,7 +40,7 @@ class CredentialType(StrEnum):
 class UndecipherableError(Exception):
     """Error for a ciphertext that no key can decrypt.
 
-    The master secret was replaced, not rotated.
+    This happens if the master secret was replaced instead of rotated.
     """
 
 
@@ -53,7 +53,7 @@ class Credential:
 
 
 class Keyring:
-    """A ring of keys that hash and encrypt secrets.
+    """A set of keys that hash and encrypt secrets.
 
     The newest key hashes and encrypts; all keys verify and decrypt.
     """

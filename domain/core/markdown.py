@@ -1,4 +1,4 @@
-"""Shared rules for Markdown on pages."""
+"""Alignment of table cells in Markdown by CSS classes."""
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore

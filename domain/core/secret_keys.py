@@ -26,7 +26,7 @@ from models import (
     TotpDevice,
 )
 
-#: Number of stored secrets of each kind that are decrypted as a test.
+#: Maximum number of stored secrets of each kind that are decrypted as a test.
 _SAMPLE_SIZE = 20
 _WRONG_KEY_ADVICE = (
     "Set it to the key that this database was used with, or add that key to "

@@ -46,7 +46,10 @@ class ThreadExecutor:
     def run_interruptibly(
         self, work: Callable[[], Outcome], stop: Callable[[], None] | None
     ) -> Outcome:
-        """Run a function in the pool; if the caller is interrupted, call `stop` and wait for it."""
+        """Run a function in the pool, and return its result or raise its error.
+
+        If the caller is interrupted, call `stop` and wait until the function ends.
+        """
         if self._pool is None:
             return work()
         pending = self._pool.spawn(self._run_task, work)
@@ -113,10 +116,10 @@ class HostExecutor(ThreadExecutor):
 
 #: Number of threads for one password hash.
 HASHING_LANES = 4
-#: Pool for password hashes, each of which uses several threads. Two hashes at the same time would
-#: take half of the processors away from requests. A higher niceness would make sign-ins take
-#: seconds on a busy host. Each hash uses PASSWORD_HASH_MEMORY_KIB of memory, so a host computes
-#: only as many hashes at a time as its processors can run.
+#: Pool for password hashes, each of which uses several threads. A process computes one hash at a
+#: time, which leaves processor time to requests. A higher niceness would make sign-ins take seconds
+#: on a busy host. Each hash uses PASSWORD_HASH_MEMORY_KIB of memory, so a host computes only as
+#: many hashes at a time as its processors can run.
 hashing_pool = HostExecutor(threads=1, niceness=10)
 #: Pool for rendering READMEs, which may be slow on purpose.
 rendering_pool = ThreadExecutor(threads=1, niceness=10)

@@ -1,6 +1,6 @@
 """Rate limits of common endpoints for users, projects and groups, each with its own setting.
 
-An operation of the API declares its family in its decorator: `@operation(…,
+An operation of the API declares its family in its decorator: `@declare_operation(…,
 limit=RateLimitFamily.PROJECTS)`. A request is counted once its caller is known: by user, or by IP
 address if there is no token. The limit of all API requests (API_RATE_LIMIT) applies in addition.
 The headers report the limit that is closer to being exceeded.

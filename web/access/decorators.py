@@ -64,7 +64,7 @@ class CurrentUser(UserMixin):  # type: ignore[misc]
 
     @property
     def is_fresh(self) -> bool:
-        """Return whether the sign-in is recent enough for an administrator."""
+        """Return whether the user proved their identity recently enough for an administrator."""
         lifetime = timedelta(seconds=get_settings().administrator_proof_seconds)
         return self.has_proven and get_current_time() - self.auth_time <= lifetime
 
@@ -278,7 +278,7 @@ def permission_required(name: str, *, to_post: str = "") -> AccessDecorator:
     `holder`, it receives the project or group as `holder`.
 
     Administrators count as owners of everything. They need a recent sign-in for changes that are
-    reserved for owners, and for changes to members and access tokens.
+    reserved for owners, and for changes that affect access rights.
     """
     permission, posting = get_permission(name), get_permission(to_post or name)
     room = name.partition(".")[0]

@@ -43,6 +43,7 @@ class GitAccess(NamedTuple):
     service: GitService
     user_id: int | None
     #: Function for `hooks/pre-receive` that checks whether the sender of a push may still push.
+    #: None for other requests.
     answer: AnswerFunction | None = None
 
 

@@ -28,7 +28,7 @@ class AddressTooLongError(DomainError):
     """Error for a URL that is too long to be stored."""
 
     def __init__(self) -> None:
-        """Set the message."""
+        """Set the message, which names the maximum length."""
         super().__init__(
             f"The request is too long. It can have at most {MAX_RETURN_URL_LENGTH:,} characters."
         )

@@ -12,13 +12,13 @@ from web.settings.policies.accounts import build_second_factor_rule
 
 
 def find_due_factor_requirement() -> SecondFactorRequirement | None:
-    """Return the requirement by which the user must set up a second factor now."""
+    """Return the requirement by which the user must now set up a second factor, or None."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins <= get_current_time() else None
 
 
 def find_upcoming_factor_requirement() -> SecondFactorRequirement | None:
-    """Return the requirement by which the user must set up a second factor later."""
+    """Return the requirement by which the user must later set up a second factor, or None."""
     found = _find_unmet_requirement()
     return found if found is not None and found.begins > get_current_time() else None
 

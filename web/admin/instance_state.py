@@ -42,7 +42,7 @@ ReadResult = TypeVar("ReadResult")
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceState:
-    """State of the instance."""
+    """State that the overview page of the administration displays."""
 
     release: str
     build: Build
@@ -134,7 +134,7 @@ def _find_last_run(job: str) -> datetime | None:
 
 
 def list_outage_safe_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
-    """Return metrics that do not need the database.
+    """Return metrics that are available even while the database is not.
 
     Alerting rules must keep working while the database is unavailable. `problem` is the readiness
     problem.
@@ -280,7 +280,7 @@ def list_integration_metrics() -> Sequence[Gauge]:
 
 
 def list_mail_metrics() -> Sequence[Gauge]:
-    """Return the state of the outbox, or nothing if it is unknown."""
+    """Return the state of the mail queue, or nothing if it is unknown."""
     mail = _read_or_log_failure("email", lambda: get_mail_queue_state(session=db.session()))
     if mail is None:
         return ()

@@ -6,7 +6,7 @@ An action of the domain (`domain/access/actions.py`) declares its permission, pa
 A view without an action declares them in its decorator:
 
     @files.get("/projects/<path:reference>/files")
-    @operation("files.index", query=FileQuery, returns=File)
+    @declare_operation("files.index", query=FileQuery, returns=File)
     def index(project: ProjectView, query: FileQuery) -> ListPage[File]:
 
 The decorator checks the token, the scope and the role according to the table of permissions
@@ -96,7 +96,7 @@ _USUAL_STATUSES = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
 
 
 class OperationSpec(NamedTuple):
-    """Parameters and result of an operation."""
+    """Permission, parameters and result of an API operation."""
 
     name: str
     permission: Permission
@@ -106,7 +106,7 @@ class OperationSpec(NamedTuple):
     returns: ResultType | None
     is_list: bool
     status: int
-    #: Rate limit in addition to the limit for all requests.
+    #: Additional rate limit, or None if only the limit for all requests applies.
     limit: RateLimitFamily | None
     #: Function that reads the parameters of a body.
     reader: Callable[[], dict[str, Any]] = read_all_parameters
@@ -172,7 +172,7 @@ class ResourceBlueprint(Blueprint):
         prefix = "/projects/<path:reference>/silences"
         silences = ResourceBlueprint("silences", __name__, url_prefix=prefix)
         silences.bind_usual_actions(actions, "/<int:silence_id>")
-        silences.bind("GET", "/preview", actions.preview_silence)
+        silences.bind_action("GET", "/preview", actions.preview_silence)
 
     An action for both projects and groups takes either as `holder`. Its URLs start with
     `/<any(projects, groups):kind>/<path:reference>`.
@@ -235,7 +235,7 @@ def _build_view(
     action: Action[Any, Any], model: str, returns: ResultType | None
 ) -> Callable[..., Any]:
     """Return a view that runs an action with the parsed parameters."""
-    # The decorator passes values by name, and uses its own name for the model.
+    # The decorator passes values by name. It always calls the parsed parameters `query` or `body`.
     names = [model if each.name == action.input_name else each.name for each in action.parameters]
 
     def view(**given: Any) -> Any:
@@ -439,7 +439,7 @@ def _build_page_headers(list_page: ListPage[Any], query: Query | None) -> Mappin
 
 
 def _add_etag(response: Response, content: bytes) -> None:
-    """Add an ETag to a response. Return 304 if the client sent the same ETag (RFC 9110, 13)."""
+    """Add an ETag. Change the response to 304 if the client sent the same ETag (RFC 9110, 13)."""
     digest = blake2b(content, digest_size=_ETAG_BYTES).hexdigest()
     response.headers["ETag"] = f'W/"{digest}"'
     if "HTTP_IF_NONE_MATCH" in request.environ:

@@ -20,7 +20,7 @@ from web.http.extensions import get_client_address
 from web.http.request_bodies import read_limited_body
 from web.services import get_settings
 
-#: Maximum number of texts that a process checks at the same time.
+#: Maximum number of texts in a process that are being checked or wait for a check.
 _MAX_CONCURRENT_CHECKS = 6
 _RETRY_AFTER_SECONDS = 5
 #: Maximum processor time for a text, in seconds.
@@ -106,7 +106,7 @@ def run_release_check(
 ) -> CheckReport:
     """Check a text in a thread and return the report.
 
-    Raise TooManyAttemptsError if too many texts are waiting.
+    Raise InvalidError if there is no text, and TooManyAttemptsError if too many texts are waiting.
     """
     if not content.strip() and not name:
         raise InvalidError("`content` is empty.", field="content")

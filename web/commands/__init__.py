@@ -133,5 +133,5 @@ gatebell = LazyCommandGroup(
 
 
 def register_commands(app: Flask) -> None:
-    """Register our commands with the app, for `flask --app app` and for tests."""
+    """Register the commands with the app, for `flask --app app` and for tests."""
     app.cli = gatebell

@@ -1,8 +1,8 @@
 """Commands generated from actions, such as `gatebell silences create PROJECT --for 2h`.
 
-The arguments of a command are the path of the project or group and the variables of the URL, with a
-user name in place of a user's id. Fields of the body or query become options, or arguments where
-their types declare it. Commands run in this process as the operator and print the API's response.
+The arguments of a command are the path of the project or group and the variables of the URL. A user
+name replaces the id of a user. Fields of the body or query become options, or arguments where their
+types declare it. Commands run in this process as the operator and print the API's response.
 """
 
 from collections.abc import Iterator, Mapping
@@ -216,7 +216,10 @@ def _build_option_help(field: FieldInfo, words: str, *, is_many: bool) -> str | 
 
 
 def _get_field_schema(field: FieldInfo) -> dict[str, Any]:
-    """Return the JSON schema of a field without null. If there are choices, return the widest."""
+    """Return the JSON schema of a field without null.
+
+    If a field accepts several types, return the schema of its list type or its text type.
+    """
     hint: Any = field.annotation
     if field.metadata:
         hint = Annotated[hint, *field.metadata]
@@ -299,7 +302,7 @@ def _get_target(action: Action[Any, Any], path: str) -> ProjectView | GroupView:
 def _collect_list_items(
     action: Action[Any, Any], unit: UnitOfWork, arguments: list[Any], sent: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return a list with all its parts, up to 1,000 items, and the total."""
+    """Return up to 1,000 items of a list, with the total or with the next cursor."""
     items: list[Any] = []
     query = cast("type[Query]", action.input_type)
     sent = dict(sent)

@@ -169,9 +169,9 @@ def _create_or_note_error(entry: _ReportEntry, make: Callable[[], _Created]) -> 
 def _import_integrations(
     imported_integrations: Iterable[ImportedIntegration], places: _ImportTargets
 ) -> list[_ReportEntry]:
-    """Create the missing integrations and return their entries.
+    """Create the missing integrations and return the entries of all integrations.
 
-    New integrations include the URL and the key for senders.
+    The entry of a new integration contains its URL and key for senders.
     """
     entries = []
     for integration in imported_integrations:
@@ -223,7 +223,7 @@ class UserOptions:
 
 @dataclass(kw_only=True)
 class _UserAccounts:
-    """Users of an export by their keys."""
+    """Accounts and report entries of the users in an export, by the keys of the users."""
 
     options: UserOptions
     entries: list[_ReportEntry] = field(default_factory=list)
@@ -286,7 +286,7 @@ class _UserAccounts:
     def find_reachable(
         self, keys: Sequence[str], holder: ProjectOrGroup, notes: list[str]
     ) -> list[UserView]:
-        """Return the users who can be on call and paged here, and note which users cannot."""
+        """Return the users who can be paged in a project or group, and note which users cannot."""
         found = []
         for key in keys:
             account = self._accounts.get(key)
@@ -332,7 +332,7 @@ class _UserAccounts:
 def _import_schedules(
     imported_schedules: Iterable[ImportedSchedule], people: _UserAccounts, places: _ImportTargets
 ) -> tuple[list[_ReportEntry], _ScheduleIds]:
-    """Create the missing schedules and return their entries and ids."""
+    """Create the missing schedules, and return the entries and ids of all schedules."""
     entries, ids = list[_ReportEntry](), _ScheduleIds()
     for schedule in imported_schedules:
         entry, holder = places.build_entry("schedule", schedule.name, schedule.team)
@@ -424,7 +424,7 @@ def _import_policies(
     places: _ImportTargets,
     schedules: _ScheduleIds,
 ) -> list[_ReportEntry]:
-    """Create the missing policies and return their entries."""
+    """Create the missing policies and return the entries of all policies."""
     entries = []
     for policy in imported_policies:
         entry, holder = places.build_entry("policy", policy.name, policy.team)

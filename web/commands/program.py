@@ -47,7 +47,7 @@ class LazyCommandGroup(AppGroup):
 
         For a command generated from actions, the place is a module of the domain, or several
         modules separated by commas. It may also give the prefix of the actions' names
-        (`module:room`). Former names of commands still work, but are not listed.
+        (`module:prefix`). Former names of commands still work, but are not listed.
         """
         super().__init__(**options, context_settings={"help_option_names": ["-h", "--help"]})
         self._places = places

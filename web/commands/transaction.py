@@ -30,7 +30,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def run_in_transaction(command: Command) -> Command:
     """Run a command in a transaction and print its result, or print the error and exit with 1.
 
-    With a wrong secret key, the command does nothing, because no host could decrypt its results.
+    With a wrong secret key, the command does nothing, because other hosts could not decrypt its
+    results.
     """
 
     @wraps(command)

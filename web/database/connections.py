@@ -135,7 +135,7 @@ class AutocommitPool:
             # In SQLite, readers do not wait for writers. They must not wait for the writers'
             # connections either, because the transaction with the write lock also reads settings.
             self._reading = _FreeConnections(size=size, timeout_seconds=timeout_seconds)
-        #: Connection of the current transaction.
+        #: Connection of the current greenlet's transaction, if any.
         self._own = local()
         self._make = _get_connection_wrapper(engine)
         #: Executor that runs SQLite's writes in threads.
@@ -227,7 +227,7 @@ class AutocommitPool:
             kept = kept or self._open_connection()
             if is_read or self.dialect_name != "sqlite":
                 return work(kept)
-            # The driver waits for locks and the disk in C code.
+            # The driver waits for locks and the disk in C code, which would block the event loop.
             driver = kept.connection.connection.driver_connection
             stop = driver.interrupt if driver else None
             return self._executor.run_interruptibly(partial(work, kept), stop=stop)

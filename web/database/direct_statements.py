@@ -20,10 +20,10 @@ from web.database.prepared_statements import PreparedStatements
 
 
 class StatementCache:
-    """A cache of compiled statements."""
+    """A cache of statements that SQLAlchemy has compiled for psycopg."""
 
     def __init__(self, engine: Engine) -> None:
-        """Use the dialect of this engine."""
+        """Create an empty cache for the dialect of an engine."""
         # With native placeholders ($1), psycopg does not have to parse statements. It does not
         # cache the parsed form of long statements.
         options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
@@ -51,7 +51,7 @@ class PsycopgStatements(SqlalchemyStatements):
     """A connection that runs compiled statements on psycopg."""
 
     def __init__(self, connection: Connection, compiled: StatementCache) -> None:
-        """Use this connection and this cache."""
+        """Store a connection and the cache of its engine."""
         super().__init__(connection)
         self._compiled = compiled
         driver = cast("DriverConnection[Any]", connection.connection.driver_connection)

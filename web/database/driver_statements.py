@@ -19,7 +19,7 @@ class SqlalchemyStatements:
     """A connection that runs statements through SQLAlchemy."""
 
     def __init__(self, connection: Connection) -> None:
-        """Use this connection."""
+        """Store a connection in autocommit mode."""
         self.connection = connection
 
     def run_statement(self, statement: Executable, parameters: Parameters) -> Sequence[Row]:
@@ -58,7 +58,7 @@ class RepeatedQuery:
         """Return whether the database may have been written to since the last call.
 
         Always return True on Postgres. The check costs a fraction of the query and raises the same
-        errors as `ask`.
+        errors as `fetch_first_row`.
         """
         if not self._is_sqlite:
             return True
@@ -81,16 +81,16 @@ class RepeatedQuery:
             raise
 
     def close_connection(self) -> None:
-        """Close the connection."""
+        """Close the connection, if it is open."""
         if self._connection is not None:
             self._connection.close()
 
 
 class CompiledStatement:
-    """A statement that SQLAlchemy has compiled."""
+    """A statement that SQLAlchemy has compiled, for execution by the database driver."""
 
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
-        """Prepare a statement that SQLAlchemy has compiled."""
+        """Prepare the conversion of parameters and results."""
         self.sql = str(compiled)
         #: SQL in the form that libpq expects.
         self.text = self.sql.encode()

@@ -26,14 +26,14 @@ _MAX_SECONDS_WITHOUT_PING = 1.0
 _SESSION_ENDING_SEVERITIES = frozenset({"FATAL", "PANIC"})
 #: Names of the UTC time zone in Postgres. Timestamps are read without conversion.
 UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
-#: Thread pool for SQLite in web processes.
+#: Threads in which web processes run SQLite statements. Other processes run them directly.
 _sqlite_executor = ThreadExecutor(threads=512)
-#: Engines shared by `share_engine`, by settings.
+#: Engines that `share_engine` provides, by the settings that they were requested with.
 _shared_engines: dict[Settings, Engine] = {}
 
 
 def count_last_connection_taken() -> None:
-    """Count that a pool has handed out its last database connection."""
+    """Record that a pool has handed out its last database connection."""
     metrics = _find_metrics()
     if metrics is not None:
         metrics.count_last_connection_taken()
@@ -48,7 +48,8 @@ def count_pool_timeout() -> None:
 
 def _find_metrics() -> Any:
     # `gunicorn.conf.py` uses the database before the directory of the metrics is set, which the
-    # library reads on import. Metrics are therefore counted only if another module has imported it.
+    # metrics library reads on import. Metrics are therefore counted only if `web.metrics` is
+    # already imported.
     return sys.modules.get("web.metrics")
 
 
@@ -172,7 +173,7 @@ def _build_deadline_listener(settings: Settings) -> Callable[[Engine], None]:
 
 
 def _check_session(connection: Any, _record: Any) -> None:
-    """Reject a session in another time zone, and disable prepared statements behind a pooler.
+    """Reject a session that does not use UTC, and disable prepared statements behind a pooler.
 
     Prepared statements belong to one server connection, which a pooler may switch. A pooler reports
     its own backend process id.

@@ -25,13 +25,14 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
 #: Timeout in milliseconds for the first lock of a transaction, which cannot be part of a deadlock.
-#: It exceeds the time for which a vacuum keeps its lock while others wait (deadlock_timeout). It is
-#: shorter than the time that requests wait for a connection (DATABASE_CONNECT_TIMEOUT_SECONDS).
+#: It exceeds the time (deadlock_timeout) after which Postgres cancels an automatic vacuum that
+#: blocks others. It is shorter than the time that requests wait for a connection
+#: (DATABASE_CONNECT_TIMEOUT_SECONDS).
 _FIRST_LOCK_TIMEOUT_MS = 1_200
 #: Timeout in milliseconds for all further locks together.
 _FURTHER_LOCKS_TIMEOUT_MS = 800
-#: Length of the first pause between attempts, in which other transactions can run, and of the
-#: longest pause. Pauses grow with each attempt.
+#: Lengths of the first and the longest pause between attempts, in which other transactions can run.
+#: Each pause is longer than the previous one.
 _FIRST_PAUSE_SECONDS = 2.0
 _MAX_PAUSE_SECONDS = 10.0
 #: Seconds after which a migration fails if it cannot get its locks.
@@ -53,7 +54,7 @@ _OTHER_TRANSACTIONS_QUERY = text(
 
 
 class MigrationBlockedError(Exception):
-    """Error with a sentence about the transactions that block a migration."""
+    """Error for a migration that other transactions block, with a sentence that names them."""
 
 
 class _LockTimeouts:
@@ -150,7 +151,7 @@ def _is_lock_timeout(error: DBAPIError) -> bool:
 
 
 def _describe_other_transactions(connection: Connection) -> list[str]:
-    """Return descriptions of the longest transactions, or an empty list on SQLite."""
+    """Return descriptions of the three oldest transactions with locks, or nothing on SQLite."""
     if connection.dialect.name != "postgresql":
         return []
     return [_describe_transaction(row) for row in connection.execute(_OTHER_TRANSACTIONS_QUERY)]

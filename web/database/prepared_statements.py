@@ -1,8 +1,8 @@
 """Runs prepared statements with the layers of psycopg below its cursors.
 
-A cursor took as long as the rest of a frequent query (docs/evidence/performance.md). The statements
-run here are known in advance and run one after another. Of a cursor, they need only the
-conversions, which `psycopg.adapt` provides.
+A cursor takes as long as the rest of a frequent query (docs/evidence/performance.md). The
+statements run here are known in advance and run one after another. They need only the conversions
+of a cursor, which `psycopg.adapt` provides.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,17 +24,18 @@ _MAX_STATEMENTS = 100
 
 
 class PreparedStatements:
-    """Runs statements with native placeholders ($1), and prepares each at its first execution."""
+    """Executor that prepares statements with native placeholders ($1) at their first use."""
 
     def __init__(self, driver: Connection[Any]) -> None:
-        """Use a connection in autocommit mode that only one greenlet uses at a time."""
+        """Store a connection in autocommit mode that only one greenlet uses at a time."""
         self._driver = driver
         self._pgconn = driver.pgconn
         self._transformer = Transformer(driver)
         #: `False` behind a pooler. Prepared statements belong to a server connection. On a
         #: different server connection, the same name may refer to another statement.
         self._may_prepare = driver.prepare_threshold is not None
-        # On a rollback, psycopg would deallocate all prepared statements, including ours.
+        # On a rollback, psycopg would deallocate all prepared statements, also the statements of
+        # this class.
         driver.prepare_threshold = None
         self._names: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
         self._prepared = 0

@@ -43,7 +43,7 @@ class SchemaState(Enum):
     NEWER = "newer"
     #: State after an incompatible migration by a newer release.
     TOO_NEW = "too new"
-    #: State of a release from which this release cannot upgrade.
+    #: State of a schema that is too old for this release to upgrade.
     TOO_OLD = "too old"
 
 
@@ -116,7 +116,7 @@ def _run_migrations(connection: Connection, *, revision: str) -> None:
 
 
 def build_alembic_configuration(connection: Connection) -> Any:
-    """Return Alembic's configuration."""
+    """Return Alembic's configuration for migrations on a connection."""
     from alembic.config import Config  # noqa: PLC0415 - see above
 
     config = Config()
@@ -189,7 +189,7 @@ def is_known_revision(revision: str) -> bool:
 
 
 def is_before_known_revisions(revision: str) -> bool:
-    """Return whether a migration is older than the first release."""
+    """Return whether a migration is older than all migrations that this code knows."""
     return revision < min(_list_known_revisions())
 
 

@@ -63,7 +63,7 @@ class Pooler(Enum):
 
 
 class SharedConnectionsError(Exception):
-    """Error for a pooler that shares connections for which separate sessions are needed."""
+    """Error for an operation that needs its own session, behind a transaction pooler."""
 
 
 def find_pooler(settings: Settings) -> Pooler:
@@ -92,7 +92,7 @@ def find_pooler(settings: Settings) -> Pooler:
 def _is_backend_shared(one: psycopg.Connection, other: psycopg.Connection) -> bool:
     """Return whether two connections use the same server process, or one of them switches."""
     first = _get_backend(one)
-    with other.transaction():  # keeps its server connection
+    with other.transaction():  # keeps the server connection of `other`
         return bool(_get_backend(other) == first or _get_backend(one) != first)
 
 

@@ -24,7 +24,8 @@ from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
-#: Number of virtual machine steps between checks of the deadline, about a millisecond.
+#: Number of steps of SQLite's virtual machine between checks of the deadline, which take about a
+#: millisecond.
 _STEPS_BETWEEN_CHECKS = 20_000
 #: Pattern for statements that take the write lock outside of a transaction.
 _WRITE_STATEMENT = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")
@@ -38,7 +39,8 @@ MAX_WAL_BYTES = 16 * 2**20
 #: Maximum size in bytes of the log file after SQLite restarts the log.
 KEPT_WAL_BYTES = 2 * MAX_WAL_BYTES
 _TRUNCATION_INTERVAL_SECONDS = 2.0
-#: Seconds that writers wait for a reader. After that, the log is truncated in the next run.
+#: Seconds for which a truncation waits for readers, while writers wait. If a reader takes longer,
+#: the next run truncates the log.
 _READER_TIMEOUT_SECONDS = 0.25
 
 
@@ -90,7 +92,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         self.set_progress_handler(self._is_time_over, _STEPS_BETWEEN_CHECKS)
 
     def run_measured(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
-        """Run SQLite and measure its time; statements with the write lock wait in the queue."""
+        """Call SQLite and measure its time; statements that take the write lock are queued."""
         if sql and not self.in_transaction and _WRITE_STATEMENT.match(sql):
             work = partial(self._run_when_first, work)
         self._seen_at = monotonic()
@@ -182,7 +184,7 @@ def _truncate_regularly(file: Path) -> None:
     while True:
         try:
             truncate_wal(file)
-        except sqlite3.Error as error:  # full disk or locked: retried later
+        except sqlite3.Error as error:  # the disk is full or the database is locked
             _log.warning(
                 "SQLite write-ahead log was not truncated; the worker retries.",
                 extra={"event": "sqlite.wal_truncation_failed", "reason": str(error)},

@@ -75,7 +75,7 @@ def should_migrate(settings: Settings) -> bool:
 
 
 def check_sessions(settings: Settings) -> None:
-    """Raise CannotStartError unless the sessions of Postgres or a pooler meet our requirements."""
+    """Raise CannotStartError unless the sessions of Postgres or a pooler are usable."""
     with convert_database_errors():
         problem = find_session_problem(settings, find_pooler(settings))
     if problem:
@@ -83,7 +83,7 @@ def check_sessions(settings: Settings) -> None:
 
 
 def register_secret_key(settings: Settings) -> None:
-    """Register the secret key.
+    """Record that this process uses the secret key.
 
     Raise CannotStartError if it is the wrong key.
     """

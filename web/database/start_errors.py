@@ -6,4 +6,4 @@ class CannotStartError(Exception):
 
 
 class DatabaseUnavailableError(CannotStartError):
-    """Error for an unavailable database."""
+    """Error for a database that does not respond or rejects the connection."""

@@ -2,7 +2,7 @@
 
 In a BREACH attack, a browser requests a page with text that the attacker chooses. The length of the
 compressed page then reveals its content. A page is therefore compressed only if the request came
-from this site, and never if the page shows a secret (ADR 56).
+from this site. Pages that show a secret are never compressed (ADR 56).
 """
 
 import gzip
@@ -18,7 +18,7 @@ from web.http.endpoints import STATIC_ENDPOINT
 
 #: Minimum size of compressed responses in bytes. Compressing smaller responses saves no packets.
 _MIN_BYTES = 1024
-#: Maximum size in bytes that can be compressed within about two milliseconds.
+#: Maximum size in bytes of pages that are compressed without a thread, in about two milliseconds.
 _MAX_INLINE_BYTES = 128 * 1024
 _PAGE_LEVEL, _FILE_LEVEL = 5, 9
 _TEXT_MEDIA_TYPES = frozenset(

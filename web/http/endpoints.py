@@ -50,7 +50,7 @@ class ErrorFormat(Enum):
     EVENTS = "events"
 
 
-#: Additional URL prefixes for error formats, besides the URLs of views.
+#: URL prefixes by error format, in addition to the URLs of views.
 _INTERFACE_PREFIXES = {
     ErrorFormat.API: ("/api/",),
     ErrorFormat.MESSAGE: ("/.well-known/", "/oauth/discovery/"),
@@ -195,9 +195,9 @@ class MachineBlueprint(Blueprint):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoints:
-    """Endpoints of an application."""
+    """Properties of all endpoints of an application, and URL prefixes of error formats."""
 
-    #: Endpoints by Flask's name.
+    #: Endpoints by the name of the view in Flask's URL map.
     by_name: Mapping[str, Endpoint]
     #: URL prefixes by error format, for URLs that match no view.
     beginnings: Mapping[ErrorFormat, tuple[str, ...]]

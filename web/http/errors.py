@@ -212,7 +212,7 @@ def _is_parameter_error(error: Exception) -> bool:
 def _build_parameter_body(error: Exception) -> dict[str, Any]:
     """Return the body of the API's parameter error, or an empty body for other errors."""
     if isinstance(error, TakenError):
-        # Clients written for GitLab look for this text; our own message is in `errors`.
+        # Clients written for GitLab look for this text. The actual message is in `errors`.
         return {"message": {error.field: ["has already been taken"]}}
     return {"error": str(error)} if _is_parameter_error(error) else {}
 
@@ -313,21 +313,21 @@ def _is_api_parameter_error(error: Exception) -> bool:
 
 
 def build_error_response(error: DomainError) -> Response:
-    """Return the response for an error, for views that return it in order to commit."""
+    """Return the response for an error, for views that commit and so do not raise it."""
     return _render_error(
         get_error_status(error), str(error), _build_headers(error), extra=_collect_details(error)
     )
 
 
 def build_bearer_error_response(error: InvalidTokenError) -> Response:
-    """Return the response for a rejected token, for views that return it in order to commit."""
+    """Return the response for a rejected token, for views that commit and so do not raise it."""
     return _render_bearer_error(error, _build_headers(error))
 
 
 def _render_bearer_error(
     error: InvalidTokenError | InsufficientScopeError, headers: dict[str, str]
 ) -> Response:
-    """Render an error of RFC 6750 section 3.1 in the formats of the API's clients."""
+    """Return the response for a rejected token (RFC 6750 section 3.1) in the client's format."""
     if isinstance(error, InsufficientScopeError):
         refusal = {"error": "insufficient_scope", "error_description": str(error)}
         return render_json_error(

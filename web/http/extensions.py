@@ -12,7 +12,10 @@ from domain.core.ip_addresses import get_client_network
 
 
 def get_client_address() -> str:
-    """Return the client's IP address for counting requests. Only trusted proxies can set it."""
+    """Return the client's IPv4 address or IPv6 network, by which requests are counted.
+
+    Only trusted proxies can set the address.
+    """
     return get_client_network(request.remote_addr or "")
 
 

@@ -22,7 +22,7 @@ class SynchronousFlask(Flask):
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """Store Flask's arguments."""
+        """Store Flask's arguments, and start without a relay for heavy requests."""
         super().__init__(*args, **options)
         #: URL adapters by scheme, host and base path.
         self._url_adapters: dict[tuple[str, str | None, str], MapAdapter] = {}

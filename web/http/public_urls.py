@@ -1,7 +1,8 @@
 """Builds public URLs from BASE_URL, and never from the request.
 
 Host, scheme and base path come only from BASE_URL. A proxy can either strip or keep the base path.
-Both work because no top-level group can have the name of its first segment (`web/http/routes.py`).
+Both work because no top-level group can have the name of the base path's first segment
+(`web/policies/names.py`).
 """
 
 from contextlib import suppress
@@ -69,7 +70,7 @@ def find_nearest_page() -> str:
 
 
 def find_list_above() -> tuple[str, str] | None:
-    """Return the URL and the name of the list that would contain a missing page."""
+    """Return the URL and the name of the list that would contain a missing page, or None."""
     adapter, path = current_app.create_url_adapter(request), request.path
     while adapter is not None and (path := path.rpartition("/")[0]):
         with suppress(HTTPException, RoutingException):
@@ -90,7 +91,7 @@ class PathMiddleware:
         self._below = f"{self._path}/"
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Any:
-        """Handle a request."""
+        """Set the scheme, host and paths of a request, and pass it to the application."""
         environ["wsgi.url_scheme"], environ["HTTP_HOST"] = self._scheme, self._host
         environ["SCRIPT_NAME"] = self._path
         path = environ["PATH_INFO"]

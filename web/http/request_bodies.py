@@ -55,7 +55,8 @@ def read_limited_body(limit: int) -> ReceivedBody:
     """Return the decompressed body if it is smaller than a limit.
 
     A body is not read if its Content-Length is too large. Otherwise, reading stops at the limit.
-    Raise BodyTooLargeError in both cases.
+    Raise BodyTooLargeError in both cases, and UnreadableBodyError for an incomplete body. Errors of
+    decompression are returned with the body.
     """
     check_declared_length(limit)
     # Werkzeug's limit for forms may be lower than this limit.

@@ -83,7 +83,7 @@ def open_waiting_incidents(settings: Settings) -> None:
 
 
 class ChangeHandler(Protocol):
-    """Handles the changes for one follower, in a transaction that the caller commits."""
+    """Function that handles changes for one follower, in a transaction that the caller commits."""
 
     def __call__(
         self,

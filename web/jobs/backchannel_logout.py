@@ -27,7 +27,8 @@ from web.settings.stored import read_current_settings
 _log = logging.getLogger("gatebell.backchannel_logout")
 #: Maximum number of ended sign-ins in one run.
 _MAX_SIGN_INS_PER_RUN = 100
-#: Number of applications notified in parallel, so that a slow application delays few others.
+#: Maximum number of applications notified in parallel, so that a slow application delays few
+#: others.
 _MAX_CONCURRENT_APPLICATIONS = 8
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded"}
 

@@ -28,7 +28,7 @@ class ClockCorrections(Job):
     every = timedelta(seconds=15)
 
     def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
-        """Open the database and read the clock."""
+        """Prepare the query for future times, and read the clock."""
         super().__init__(settings, clock=clock)
         self._last = self.clock() - _get_monotonic_time()
         self._count = RepeatedQuery(FUTURE_TIMES_QUERY, open_autocommit_engine(settings))

@@ -52,7 +52,7 @@ class DestinationWorker(Job):
     #: Kind of the destinations, and their logger.
     kind: ClassVar[DestinationKind[Any, Any, Any]]
     log: ClassVar[logging.Logger]
-    #: First part of the event keys in the log, and name of the field with the destination.
+    #: Prefix of the event keys in the log, and of the name of the field with the destination's id.
     subject: ClassVar[str]
     #: Maximum number of destinations served at the same time.
     MOST_AT_ONCE: ClassVar[int] = 64
@@ -64,7 +64,7 @@ class DestinationWorker(Job):
         clock: Clock = read_system_clock,
         share: Callable[[], float] = generate_random_fraction,
     ) -> None:
-        """Open the database; `share` randomizes the pauses between attempts."""
+        """Store the settings; `share` returns a random fraction that varies the retry pauses."""
         super().__init__(settings, clock=clock)
         self.share = share
         self.keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)

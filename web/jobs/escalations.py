@@ -74,7 +74,7 @@ class PendingEscalations(Job):
 
 
 class Escalations(Job):
-    """Job that takes due steps, processes page outcomes and evaluates mutes again."""
+    """Job that takes due steps, processes page outcomes and re-evaluates mutes."""
 
     name = "escalations"
     due = or_(lifecycle.OUTCOMES_ARE_DUE, lifecycle.STEPS_ARE_DUE)

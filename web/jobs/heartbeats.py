@@ -28,7 +28,7 @@ class Heartbeats(Job):
     due = HEARTBEATS_ARE_DUE
 
     def __init__(self, settings: Settings, *, clock: Clock = read_system_clock) -> None:
-        """Open the database."""
+        """Store the settings, and create a pool for a single connection."""
         super().__init__(settings, clock=clock)
         self._kept = AutocommitPool(
             open_autocommit_engine(settings),

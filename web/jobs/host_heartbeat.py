@@ -23,7 +23,7 @@ _RETRY_SECONDS = 5.0
 
 
 def start_host_heartbeat(settings: Settings, program: str) -> None:
-    """Start reporting in a daemon thread."""
+    """Start a daemon thread that reports every minute that this host is running."""
     name = f"{socket.gethostname()}:{settings.port} {program}"
     Thread(target=_report_host_repeatedly, args=(settings, name), name="pulse", daemon=True).start()
 

@@ -77,7 +77,7 @@ class MailJob(Job):
 
 
 def queue_due_mail(settings: Settings) -> None:
-    """Queue the messages that are due."""
+    """Queue all due notices if a mail server is configured."""
     if settings.mail_url:
         queue_expiry_mail(settings)
         queue_destination_mail(settings)
@@ -242,7 +242,7 @@ def _send_next(
 def _cancel_if_blocked(
     message: ClaimedEmail, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
 ) -> bool:
-    """Cancel or postpone a notice that must not be sent now; return whether it was."""
+    """Cancel or postpone a notice that must not be sent now; return False if it may be sent."""
     why = find_notice_block(
         message.about,
         find_page_holds,

@@ -78,7 +78,10 @@ _MAX_DUE_CONTACTS_READ = 4 * MAX_MESSAGES_IN_PROGRESS
 
 
 class LaneSlots:
-    """A worker's slots for messages in progress, by lane."""
+    """Slots of a worker for messages in progress, by lane.
+
+    A lane contains all contacts whose messages go to the same service.
+    """
 
     def __init__(self) -> None:
         """Start with all slots free and no lane marked as bad."""
@@ -247,7 +250,7 @@ class PagingJob(Job):
         clock: Clock = read_system_clock,
         share: Callable[[], float] = generate_random_fraction,
     ) -> None:
-        """Open the database; `share` varies the pauses between attempts."""
+        """Store the settings; `share` returns a random fraction that varies the retry pauses."""
         super().__init__(settings, clock=clock)
         self._share = share
         self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
@@ -336,7 +339,7 @@ class PagingJob(Job):
         did_well: bool | None = None
         try:
             did_well = self._send_waiting(claim, settings)
-        except SQLAlchemyError as error:  # the claim expires
+        except SQLAlchemyError as error:  # the claim expires, and another attempt follows
             said = _build_log_fields(claim, reason=type(error).__name__)
             _log.warning(
                 "Page delivery was interrupted because the database was unavailable.",

@@ -33,7 +33,7 @@ def start_reachability_recorder(
 
 
 class ReachabilityRecorder:
-    """Reachability records of one web process."""
+    """Recorder of the reachability of one web process."""
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Periodic jobs for stored data, such as pruning, deletion, daily counts and audit seals.
 
-Pruning and the check of who can be on call run every ten minutes; `gatebell prune` prunes
-immediately. All other jobs run every minute. Pruning and counting also repair case-folded names.
+Pruning and recording on-call eligibility run every ten minutes. Idle accounts are deactivated every
+hour. All other jobs run every minute. `gatebell prune` prunes immediately. Pruning and counting
+also repair case-folded names.
 """
 
 import logging
@@ -151,7 +152,7 @@ def _prune_audit_log(
 def _prune_webhooks(
     current: Settings, session: Session, commit_batch: CommitBatchFunction
 ) -> dict[str, int]:
-    """Cancel overdue deliveries and remove old log entries; return the number of both."""
+    """Cancel overdue deliveries and remove old log entries; return the number of log entries."""
     now = read_system_clock()
     given_up = abandon_old_deliveries(session=session, now=now, commit_batch=commit_batch)
     if given_up:

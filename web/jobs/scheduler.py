@@ -1,9 +1,9 @@
 """Scheduler that checks which background jobs are due and starts them.
 
-Several times a second it runs one query that returns which kinds of work are due. On SQLite, it can
-detect writes, so it queries only once a second while nothing is written. The state of all work is
-stored in tables, so no work is lost if a worker stops, and several workers can share the work. Each
-job runs in its own thread while it has work, so no job delays another.
+Several times a second, the scheduler runs one query that returns which kinds of work are due. On
+SQLite, it can detect writes, so it queries only once a second while nothing is written. The state
+of all work is stored in tables. Therefore, no work is lost if a worker stops, and several workers
+can share the work. Each job runs in its own thread while it has work, so no job delays another.
 """
 
 import logging
@@ -33,7 +33,7 @@ from web.database.engine import open_autocommit_engine, open_engine, use_engine
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.jobs")
-#: Seconds between two queries. On average, a page waits twice for half of this time.
+#: Seconds between two queries. On average, due work waits for half of this time.
 _QUERY_INTERVAL_SECONDS = 0.25
 #: Seconds between two queries while nothing is written. This is the maximum delay of work that
 #: becomes due at a certain time.
@@ -47,10 +47,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Job(ABC):
     """A kind of background work.
 
-    `engine` is for transactions that write; `reading` does not take the write lock of SQLite.
+    `engine` is for transactions that write. `reading_engine` does not take the write lock of
+    SQLite.
     """
 
-    #: Name of the thread, which appears in logs.
+    #: Name of the job and its thread, which appears in logs.
     name: str
     #: Condition under which the job is due, with the parameters of
     #: `domain.core.schedule_conditions`. It is None if the job only runs at fixed times.
@@ -98,7 +99,7 @@ class Job(ABC):
             return bool(session.scalar(select(due), compute_parameters(self.clock())))
 
     def get_run_seconds(self) -> float:
-        """Return the duration of the current run in seconds."""
+        """Return the duration of the current run in seconds, or 0 between runs."""
         since = self._looks_since
         return 0.0 if since is None else monotonic() - since
 
@@ -114,7 +115,10 @@ class Job(ABC):
         return self.run_due()
 
     def is_new_period(self) -> bool:
-        """Return whether a new period has begun since the last call."""
+        """Return whether a new period has begun since the last call.
+
+        The first call returns `starts_immediately`.
+        """
         if self.every is None:
             return False
         now, since = self.clock(), self._period_since
@@ -255,7 +259,7 @@ class PeriodicJob(PerWorkerJob):
 
 
 class Scheduler:
-    """Queries which jobs are due, and starts them."""
+    """Scheduler that queries which jobs are due and starts them."""
 
     def __init__(
         self, jobs: Sequence[Job], settings: Settings, *, clock: Clock = read_system_clock
@@ -329,7 +333,7 @@ class Scheduler:
                 job.start_run()
 
     def _log_outage(self, error: Exception) -> None:
-        """Log once a minute that the database is unavailable."""
+        """Log, at most once a minute, that the database is unavailable."""
         if monotonic() - self._told_of_outage_at >= _OUTAGE_LOG_INTERVAL_SECONDS:
             self._told_of_outage_at = monotonic()
             _log.error(

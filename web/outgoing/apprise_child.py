@@ -35,15 +35,18 @@ from domain.delivery.outgoing.addresses import AddressPolicy, parse_literal_addr
 from domain.delivery.outgoing.errors import AddressBlockedError, describe_status_problem
 from domain.delivery.outgoing.hosts import HostList
 
-#: Maximum length of text messages, and of push messages whose beginning a phone displays.
+#: Maximum message length, in characters, up to which a service gets the short text. Services for
+#: text messages and push messages have such limits.
 _MAX_SHORT_MESSAGE_LENGTH = 1_024
-#: Pattern of mentions that notify everyone, which a sender of an alert must not use.
+#: Pattern of mentions that notify everyone. The sender of an alert must not cause such
+#: notifications.
 _MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
 #: Services that act on this machine or read its data.
 _LOCAL_SERVICES = frozenset(
     {"blink1", "dbus", "glib", "gnome", "macosx", "syslog", "vapid", "windows"}
 )
-#: Services whose URL determines the content and the path. They could access any internal service.
+#: Services whose URL determines the content and the path. With them, users could access any
+#: internal service.
 _GENERIC_SERVICES = frozenset({"custom_form", "custom_json", "custom_xml"})
 #: Position of the address in the arguments of audit events whose addresses are checked.
 _ADDRESS_POSITIONS = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
@@ -95,7 +98,7 @@ class _ActiveRequest:
 
     #: Hosts on non-public addresses that the request may reach.
     hosts: HostList = field(default_factory=HostList)
-    #: Remedy that permits further hosts.
+    #: Part of the error for a blocked address, with the setting that can permit it if there is one.
     remedy: str = "contacts reach public addresses only"
     #: Reasons for which the hook rejected operations.
     refused: list[str] = field(default_factory=list)
@@ -104,7 +107,7 @@ class _ActiveRequest:
 #: Request of this thread. apprise passes it to most of the threads that it starts. Other threads
 #: can only reach public addresses.
 _active_request: ContextVar[_ActiveRequest] = ContextVar("request")
-#: Host and port of the last lookup, which precedes the connection to its result.
+#: Host and port of the last name lookup. The connection to the found address follows it.
 _last_lookup: ContextVar[tuple[str, int]] = ContextVar("looked_up")
 _PUBLIC_ADDRESSES = AddressPolicy()
 
@@ -123,7 +126,10 @@ class Sandbox:
         self._readable = tuple(places - {own})
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """Raise PermissionError if the operation is not permitted."""
+        """Check an operation of this process.
+
+        Raise PermissionError if it is not permitted.
+        """
         if event == "socket.getaddrinfo":
             _store_lookup(args[0], args[1])
         elif event in _ADDRESS_POSITIONS:
@@ -225,7 +231,7 @@ class AppriseRequestHandler:
         except Exception as error:  # noqa: BLE001 - any of two hundred services may fail in its own way
             result = {"problem": f"apprise failed: {type(error).__name__}"}
         if result.get("problem") and under_way.refused:
-            # The reason of the hook is more precise than apprise's message.
+            # The hook's reason is more precise than apprise's message.
             result = {"problem": under_way.refused[0]}
         line = format_result_line({"id": request["id"], **result})
         with self._lock, suppress(OSError):
@@ -281,7 +287,7 @@ class AppriseRequestHandler:
         )
 
     def _find_address_problem(self, service: Any) -> str | None:
-        """Return why a service can never be reached, if the address in its URL shows that.
+        """Return the reason why the address in a service's URL can never be reached, or None.
 
         Host names are only resolved when a message is sent.
         """
@@ -367,7 +373,7 @@ def _find_problem(service: Any) -> str | None:
 
 
 def _get_failure_reason(log_messages: Sequence[Any]) -> str:
-    """Return the reason for a failure, in our own words."""
+    """Return the reason for a failure in Gatebell's words, not in the words of the service."""
     messages = [each.message for each in log_messages]
     status = next((found[1] for each in messages if (found := _RESPONSE_STATUS.search(each))), None)
     if status is not None and (problem := describe_status_problem(int(status))) is not None:

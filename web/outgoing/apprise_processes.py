@@ -62,7 +62,7 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
 
 
 class AppriseProcesses:
-    """Thread-safe child processes of one worker."""
+    """Child processes of one worker, which several threads may use."""
 
     def __init__(self, settings: Settings, *, idle_seconds: float = _IDLE_TIMEOUT_SECONDS) -> None:
         """Store the settings without starting a process."""
@@ -155,7 +155,7 @@ class AppriseProcesses:
 
 
 class _AppriseChild:
-    """Running child process."""
+    """Child process that sends messages through apprise, with its requests in progress."""
 
     def __init__(self, settings: Settings) -> None:
         self.process: Popen[str] = Popen(  # noqa: S603 - this program
@@ -170,7 +170,7 @@ class _AppriseChild:
             start_new_session=True,
         )
         if self.process.stdin is None or self.process.stdout is None:
-            raise TypeError  # both are pipes
+            raise TypeError  # cannot happen, because both are pipes
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
         #: Total number of requests that the child has received, and number of requests in progress.
         self.served = self._active = 0

@@ -50,12 +50,12 @@ _MAX_RESPONSE_BYTES = 65_536
 #: Maximum number of response bytes returned, for a POST and for a GET.
 _MAX_KEPT_POST_BYTES = 1_000
 _MAX_KEPT_GET_BYTES = 16_384
-_MAX_RETRY_AFTER_DIGITS = 5  # maximum number of digits
+_MAX_RETRY_AFTER_DIGITS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutgoingResponse:
-    """Response of another service."""
+    """Response to an outgoing request, with its duration and the beginning of its body."""
 
     status: int
     #: Number of seconds in the header Retry-After, or None if it is not a number.
@@ -73,7 +73,7 @@ class OutgoingResponse:
 class OutgoingClient:
     """Client that keeps its connection for the next request to the same origin.
 
-    It is for one thread, or one greenlet, at a time.
+    Only one thread or greenlet may use a client at a time.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class OutgoingClient:
     def send_post(
         self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]
     ) -> OutgoingResponse:
-        """Send a POST and return the response, whatever its status.
+        """Send a POST and return the response with any status.
 
         Raise OutgoingError if there is no response.
         """
         origin, kept = f"{url.scheme}://{url.authority}", self._kept
-        self._kept = None  # until the response is complete
+        self._kept = None  # stored again when the response is complete
         reused = kept[1] if kept and kept[0] == origin else None
         if kept and reused is None:
             _close_connection(kept[1])
@@ -164,7 +164,7 @@ class _Route:
 
 
 class _OutgoingRequest:
-    """Single request, whose `send` runs in its own thread until `stop` ends it."""
+    """Single request. `send_request` runs in its own thread until `end_request` ends it."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class _OutgoingRequest:
             raise _convert_error(error) from error
 
     def end_request(self) -> None:
-        """End the request, whatever it waits for."""
+        """End the request, even while another thread waits for the connection."""
         self._is_stopped = True
         self._drop_connection()
 
@@ -234,7 +234,8 @@ class _OutgoingRequest:
 
     def _connect_through_proxy(self, proxy: Proxy) -> None:
         self.connection = self._build_connection(proxy.host, proxy.port)
-        # The proxy connects meanwhile, so the deadline of the whole request applies.
+        # Reading the proxy's response includes its connection to the host, so only the deadline of
+        # the whole request applies.
         self.connection.timeout = DEADLINE_SECONDS
         if self._url.is_encrypted:
             self.connection.set_tunnel(self._url.host, self._url.port, headers=proxy.headers)
@@ -268,7 +269,7 @@ class _OutgoingRequest:
         )
 
     def _open_connection(self) -> HTTPConnection:
-        if self.connection is None:  # stopped meanwhile
+        if self.connection is None:  # the request was stopped
             raise DeadlineExceededError(DEADLINE_SECONDS)
         return self.connection
 
@@ -338,7 +339,7 @@ def _parse_retry_after(text: str | None) -> int | None:
 
 
 def _convert_error(error: Exception) -> OutgoingError:
-    """Convert an error of the library, the system or OpenSSL to an error with our own text."""
+    """Convert an error of urllib3, the system or OpenSSL to an error with a message for users."""
     if isinstance(error, OutgoingError):
         return error
     if isinstance(error, SSLError | HTTPError) and (reason := find_tls_failure_reason(error)):

@@ -29,11 +29,11 @@ _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(internal|local|localdomain|lan|home\.arp
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy:
-    """HTTP proxy."""
+    """Address and credentials of an HTTP proxy."""
 
     host: str
     port: int
-    #: Header with its user name and password, if any.
+    #: Header with the user name and password of the proxy. Empty without a user.
     headers: Mapping[str, str] = field(repr=False)
 
     @classmethod
@@ -56,7 +56,7 @@ class Proxy:
         try:
             connection.connect()
         except SSLError:
-            raise  # from the service behind the proxy
+            raise  # the error comes from the service behind the proxy
         except (OSError, HTTPError) as error:
             rejected = _REJECTED_TUNNEL.search(str(error))
             reason = f"returned {rejected[1]}" if rejected else "cannot be reached"
@@ -66,8 +66,8 @@ class Proxy:
 def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     """Return whether a request goes to OUTGOING_PRIVATE_ADDRESSES and bypasses the proxy.
 
-    A name that this host cannot resolve is left to the proxy, because only the proxy may be able to
-    resolve public names. Raise AddressBlockedError if all addresses of the host are excluded. Raise
+    A name that this host cannot resolve is left to the proxy, since some hosts cannot resolve
+    public names. Raise AddressBlockedError if all addresses of the host are excluded. Raise
     HostNotFoundError for a name of private networks, which the proxy could find in its own network.
     """
     try:

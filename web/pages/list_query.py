@@ -31,7 +31,7 @@ CURSOR_PARAMETERS = ("before", "after")
 
 
 _MAX_PAGE_NUMBER = 1_000_000
-#: Parameter with which our script requests a partial page.
+#: Parameter with which the script of the page requests a part of the page.
 _PARTIAL_PAGE_PARAMETER = "_part"
 
 
@@ -51,12 +51,18 @@ def get_page_size() -> int:
 
 
 def get_requested_slice() -> KeysetRange:
-    """Return the requested slice of the list."""
+    """Return the requested slice of the list.
+
+    Raise QueryError for an invalid cursor.
+    """
     return build_keyset_range(request.args, size=get_page_size())
 
 
 def get_requested_part(*, order_by: str) -> PageRequest:
-    """Return the requested part of a list with numbered pages."""
+    """Return the requested part of a list with numbered pages.
+
+    Raise QueryError for an invalid page number.
+    """
     number, size = get_row_id(request.args, "page") or 1, get_page_size()
     if number > _MAX_PAGE_NUMBER:
         message = "This page of the list does not exist. Go to the first page."
@@ -75,7 +81,7 @@ class LinkedPage:
 
 @dataclass(frozen=True, kw_only=True)
 class Tab:
-    """Tab of a list."""
+    """Tab above a list, which selects a part of its items."""
 
     key: str
     #: Number of items, or None if counting would be slow.
@@ -147,7 +153,7 @@ def _build_list_url(query: list[tuple[str, int | str | None]]) -> str:
 class SizeChoice:
     """Choice of page sizes for a user."""
 
-    #: Current number of rows.
+    #: Current number of rows on a page.
     size: int
     #: Available page sizes, including the current size.
     sizes: tuple[int, ...]
@@ -157,7 +163,10 @@ class SizeChoice:
 
 
 def build_page_size_choice() -> SizeChoice | None:
-    """Return the choice of page sizes for this list, or None for visitors who are not signed in."""
+    """Return the choice of page sizes for this list, or None if there is no choice.
+
+    Users have a choice if they are signed in and the page is not the response to a form.
+    """
     if not current_user.is_authenticated or page_url() is None:
         return None
     size = get_page_size()

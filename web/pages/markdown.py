@@ -52,7 +52,8 @@ def render_markdown(text: str) -> Markup:
 def render_markdown_document(text: str) -> Markup:
     """Return Markdown as `render_markdown` does, with tables and lowered headings.
 
-    Images become links, since an image would reveal to its host who reads the page.
+    Images become links, since a request for an image would reveal the reader of the page to its
+    host.
     """
     if len(text) <= _MIN_THREAD_LENGTH:
         return _render_cached_document(text)

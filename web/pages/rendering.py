@@ -21,7 +21,7 @@ class CooperativeTemplate(Template):
     """
 
     def render(self, *args: Any, **kwargs: Any) -> str:
-        """Return the rendered text; the arguments are the same as for a dictionary."""
+        """Return the rendered text; the arguments are the same as for `dict`."""
         if not has_request_context() or request.method not in _READ_METHODS:
             return super().render(*args, **kwargs)
         pieces = []

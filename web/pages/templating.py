@@ -49,7 +49,8 @@ _UNITS = (
 )
 #: Number of seconds below which a time counts as just now.
 _JUST_NOW_SECONDS = 10
-#: Seconds by which a past time may appear to lie ahead, due to a slightly faster clock.
+#: Seconds by which a past time may appear to be in the future, because another host's clock is
+#: ahead.
 _CLOCK_TOLERANCE_SECONDS = 1
 _KIBIBYTE = 1024
 #: Characters LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE, which reverse the order of text.
@@ -222,7 +223,7 @@ def format_file_size(size: int) -> str:
 
 
 def format_milliseconds(duration: int | None) -> str:
-    """Return a duration given in microseconds, such as `3.4 ms`; old rows may have none."""
+    """Return a duration given in microseconds, such as `3.4 ms`, or `not measured` for None."""
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
 

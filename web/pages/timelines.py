@@ -17,7 +17,7 @@ _NEXT_PAGE_LABELS = {"desc": "Older entries", "asc": "Newer entries"}
 
 @dataclass(frozen=True, kw_only=True)
 class TimelinePage:
-    """Part of a timeline."""
+    """Part of a timeline, with the URLs of its other parts."""
 
     items: Sequence[TimelineItem]
     #: Sort order, `desc` or `asc`.

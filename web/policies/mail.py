@@ -1,11 +1,11 @@
-"""Data for messages about email addresses."""
+"""Builder of messages about email addresses, for actions."""
 
 from domain.accounts.email_addresses import AccountMessageBuilder
 from web.services import get_services, get_settings
 
 
 def get_email_sender() -> AccountMessageBuilder:
-    """Return the data for messages about email addresses."""
+    """Return the builder of messages about email addresses."""
     current = get_settings()
     return AccountMessageBuilder(
         instance_name=current.instance_name,

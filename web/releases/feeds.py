@@ -1,6 +1,6 @@
 """Release schedule as an Atom feed (RFC 4287) and a calendar (RFC 5545, RFC 7986).
 
-icalendar is imported with the first calendar, since it takes 5 MiB of each process.
+icalendar is imported for the first calendar, because it needs 5 MiB of memory in each process.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class _FeedEntry:
-    """Entry of the feed."""
+    """Change of the release schedule, as an entry of the Atom feed."""
 
     change: Change
     url: str

@@ -22,7 +22,7 @@ class Rehearsal:
 
     running: Release
     release: Release
-    #: Changes that take effect here, or that an earlier release reverts.
+    #: Changes that a later release applies, or that a return to an earlier release reverts.
     changes: Sequence[Change]
     #: Consumers' uses of the changes that take effect, breaking uses first.
     uses: Sequence[AffectedUsage]

@@ -35,7 +35,7 @@ def find_release_date(release: Release) -> date | None:
 
 
 def find_dates_change_time() -> datetime | None:
-    """Return the last change of the dates at runtime, or None if there was none."""
+    """Return the time of the last change of the dates at runtime, or None if there was none."""
     found = get_services().connections.fetch_rows(_ENTERED_AT_QUERY, {})
     return found[0][0] if found else None
 
@@ -88,7 +88,10 @@ def build_change_url(change: Change) -> str:
 
 
 def get_announcement_date(change: Change) -> datetime:
-    """Return the date on which a change was announced, at the earliest the date of installation."""
+    """Return the date of the release that announced a change.
+
+    If the release or its date is unknown, return the time of the installation.
+    """
     day = find_release_date(parse_release(change.announced)) if change.announced else None
     return datetime.combine(day, time(), tzinfo=UTC) if day else get_installation_time()
 

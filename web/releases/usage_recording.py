@@ -1,7 +1,8 @@
-"""Counts the calls of a request's consumer in memory (see `domain/releases/usage/call_counts.py`).
+"""Counts API calls by consumer, in memory (see `domain/releases/usage/call_counts.py`).
 
-The gate notes changes that affect a call by its values before the view runs. Operations of the API
-count themselves. All other affected requests are counted after the response is created.
+Before the view runs, the gate (`web/releases/gate.py`) records the changes that affect a call.
+Operations of the API count themselves. All other affected requests are counted after the response
+is created.
 """
 
 import logging
@@ -41,7 +42,7 @@ from web.services import get_services, get_settings
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.calls")
-#: Number of counts in one transaction, which keeps locks short.
+#: Maximum number of counts that are stored in one transaction, so that locks are held briefly.
 _COUNTS_PER_TRANSACTION = 200
 _RULE_VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
 _RELEASE_HEADER_KEY = "HTTP_PLATFORM_RELEASE"
@@ -108,7 +109,7 @@ def _build_consumer(bearer: Bearer | None) -> Consumer:
 
 
 def record_affecting_changes(change_ids: Iterable[str]) -> None:
-    """Note the changes of the schedule that affect this request, which is counted afterwards.
+    """Record the changes of the schedule that affect this request, which is counted afterwards.
 
     If an operation of the API handles the request, it counts the request itself.
     """
@@ -135,7 +136,10 @@ def _record_affected_request(response: Response) -> Response:
 
 
 def _find_signed_in_user_id() -> int | None:
-    """Return the user of a request for a page, since only pages read the session."""
+    """Return the id of the user who is signed in to a page, or None for other requests.
+
+    Only pages read the session.
+    """
     user = g.get("_login_user")
     return user.id if user is not None and user.is_authenticated else None
 
@@ -152,7 +156,7 @@ def _is_preview() -> bool:
 
 
 def _find_scheduled_path(changes: Iterable[str]) -> str:
-    """Return the path in the schedule of a request that no view handles."""
+    """Return the schedule's path for a request that no view handles, or an empty string."""
     found = find_call_matches(request.method, request.path)
     return next((each.call.path for each in found if each.change.id in changes), "")
 
@@ -219,7 +223,7 @@ class CallFlusher:
                 with Session(engine) as session, session.begin():
                     store_call_counts(part, session=session)
                 stored += len(part)
-        except SQLAlchemyError as error:  # locked, full, unavailable or not migrated
+        except SQLAlchemyError as error:  # the database is locked, full or unavailable
             _log.warning(
                 "API usage could not be stored; the next attempt includes it.",
                 extra={"event": "api_usage.not_stored", "reason": type(error).__name__},

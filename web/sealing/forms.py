@@ -22,8 +22,8 @@ _FORM_LIFETIME = timedelta(hours=1)
 _EXPIRED_FORM_LIFETIME = timedelta(days=1)
 _CONSENT_PURPOSE, _DEVICE_PURPOSE, _LOGOUT_PURPOSE = "consent", "device", "logout decision"
 #: Purpose and lifetime of a logout request that is carried through a redirect. A cross-site POST by
-#: an application lacks our cookie, so the user is unknown. The validated request is therefore
-#: sealed into a redirect to a GET, without its ID token.
+#: an application lacks the session cookie, so the user is unknown. The validated request is
+#: therefore sealed into a redirect to a GET, without its ID token.
 _LOGOUT_REQUEST_PURPOSE, _LOGOUT_REQUEST_LIFETIME = "logout request", timedelta(minutes=5)
 
 
@@ -102,8 +102,8 @@ def seal_device_form(displayed_device_request: DisplayedDeviceRequest, *, sign_i
 def unseal_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
     """Return the displayed request, or None if it must be displayed again.
 
-    This applies to a form of another sign-in, and to a form of an earlier release, which contains
-    only the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
+    A form of another sign-in is displayed again, and so is a form of an earlier release, which
+    contains only the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
     """
     try:
         device_id, owner, *shown = unseal_text(

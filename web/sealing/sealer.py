@@ -27,7 +27,7 @@ def find_secret(name: str) -> str | None:
 
 
 def take_secret(name: str) -> str | None:
-    """Return and remove a secret of the session."""
+    """Return and remove a secret of the session, or return None if there is none."""
     return _decrypt_secret(session.pop(name, None))
 
 
@@ -58,7 +58,7 @@ SECRET_URL_HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 
 
 class BrokenSealError(Exception):
-    """Error for a value that is too old, or was not sealed with our keys for this purpose."""
+    """Error for a value that is too old, has an invalid signature, or has another purpose."""
 
 
 def seal_value(value: Any, *, purpose: str) -> str:
@@ -78,7 +78,7 @@ def unseal_text(text: str, *, purpose: str, lifetime: timedelta) -> Any:
 
 
 def create_proxy_probe() -> str:
-    """Return a value for the header."""
+    """Return a signed value for the header `Gatebell-Doctor`."""
     return seal_value(generate_random_hex(8), purpose=_PROBE_PURPOSE)
 
 

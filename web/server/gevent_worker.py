@@ -1,7 +1,7 @@
 """Worker of the web server: gunicorn's gevent worker with a deadline for every wait.
 
-Each connection has a greenlet, so slow clients do not block others. gunicorn's worker has no
-deadline for TLS handshakes, request bodies and unread responses; this worker has. It also serves
+Each connection has a greenlet, so slow clients do not block others. Unlike gunicorn's own worker,
+this worker also has deadlines for TLS handshakes, request bodies and unread responses. It serves
 the listen backlog before it stops, and responds to malformed requests in JSON.
 """
 
@@ -46,14 +46,14 @@ from web.server.tls import ServedCertificate, describe_handshake_failure, get_se
 from web.standard_streams import get_dropped_line_count
 
 _STOP_SIGNALS = frozenset({SIGINT, SIGQUIT, SIGTERM})
-#: Minimum number of free connections, below which the longest idle connection is closed.
+#: Number of free connections below which the oldest handshake or idle connection is ended.
 _MIN_FREE_CONNECTIONS = 10
 _RETRY_AFTER_SECONDS = 2
 #: Seconds between two checks for idle connections, a new certificate and the parent.
 _CHECK_INTERVAL_SECONDS = 2.0
 #: Seconds between two checks while the process stops.
 _STOPPING_CHECK_INTERVAL_SECONDS = 0.2
-#: Seconds between two warnings that no further connections are possible.
+#: Minimum number of seconds between two warnings that nearly all connections are in use.
 _WARNING_INTERVAL_SECONDS = 60.0
 #: Size in bytes above which chunks are sent separately, since copying them costs more than another
 #: system call.
@@ -112,7 +112,7 @@ class Listener(StreamServer):
 class BufferedResponse:
     """Connection that sends the head of a response together with the first chunk of its body.
 
-    gunicorn sends them separately, and each wakes the client.
+    gunicorn would send them separately, which would wake the client twice.
     """
 
     def __init__(self, client: Any) -> None:
@@ -151,7 +151,7 @@ class BufferedResponse:
 
 
 class _ListenerName(NamedTuple):
-    """Part of a listener that gunicorn uses."""
+    """Stand-in for a listener that may already be closed, which only provides its name."""
 
     name: Any
 
@@ -268,7 +268,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             raise ConnectionResetError(ECONNRESET, "The answer was not read.") from error
 
     def handle_error(self, _req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Respond to a malformed or slow request, whose client is unknown."""
+        """Respond to a request that is malformed or whose head was received too slowly."""
         if isinstance(exc, ssl.SSLError):
             return
         status = _get_error_status(exc)
@@ -395,7 +395,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             _shut_down_reading(next(iter(self._idle)))
 
     def _warn_of_full_pool(self) -> None:
-        """Log once a minute that waiting connections are closed."""
+        """Log, at most once a minute, that waiting connections are closed."""
         if monotonic() - self._warned_at >= _WARNING_INTERVAL_SECONDS:
             self._warned_at = monotonic()
             self.log.warning(
@@ -425,9 +425,9 @@ def _shut_down_reading(client: Any) -> None:
 
 
 def call_with_timeout(app: Any, seconds: float, environ: Any, start_response: Any) -> Any:
-    """Call an application that responds with 503 after the given time.
+    """Call an application, and stop it with status 503 after the given number of seconds.
 
-    The log then shows where the application was.
+    The traceback in the log then shows where the application was.
     """
     with gevent.Timeout(seconds, RequestTooLongError):
         return app(environ, start_response)
@@ -472,14 +472,14 @@ class ServerLog(Logger):  # type: ignore[misc]
 
     @property
     def access_log_enabled(self) -> bool:
-        """Always False."""
+        """Return False, because the app writes the request log."""
         return False
 
     def info(self, msg: str, *args: Any, **kwargs: Any) -> None:
         """Log a message, unless it announces the start of gunicorn.
 
-        gunicorn logs that message before the settings and the database are checked. A start that
-        fails writes a single sentence with the reason.
+        gunicorn logs that message before the settings and the database are checked. If the start
+        fails, the output should only be one sentence with the reason.
         """
         if not msg.startswith("Starting gunicorn"):
             super().info(msg, *args, **kwargs)

@@ -44,16 +44,18 @@ from web.server.request_body import BodyTimeoutError, discard_unread_body
 
 _ENVIRON, _BODY, _BODY_ERROR, _BODY_REQUEST, _HEAD, _CHUNK, _END = b"EBXWHPZ"
 _MESSAGE_HEADER = Struct("=BI")
-#: Number of body bytes that are passed on together. Reading them takes less than a millisecond.
+#: Maximum number of body bytes in a message. Reading them takes less than a millisecond.
 _CHUNK_BYTES = 16 * 1024
 #: Maximum number of requests of one web process that wait for a response to begin.
 MAX_WAITING_REQUESTS = 64
 _RETRY_AFTER_SECONDS = 2
-#: Types of environment values that are sent. Other values belong to the web process.
+#: Types of environment values that are sent to the heavy process. Values of other types are objects
+#: of the web process.
 _FORWARDED_TYPES = frozenset({str, bool, float})
 #: Increase in niceness for heavy processes, which lowers their priority.
 _NICENESS = 10
-#: Seconds by which the heavy process times out before the web process, so that its error is sent.
+#: Seconds by which the heavy process times out before the web process. The client then gets the
+#: error of the heavy process.
 _TIMEOUT_LEAD_SECONDS = 0.5
 _CHECK_INTERVAL_SECONDS = 2.0
 _STOPPING_CHECK_INTERVAL_SECONDS = 0.05
@@ -67,8 +69,8 @@ def count_heavy_processes(web_concurrency: int) -> int:
 def prepare_heavy_process(worker: Any) -> None:
     """Stop listening in a heavy process right after its fork, and lower its priority.
 
-    Otherwise clients could still connect while the server stops, and no process would accept them.
-    A process with a low priority may take seconds to load.
+    Otherwise clients could connect while the server stops, and no process would accept them. The
+    process must not wait until it has loaded, which may take seconds with a low priority.
     """
     for listener in worker.sockets:
         listener.close()
@@ -113,7 +115,7 @@ class HeavyChannel:
         return False
 
 
-#: Open channel of gunicorn's first process.
+#: Channel that gunicorn's first process has opened, if any.
 _open_channels: list[HeavyChannel] = []
 
 
@@ -138,7 +140,7 @@ class _MessageConnection:
         self._received = connection.makefile("rb")
 
     def send_message(self, kind: int, content: bytes = b"") -> None:
-        """Send a message."""
+        """Send a message of the given kind."""
         self._connection.sendall(_MESSAGE_HEADER.pack(kind, len(content)) + content)
 
     def receive_message(self) -> tuple[int, bytes]:
@@ -155,7 +157,7 @@ class _MessageConnection:
         raise ConnectionResetError(ECONNRESET, "The other process ended the request.")
 
     def close_connection(self) -> None:
-        """Close the connection."""
+        """Close the connection and its reader."""
         self._received.close()
         self._connection.close()
 

@@ -32,7 +32,10 @@ def compute_needed_mib(settings: Settings) -> int:
 
 
 def find_memory_limit_mib() -> int | None:
-    """Return the memory of the machine or of our control group, whichever is smaller, or None."""
+    """Return the memory of the machine or of this process's control group, or None if unknown.
+
+    The smaller value is returned.
+    """
     found = [*_list_control_group_limits()]
     with suppress(OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -64,7 +67,10 @@ def _list_control_group_limits() -> list[int]:
 
 
 def _find_own_control_group(controller: str) -> str | None:
-    """Return the path of our control group, whose line has no controller in version 2."""
+    """Return the path of this process's control group, or None.
+
+    In version 2, the line of the control group names no controller.
+    """
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
             _, controllers, path = line.split(":", 2)

@@ -10,7 +10,7 @@ from flask import Response, request
 from gevent import Timeout
 from werkzeug.exceptions import RequestTimeout
 
-#: Number of unread body bytes that are discarded. With more, the connection is closed.
+#: Maximum number of unread body bytes that are discarded. With more, the connection is closed.
 _MAX_DISCARDED_BYTES = 64 * 1024
 #: Seconds in which a client must close its side of a connection.
 GRACEFUL_CLOSE_SECONDS = 2.0

@@ -59,13 +59,13 @@ def main() -> None:
 
 
 _WORKER_COMMAND = (sys.executable, "-m", "web.jobs.worker")
-#: Worker, without which alerts and sign-ins still work.
+#: Worker, which is restarted whenever it ends. Meanwhile, the web server still receives alerts.
 _WORKER_PROGRAM = SupervisedProgram(
     command=_WORKER_COMMAND,
     when_ended=ProgramEndReaction.RESTART,
     watchdog_seconds=_WATCHDOG_SECONDS,
 )
-#: Web server, which replaces its own processes that hang.
+#: Web server. It has no watchdog, because gunicorn replaces its own processes that hang.
 _WEB_PROGRAM = SupervisedProgram(
     command=(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
     when_ended=ProgramEndReaction.RESTART_IF_IT_RAN,
@@ -98,9 +98,10 @@ def _check_certificate(settings: Settings) -> None:
 
 
 def _check_port_free(settings: Settings) -> None:
-    """Raise _PortUnavailableError for a port in use.
+    """Check that the server can listen on the configured port.
 
-    Processes of a killed service get time to release it.
+    Processes of a killed service get some seconds to release it. Raise _PortUnavailableError if the
+    port cannot be used.
     """
     endpoint = f"port {settings.port} of {settings.host}"
     deadline = monotonic() + _PORT_WAIT_SECONDS
@@ -159,7 +160,7 @@ def _is_server_ready(settings: Settings) -> bool:
 def _open_connection(settings: Settings, host: str) -> HTTPConnection:
     if settings.tls_certificate is None:
         return HTTPConnection(host, settings.port, timeout=2)
-    # This connects to our own server, at an address that the certificate need not name.
+    # This connects to the local server, at an address that may not be in the certificate.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, settings.port, timeout=2, context=context)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 #: In-memory file system of Linux.
 _MEMORY_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108 - the service creates a private directory in it
-#: Minimum free memory in bytes. Small containers have less, and then it is not used.
+#: Minimum free space in bytes. Small containers have less, and then the counters are on disk.
 _MIN_FREE_BYTES = 56 * 2**20
 #: Sizes of prometheus_client's files in bytes, sufficient for every route and method
 #: (tests/web/test_shared_counters.py).

@@ -24,13 +24,13 @@ from web.settings.reader import (
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
-#: Seconds within which several signals count as one, since make forwards a signal of its whole
-#: group.
+#: Seconds within which several signals count as one. If a whole process group receives SIGTERM,
+#: `make` also forwards the signal to its children.
 _SAME_SIGNAL_SECONDS = 0.25
 #: Seconds between two checks while all programs run. When a program ends, a signal triggers a check
 #: immediately.
 _WATCH_INTERVAL_SECONDS = 2.0
-#: Pause before a restart, which is doubled after each further restart.
+#: Pause before the first restart. Each further restart doubles the pause, up to the maximum.
 _FIRST_PAUSE_SECONDS = 1.0
 _MAX_PAUSE_SECONDS = 60.0
 #: Runtime in seconds after which a program restarts with the first pause again.
@@ -38,11 +38,13 @@ _STABLE_RUN_SECONDS = 60.0
 #: Seconds that a program may take to send its first watchdog notification. On an overloaded
 #: machine, loading takes minutes, and a killed program would have to start again.
 _START_TIMEOUT_SECONDS = 600.0
-#: Exit statuses of a stopped program. The second occurs if it had no signal handler yet.
+#: Exit statuses of a program that was stopped. The second occurs if the program had not yet
+#: installed a signal handler.
 _STOPPED_STATUSES = (0, -signal.SIGTERM)
-#: Environment variable with the file descriptor that a held program reads before it begins.
+#: Environment variable with a file descriptor. Before the program begins its work, it reads from
+#: this descriptor until the supervisor closes the other end.
 HOLD_VARIABLE = "GATEBELL_HELD_BY"
-#: Maximum size of a message, which is only a few words long.
+#: Maximum size of a notification in bytes. Notifications are only a few words long.
 _MAX_MESSAGE_BYTES = 4_096
 
 
@@ -61,7 +63,7 @@ class NotifySocket:
         self._socket.bind(self.address)
 
     def has_received(self) -> bool:
-        """Return whether a message arrived since the last call."""
+        """Return whether a notification has arrived since the last call."""
         received = False
         try:
             while True:
@@ -81,25 +83,26 @@ class ProgramEndReaction(Enum):
 
     #: Reaction that stops all programs.
     STOP_ALL = "stop all"
-    #: Reaction that restarts a program if it was killed or had run for a long time. If it soon
-    #: ended by itself, its settings are wrong, and all programs are stopped.
+    #: Reaction that restarts a program if it was killed or ran for at least a minute. A program
+    #: that exits sooner probably has wrong settings, so all programs are stopped.
     RESTART_IF_IT_RAN = "restart if it ran"
     RESTART = "restart"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupervisedProgram:
-    """A program that the supervisor runs."""
+    """Command and restart rules of a program that the supervisor runs."""
 
     command: Sequence[str]
-    #: Command used until the program's first sign of life. It has no time limit. If it ends by
-    #: itself before that, all programs are stopped.
+    #: Command used until the program has sent its first watchdog notification. It has no time
+    #: limit. If it fails before that, all programs are stopped.
     first_command: Sequence[str] | None = None
-    #: Program whose first sign of life this one awaits after loading (`wait_until_released`).
+    #: Name of a program that must send its first watchdog notification before this program begins.
+    #: This program loads meanwhile (`wait_until_released`).
     waits_for: str | None = None
     when_ended: ProgramEndReaction = ProgramEndReaction.STOP_ALL
-    #: Seconds without a sign of life after which the started program is killed, or None if it shows
-    #: none. It receives NOTIFY_SOCKET, as from systemd.
+    #: Seconds without a watchdog notification after which the program is killed, or None if it
+    #: sends no notifications. Their socket is in NOTIFY_SOCKET, as under systemd.
     watchdog_seconds: float | None = None
 
 
@@ -115,7 +118,7 @@ class _ProgramRun:
         self._signs = None if program.watchdog_seconds is None else NotifySocket()
         #: `True` if the program has ever sent a watchdog notification.
         self.has_begun = False
-        #: Our end of the pipe that holds the program.
+        #: Supervisor's end of the pipe that holds the program, or None if the program is not held.
         self._holds: int | None = None
         #: Time at which the next watchdog notification is due.
         self._due_at = float("inf")
@@ -150,7 +153,7 @@ class _ProgramRun:
             self._holds = None
 
     def has_failed_to_start(self) -> bool:
-        """Return whether the program has ended by itself before its first sign of life."""
+        """Return whether the first command failed before it sent a watchdog notification."""
         return (
             self.process is not None
             and (self.process.returncode or 0) > 0
@@ -172,7 +175,7 @@ class _ProgramRun:
         return self.program.when_ended is ProgramEndReaction.RESTART
 
     def record_signs_of_life(self) -> None:
-        """Record whether the program has shown a sign of life."""
+        """Record new watchdog notifications and set the time at which the next one is due."""
         limit = self.program.watchdog_seconds
         if limit is not None and self._signs is not None and self._signs.has_received():
             # After its first command has prepared the database, the program may have to load again.
@@ -192,7 +195,7 @@ class _ProgramRun:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def close_descriptors(self) -> None:
-        """Close the socket for signs of life and the pipe that holds the program."""
+        """Close the notification socket and the pipe that holds the program."""
         self.release_program()
         if self._signs is not None:
             self._signs.close_socket()
@@ -224,7 +227,7 @@ def wait_until_released() -> None:
 
 
 class Supervisor:
-    """Supervisor of programs that share our output and stop together.
+    """Supervisor of programs that share its output and stop together.
 
     Each program has its own session, so Ctrl-C only reaches the supervisor, which stops each
     program once. If the supervisor is killed, the watchdog stops the programs.
@@ -238,11 +241,11 @@ class Supervisor:
         self._by_name = {run.name: run for run in self._runs}
         self._patience = timeout_seconds
         self._watchdog = Watchdog(timeout_seconds=timeout_seconds)
-        #: State of the signals received. These are plain values, since a signal may arrive while
-        #: another is handled, and locks would deadlock.
+        #: Time of the first signal, and whether another signal followed. Both are plain values,
+        #: because a lock would deadlock if a signal arrived while another is handled.
         self._told_at: float | None = None
         self._told_twice = False
-        #: Sockets that end a pause: the interpreter writes each signal to the second one.
+        #: Sockets that end a pause. Python writes the number of each signal to the second socket.
         self._signals, self._noted = socket.socketpair()
         self._signals.settimeout(0)
         self._noted.settimeout(0)

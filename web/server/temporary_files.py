@@ -1,4 +1,4 @@
-"""Check for a directory for temporary files, before programs need one."""
+"""Checks that a directory for temporary files is writable, before programs need one."""
 
 import tempfile
 

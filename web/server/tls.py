@@ -26,7 +26,7 @@ from domain.core.encryption import SECURITY_LEVEL, UnacceptableKeyError, check_k
 from domain.core.errors import InvalidError
 from web.settings.reader import Settings
 
-#: Types of keys in certificates of TLS servers.
+#: Types of public keys that a certificate may have, in addition to Ed448.
 _KEY_TYPES = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey)
 #: Time before expiry at which warnings begin, unless the certificate's lifetime is short.
 _EXPIRY_NOTICE = timedelta(days=14)
@@ -139,16 +139,20 @@ _DAY_SECONDS = 86_400
 
 
 class CertificateFilesError(Exception):
-    """Error with a sentence for files in TLS_CERTIFICATE and TLS_KEY that cannot be used."""
+    """Error for unusable files in TLS_CERTIFICATE or TLS_KEY, with a sentence that explains why."""
 
 
 class _ServerSocket(ssl.SSLSocket):
     """TLS connection that sends close_notify, so that clients detect truncated responses."""
 
     def shutdown(self, how: int) -> None:
-        """Shut down a direction, whereas the standard library would drop TLS for both."""
+        """Shut down one or both directions of the connection.
+
+        The method of the standard library would stop encryption in both directions, even if only
+        reading is shut down.
+        """
         if how == SHUT_RD:
-            # Data that is still to be written stays encrypted.
+            # This leaves TLS in use, so that data written later is encrypted.
             socket.shutdown(self, how)
             return
         self._send_close_notify()
@@ -215,7 +219,10 @@ class ServedCertificate:
         return f"The TLS certificate is for {named}, but the host of BASE_URL is {host}."
 
     def reload_changed_files(self) -> None:
-        """Load changed files if they are valid; otherwise keep the old files and log the reason."""
+        """Load changed files if they are valid; otherwise keep the old certificate.
+
+        The reason is logged and stored in `problem`.
+        """
         found = self._compute_file_signature()
         if found == self._seen:
             return
@@ -238,7 +245,7 @@ class ServedCertificate:
             )
 
     def log_expiry_warning(self) -> None:
-        """Log once a day that the certificate expires soon or has expired."""
+        """Log a warning, at most once a day, if the certificate expires soon or has expired."""
         moment = read_system_clock().timestamp()
         if moment >= self._next_warning and (warning := self.build_expiry_warning()):
             self._next_warning = moment + _DAY_SECONDS
@@ -256,7 +263,7 @@ class ServedCertificate:
         facts = _check_files(_read_file("TLS_CERTIFICATE", certificate), _read_file("TLS_KEY", key))
         try:
             return facts, _build_context(certificate, key)
-        except OSError as error:  # changed since they were read, or rejected only by OpenSSL
+        except OSError as error:  # the files have changed, or only OpenSSL rejects them
             reason = getattr(error, "reason", None) or error
             raise CertificateFilesError(f"TLS_CERTIFICATE, TLS_KEY: {reason}.") from error
 
@@ -311,7 +318,8 @@ def get_served_certificate() -> ServedCertificate | None:
     return _ServerState.certificate
 
 
-#: Descriptions of handshake failures by OpenSSL's reason. Alerts come from clients.
+#: Descriptions of failed handshakes by OpenSSL's reason. Reasons with ALERT were sent by the
+#: client.
 _HANDSHAKE_FAILURES = {
     "HTTP_REQUEST": "the client speaks plain HTTP to the TLS port",
     "WRONG_VERSION_NUMBER": "the client does not speak TLS",

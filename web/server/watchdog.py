@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.1
 
 
 class Watchdog:
-    """Supervisor's end of the pipe."""
+    """Watchdog process of a supervisor, with the pipe through which it gets the process ids."""
 
     def __init__(self, *, timeout_seconds: float) -> None:
         """Store the number of seconds that remaining processes may take to stop."""
@@ -41,7 +41,8 @@ class Watchdog:
             # The processes are passed as arguments, because this process may die before it writes
             # them.
             numbers = (str(self._patience), *map(str, self._known))
-            # A separate session shields the watchdog from signals to our process group.
+            # A separate session shields the watchdog from signals to the supervisor's process
+            # group.
             self._process = subprocess.Popen(  # noqa: S603 - our own words
                 (sys.executable, "-m", "web.server.watchdog", *numbers),
                 stdin=subprocess.PIPE,
@@ -49,14 +50,14 @@ class Watchdog:
             )
 
     def close_pipe(self) -> None:
-        """Close the pipe, so that all registered processes are ended."""
+        """Close the pipe, and wait until the watchdog has ended all registered processes."""
         if self._process is not None:
             with suppress(BrokenPipeError):
                 self._process.communicate()
 
     def _write_line(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
-            with suppress(BrokenPipeError):  # `ensure_running` passes the ids to the next one
+            with suppress(BrokenPipeError):  # `ensure_running` restarts the watchdog
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
 

@@ -22,14 +22,14 @@ class Source(Enum):
 
 @dataclass(frozen=True)
 class SettingMetadata:
-    """Metadata of a setting."""
+    """Allowed values, description and source of a setting."""
 
     kind: kinds.SettingKind[Any]
     doc: str
     source: Source
     #: Description of the default, if it is not a constant.
     default_in_words: str = ""
-    #: Narrower bounds for changes at runtime, if any.
+    #: Kind with narrower bounds for changes at runtime, or None if the bounds are the same.
     narrower: kinds.SettingKind[Any] | None = None
 
     @property
@@ -84,5 +84,5 @@ def define_computed_secret(
 
 
 def get_setting_metadata(setting: Field[Any]) -> SettingMetadata:
-    """Return the metadata of a setting."""
+    """Return the metadata that the dataclass field of a setting contains."""
     return cast("SettingMetadata", setting.metadata["about"])

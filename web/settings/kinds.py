@@ -32,18 +32,21 @@ _MIN_SECRET_LENGTH = 32
 
 
 class InvalidPartError(ValueError):
-    """Error for a part of a longer value, with a sentence that names the part."""
+    """Error for an invalid value of a setting, with a sentence that explains what is wrong."""
 
 
 @dataclass(frozen=True)
 class SettingKind(Generic[Value]):
-    """Parser, which raises ValueError, and a description of the allowed values."""
+    """Function that parses a setting, and a description of the allowed values.
+
+    The function raises ValueError for a text that is not allowed.
+    """
 
     read: Callable[[str], Value]
     allowed: str
     #: Choices in a form. If there are none, the form has a text field.
     choices: tuple[str, ...] = ()
-    #: Unit of a number, or None for other kinds.
+    #: Unit of a number, an empty string for a number without a unit, or None for other kinds.
     unit: str | None = None
     is_yes_or_no: bool = False
     #: `True` if an empty text is a valid value.
@@ -128,7 +131,7 @@ def allow_line_of_text(maximum: int) -> SettingKind[str]:
 
 
 def allow_text(maximum: int) -> SettingKind[str]:
-    """Allow any printable text, or an empty string."""
+    """Allow printable text of any number of lines, or an empty string."""
 
     def read(text: str) -> str:
         lines = text.replace("\r\n", "\n")
@@ -157,7 +160,8 @@ def allow_host() -> SettingKind[str]:
 
 #: Pattern of a path with only one spelling, in which no segment consists of dots.
 _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
-#: First segments of our own paths. With these, it would be unclear whether a proxy strips the path.
+#: First segments of the service's own paths. If BASE_URL began with such a segment, it would be
+#: unclear whether a proxy removes the path.
 OWN_FIRST_SEGMENTS = frozenset(
     {
         *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
@@ -224,7 +228,7 @@ def allow_authorities_file() -> SettingKind[Path | None]:
     """Allow the path of a PEM file with certificates of authorities."""
 
     def read(text: str) -> Path:
-        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - few set it
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - rarely needed
         from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415
 
         from domain.core.encryption import UnacceptableKeyError, check_key  # noqa: PLC0415
@@ -243,7 +247,7 @@ def allow_authorities_file() -> SettingKind[Path | None]:
 
 
 _POSTGRES_PORT = 5432
-#: Values that libpq accepts for TLS versions below 1.2. Its default is 1.2.
+#: Values of `ssl_min_protocol_version` that permit TLS versions below 1.2. The default is 1.2.
 _OLD_TLS_VERSIONS = frozenset({"TLSv1", "TLSv1.1", ""})
 
 
@@ -253,7 +257,7 @@ def allow_database_url() -> SettingKind[str]:
     drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
     def read(text: str) -> str:
-        from sqlalchemy.engine import make_url  # noqa: PLC0415 - the usual SQLite needs no reading
+        from sqlalchemy.engine import make_url  # noqa: PLC0415 - the default is not parsed
         from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
         try:
@@ -297,7 +301,7 @@ def _move_hosts_to_query(text: str) -> str:
 
 
 def list_database_hosts(url: "URL") -> tuple[str, ...]:
-    """Return the hosts of a database URL, which are empty for a local socket."""
+    """Return the hosts of a database URL, or an empty tuple for a local socket."""
     named = url.query.get("host", "")
     several = named.split(",") if isinstance(named, str) else named
     return tuple(each for each in (url.host or "", *several) if each and not each.startswith("/"))
@@ -335,7 +339,7 @@ def allow_long_secrets() -> SettingKind[tuple[str, ...]]:
 
 
 def allow_rate() -> SettingKind[str]:
-    """Allow an empty string, or rates such as 600/minute;10000/hour."""
+    """Allow an empty string, `off`, or rates such as `600/minute;10000/hour`."""
 
     def read(text: str) -> str:
         if text.lower() in {"", "off"}:
@@ -358,7 +362,7 @@ _FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
 
 
 def allow_rate_from_release() -> SettingKind[str]:
-    """Allow the values of `rate`, optionally with the first release in which they apply."""
+    """Allow the values of `allow_rate`, optionally with the first release in which they apply."""
 
     def read(text: str) -> str:
         found = _FROM_RELEASE.fullmatch(text)
@@ -388,7 +392,7 @@ def allow_counter_storage() -> SettingKind[str]:
     """Allow URLs of counter stores that the library `limits` supports."""
 
     def read(text: str) -> str:
-        from limits.errors import ConfigurationError  # noqa: PLC0415 - as in `rate`
+        from limits.errors import ConfigurationError  # noqa: PLC0415 - as in `allow_rate`
         from limits.storage import storage_from_string  # noqa: PLC0415
 
         try:
@@ -396,7 +400,7 @@ def allow_counter_storage() -> SettingKind[str]:
         except (ConfigurationError, AssertionError) as error:
             raise ValueError(text) from error
         except Exception as error:
-            # The client of a cluster connects immediately and raises its own errors.
+            # Clients of clusters connect immediately, and raise errors of various types.
             raise InvalidPartError(f"The store is unreachable ({type(error).__name__}).") from error
         return text
 

@@ -31,7 +31,7 @@ _PROFILE_DEFAULTS: Mapping[str, Mapping[str, int]] = {
         "password_hash_memory_kib": 19_456,
     },
 }
-#: Minimum similarity of a misspelled name, compared without underscores.
+#: Minimum similarity, from 0 to 1, of a misspelled name to a setting. Underscores are ignored.
 _MIN_SIMILARITY = 0.85
 
 __all__ = [
@@ -175,7 +175,7 @@ def _find_misspelled_variables(environ: Mapping[str, str]) -> Iterator[tuple[str
         meant = SETTINGS_BY_OTHER_NAME.get(
             name.upper().removesuffix("_FILE")
         ) or _find_prefixed_variables(name, ours)
-        # Other programs may use their own variable in addition to our setting.
+        # Other programs may use such a variable while the setting itself is also set.
         if meant and not given & {meant, f"{meant}_FILE"}:
             yield name, meant
         elif not meant and (near := _find_similar_name(name, known)):
@@ -197,7 +197,7 @@ def _find_similar_name(name: str, known: Mapping[str, object]) -> str | None:
 def build_child_environment(**variables: str) -> Mapping[str, str]:
     """Return the environment of this process with additional variables, for a child process.
 
-    Omit an empty WEB_CONCURRENCY, which gunicorn would parse as a number.
+    An empty WEB_CONCURRENCY is omitted, because gunicorn would parse it as a number.
     """
     given = os.environ | variables
     return {name: value for name, value in given.items() if value or name != "WEB_CONCURRENCY"}
@@ -259,7 +259,7 @@ def _parse_value(field: Field[Any], kind: SettingKind[Any], text: str) -> Any:
 
 
 def _resolve_sqlite_url(url: str, instance_path: Path) -> str:
-    from sqlalchemy.engine import make_url  # noqa: PLC0415 - the usual SQLite needs no reading
+    from sqlalchemy.engine import make_url  # noqa: PLC0415 - not needed for the default
 
     parts = make_url(url)
     if parts.drivername != "sqlite":
@@ -307,7 +307,7 @@ def _read_or_create_secret_key(instance_path: Path) -> str:
 
 def _build_listening_url(values: Mapping[str, Any]) -> str:
     host, port = values.get("host", Settings.host), values.get("port", Settings.port)
-    # It is not possible to connect to the wildcard address.
+    # Browsers cannot connect to a wildcard address.
     name = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
     scheme = "https" if "tls_certificate" in values else "http"
     return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}"

@@ -56,7 +56,7 @@ the start, by `gatebell doctor`, on the administration page, and in the metric
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Section of settings."""
+    """Group of related settings under one title."""
 
     title: str
     settings: tuple[Field[Any], ...]
@@ -68,7 +68,7 @@ class Section:
 
 
 def list_sections() -> tuple[Section, ...]:
-    """Return all settings by section, in the order of `web/settings/definitions.py`."""
+    """Return all settings by section, in the order of their definitions."""
     return tuple(
         Section(title=title, settings=tuple(members))
         for title, members in _group_by_title().items()

@@ -244,6 +244,9 @@ def get_row_id(arguments: Mapping[str, str], name: str) -> int | None:
 
 
 def build_keyset_range(arguments: Mapping[str, str], *, size: int) -> KeysetRange:
-    """Return the part of a list that the parameter `before` or `after` requests."""
+    """Return the part of a list that the parameter `before` or `after` requests.
+
+    Raise QueryError for an invalid cursor.
+    """
     before, after = parse_cursor(arguments.get("before")), parse_cursor(arguments.get("after"))
     return KeysetRange(size=size, before=before, after=after)

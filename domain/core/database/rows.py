@@ -68,7 +68,7 @@ def fetch_rows_by_key(
 
 
 class latest(ReturnTypeFromArgs[datetime]):  # noqa: N801 - named as functions of SQL are
-    """The latest of several times, none of which may be NULL."""
+    """SQL function that returns the latest of several times, none of which may be NULL."""
 
     inherit_cache = True
 
@@ -90,7 +90,7 @@ def _compile_max(element: latest, compiler: Any, **options: Any) -> str:
 class asynchronous_commit(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
     """An always-true condition that makes the commit return without waiting for the disk.
 
-    Use it only in a statement that is a transaction of its own. If the host fails within the next
+    Use it only in a statement that is a complete transaction. If the host fails within the next
     second, the change may be lost.
     """
 

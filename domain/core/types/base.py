@@ -156,7 +156,7 @@ WebUrl = Annotated[Text, AfterValidator(_check_web_url)]
 Line = Annotated[Text, AfterValidator(_check_one_line)]
 #: Non-empty line.
 Name = Annotated[Line, AfterValidator(_check_not_empty)]
-#: Search text.
+#: Text that a list is searched for.
 Search = Annotated[Text, Field(max_length=MAX_SEARCH_TEXT_LENGTH)]
 #: Required text, whose characters are checked when the text is stored.
 RequiredText = Annotated[str, AfterValidator(_check_not_empty)]
@@ -164,7 +164,7 @@ RequiredText = Annotated[str, AfterValidator(_check_not_empty)]
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 #: Words: a JSON array, or text separated by commas or spaces.
 Words = Annotated[tuple[Text, ...], BeforeValidator(split_words)]
-#: At least one word.
+#: Words, of which at least one is required.
 RequiredWords = Annotated[Words, AfterValidator(_check_not_empty)]
 #: Numbers: a JSON array, or text separated by commas or spaces.
 Numbers = Annotated[
@@ -288,8 +288,8 @@ def _remove_default(schema: dict[str, Any]) -> None:
 def make_fields_optional(body: type[BodyT]) -> type[BodyT]:
     """Return a copy of a body type in which all fields are optional.
 
-    Omitted fields are None, whatever their types are. `given` contains only the fields that were
-    sent.
+    Omitted fields are None, even if their types do not include None. `given_values` contains only
+    the fields that were sent.
     """
     fields: dict[str, Any] = {
         name: (
@@ -375,8 +375,8 @@ def _limit_page_size(per_page: int, schema: type[Query]) -> int:
 class OffsetQuery(Query):
     """Parameters of a list with numbered pages.
 
-    Clients written for GitLab send `pagination` and `order_by` in every request for a list. Both
-    parameters are accepted, but pages are always numbered.
+    Clients written for GitLab send `pagination` in every request for a list. The parameter is
+    accepted, but pages are always numbered.
     """
 
     page: PageNumber = 1

@@ -31,7 +31,8 @@ METADATA = "Metadata"
 HEALTH = "Health"
 REGISTRY = "Container registry"
 
-#: Security requirement in OpenAPI: names of schemes, with scopes. One requirement must be met.
+#: Security requirement of OpenAPI, which maps names of security schemes to scopes. A request must
+#: meet one of several requirements.
 Requirement = Mapping[str, tuple[str, ...]]
 
 

@@ -156,7 +156,7 @@ _ERROR_HEADERS = {
     503: ("Retry-After",),
 }
 
-#: Schemas of all errors.
+#: Schemas of all errors, for the components of the description.
 ERROR_SCHEMAS: _ModelTypes = (
     *(Message, Conflict, Taken, ParameterError, TokenRefusal),
     *(OAuthError, Refusal, RegistryErrors, EventRefusal, UnreadRequest),
@@ -210,7 +210,7 @@ def _describe_success(view: DescribedView, find_reference: ReferenceFinder) -> d
 
 
 def _get_response_schema(view: DescribedView, find_reference: ReferenceFinder) -> dict[str, Any]:
-    if not view.returns:  # a file
+    if not view.returns:  # the response is a file
         return {} if view.content_type == JSON else {"type": "string"}
     schema = _build_alternatives(view.returns, find_reference)
     return schema if view.paging is None else {"type": "array", "items": schema}
@@ -291,7 +291,8 @@ def _build_alternatives(schemas: _ModelTypes, find_reference: ReferenceFinder) -
 
 
 _REFERENCE_TEMPLATE = "#/components/schemas/{model}"
-#: Modes of a schema, which may differ: requests are validated and responses are serialized.
+#: Modes of schemas, for requests and for responses. A model may have a different schema in each
+#: mode.
 VALIDATION_MODE: Literal["validation"] = "validation"
 SERIALIZATION_MODE: Literal["serialization"] = "serialization"
 SchemaMode = Literal["validation", "serialization"]
@@ -350,7 +351,7 @@ class ModelSchemas:
         ]
 
     def build_components(self) -> dict[str, Any]:
-        """Return all schemas except the schemas that only became parameters."""
+        """Return all schemas except schemas that are used only for query parameters."""
         only_in_parameters = self._in_parameters - self._in_references
         return {
             name: schema
@@ -449,7 +450,7 @@ def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, An
 
 
 def select_topic(document: Mapping[str, Any], tag: str) -> dict[str, Any]:
-    """Return the part of a document with the operations of a tag, and what they refer to."""
+    """Return the operations of a tag, and the components that they refer to."""
     selected = {
         "tags": [each for each in document["tags"] if each["name"] == tag],
         **{

@@ -67,7 +67,7 @@ class DescribedPath:
 
 @dataclass(frozen=True, kw_only=True)
 class _UrlVariable:
-    """Variable of a URL rule."""
+    """Variable of a URL rule, such as `<int:silence_id>`."""
 
     text: str
     name: str
@@ -132,7 +132,7 @@ def _build_variable_schema(converter: BaseConverter) -> dict[str, Any]:
     if isinstance(converter, IntegerConverter):
         return {"type": "integer", "minimum": _MIN_ID, "maximum": converter.max}
     if isinstance(converter, PathConverter) and type(converter) is not PathConverter:
-        # Only Python supports possessive quantifiers.
+        # JSON Schema uses regular expressions of JavaScript, which have no possessive quantifiers.
         return {"type": "string", "pattern": f"^{converter.regex.replace('*+', '*')}$"}
     return {"type": "string", "minLength": 1}
 
@@ -170,7 +170,7 @@ class DescribedView:
     status: int
     #: Media type of the response, or None if it has no body.
     content_type: str | None
-    #: Query of a list, whose responses have pagination headers.
+    #: Type of the query of a list, whose responses have pagination headers. None for other views.
     paging: type[BaseModel] | None
     #: `True` if the response has an ETag.
     is_conditional: bool

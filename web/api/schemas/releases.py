@@ -228,7 +228,7 @@ def build_call_fields(use: AffectedUsage) -> dict[str, Any]:
     }
 
 
-#: Maximum number of uses in a rehearsal.
+#: Maximum number of affected uses that a rehearsal lists.
 _MAX_USES = 100
 
 

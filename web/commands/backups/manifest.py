@@ -29,7 +29,7 @@ _MAX_REPORTED_FAULTS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class BackedUpFile:
-    """A file in a backup."""
+    """Name, size and hash of a file in a backup."""
 
     #: Path of the file in the backup.
     name: str
@@ -59,13 +59,13 @@ class DatabaseContents:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Contents of a backup."""
+    """Time, origin and contents of a backup, for its verification."""
 
     made_at: str
     gatebell: str
     #: Name of the database system, `sqlite` or `postgresql`.
     database: str
-    #: Name of the database file.
+    #: Name of the file in the backup that contains the database.
     database_file: str
     contents: DatabaseContents
     #: Fingerprints of SECRET_KEY and its fallbacks, starting with the key that encrypts new data.
@@ -184,7 +184,7 @@ def find_content_faults(
 
 
 def delete_hosts(connection: Connection) -> None:
-    """Remove the hosts of the backed-up database, which do not use the restored database."""
+    """Delete the reports of hosts, because those hosts use the original database."""
     if Host.__tablename__ in list_tables(connection):
         connection.execute(delete(table(Host.__tablename__)))
 

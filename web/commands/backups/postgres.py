@@ -24,7 +24,8 @@ from web.logging import mask_secrets
 from web.settings.reader import Settings
 
 DUMP_FILE = "gatebell.dump"
-#: Query that returns statements for dropping our objects in the schema, in a valid order.
+#: Query that returns statements to drop the tables, sequences and functions of the schema, in this
+#: order. Functions of extensions are kept.
 _DROP_STATEMENTS_QUERY = """
 SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
   SELECT 1 AS place, 'TABLE' AS kind, quote_ident(tablename) AS name
@@ -97,7 +98,7 @@ def check_dump_archive(file: Path, settings: Settings, *, program: str) -> None:
 
 
 def drop_all_objects(settings: Settings) -> None:
-    """Drop our objects in the schema `public`, in one transaction."""
+    """Drop the tables, sequences and functions of the schema `public`, in one transaction."""
     from psycopg import connect, sql  # noqa: PLC0415 - SQLite needs none of it
 
     with connect(build_psycopg_url(settings)) as connection:

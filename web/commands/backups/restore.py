@@ -129,7 +129,7 @@ def _record_failure_on_error() -> Iterator[None]:
 
 
 def _store_result(record: Callable[..., None]) -> bool:
-    """Store a result for `/metrics`, and return whether the database role may write."""
+    """Store the result of a backup for `/metrics`, and return False if the database rejects it."""
     try:
         with Session(db.engine) as session, session.begin():
             record(session=session, now=get_current_time())
@@ -184,7 +184,7 @@ def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
 def _delete_older_backups(directory: Path, *, keep: int) -> list[str]:
     """Delete all but the newest complete backups next to a directory and return their paths.
 
-    Incomplete backups, backups without any of our keys, and other directories are kept.
+    Incomplete backups, backups with other keys, and other directories are kept.
     """
     ours = set(get_services().keyring.fingerprints)
     found: list[tuple[str, Path]] = []
@@ -389,7 +389,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
         with Session(db.engine) as session:
             present = list_running_hosts(session=session, now=get_current_time())
     except SQLAlchemyError:
-        return  # no host of this release uses another schema
+        return  # the schema is not from this release, so none of its hosts runs
     if present:
         names = ", ".join(each.name for each in present)
         raise ConflictError(

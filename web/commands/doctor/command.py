@@ -99,9 +99,6 @@ _PYTHON_REMEDY = (
 _DATABASE_NAMES = {"postgresql": "Postgres", "sqlite": "SQLite"}
 
 
-#: Constructors of results: no problem, a warning, and a failure.
-
-
 class DoctorCheck(NamedTuple):
     """A check, with its name, its function, and whether it needs a reachable database."""
 

@@ -63,7 +63,7 @@ def _check_free_space(path: Path) -> CheckResult:
 
 
 def check_backup_program(settings: Settings) -> Iterator[CheckResult]:
-    """Check whether pg_dump is new enough for the server, which it needs for a backup."""
+    """Check whether pg_dump is installed and new enough to back up the database server."""
     if settings.uses_sqlite:
         return
     with db.engine.connect() as connection:

@@ -23,6 +23,7 @@ class CheckResult(NamedTuple):
     message: str
 
 
+#: Constructors of results: no problem, a warning, and a failure.
 ok, warning, failed = (partial(CheckResult, state) for state in CheckState)
 
 

@@ -22,7 +22,7 @@ def hash_cost(settings: Settings) -> HashCost:
 
 
 def build_second_factor_rule(current: Settings) -> SecondFactorRule:
-    """Return the rule that determines who must have a second factor."""
+    """Return the rule that determines which users must have a second factor."""
     begins = current.second_factor_required_from
     return SecondFactorRule(
         required_of=current.second_factor_required,

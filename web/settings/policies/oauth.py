@@ -1,4 +1,4 @@
-"""Policy of the authorization server."""
+"""Policy of the authorization server, derived from the settings."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from web.settings.reader import Settings
 
 
 def build_oauth_policy(current: Settings) -> OAuthPolicy:
-    """Return the policy of the authorization server."""
+    """Return the lifetimes, limits and enabled features of the authorization server."""
     return OAuthPolicy(
         issuer=current.base_url,
         access_token_lifetime=timedelta(seconds=current.access_token_lifetime_seconds),

@@ -1,4 +1,4 @@
-"""Policy of the container registry."""
+"""Policy for the container registry and its tokens, derived from the settings."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit

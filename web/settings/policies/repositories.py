@@ -1,4 +1,4 @@
-"""Policy of Git repositories."""
+"""Git program and location of repositories, derived from the settings."""
 
 from domain.git.program import Git
 from web.settings.reader import Settings

@@ -1,4 +1,4 @@
-"""Policy of personal, project and group access tokens."""
+"""Lifetimes of personal, project and group access tokens, derived from the settings."""
 
 from datetime import timedelta
 
