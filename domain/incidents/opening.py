@@ -223,8 +223,8 @@ def open_incident(
 ) -> Incident:
     """Open an incident.
 
-    Raise InvalidError, NotFoundError, or ConflictError if an open incident already contains one of
-    the alerts.
+    Raise InvalidError for an invalid field, NotFoundError for an unknown alert, or ConflictError if
+    an open incident already contains one of the alerts.
     """
     counter = lock_incidents(project.id, session=session)
     alerts = lock_alerts_to_link(project.id, new_incident.alerts, session=session)

@@ -17,7 +17,7 @@ _MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minut
 
 
 def format_title_matcher(title: str) -> str:
-    """Return the matchers for alerts with a given title."""
+    """Return the matcher for alerts with a given title, in the text format of silences."""
     return format_matchers([Matcher("title", MatcherOperator.EQUAL, title)])
 
 

@@ -173,7 +173,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     row: type[RowT]
     owner_column: ClassVar[str | None] = None
     queue: ClassVar[DestinationQueue]
-    #: Columns that `view` needs in addition to the columns of all kinds.
+    #: Columns that `build_view` needs in addition to the columns of all kinds.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
     @abstractmethod
@@ -430,7 +430,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def delete_destination(
         self, destination_id: int, *, owner: int | None = None, session: Session
     ) -> None:
-        """Delete a destination; its queued messages are never sent (`orphans`)."""
+        """Delete a destination; its queued messages are never sent (`build_orphan_condition`)."""
         session.delete(self._lock_row(destination_id, owner, session))
         self._flush_destinations(owner, session)
 

@@ -83,7 +83,7 @@ _TYPES_WITHOUT_HTTP = frozenset(
 
 
 class _ExportedChain(ExportEntity):
-    """An escalation chain."""
+    """An escalation chain in an export."""
 
     id: ExportText
     name: ExportText
@@ -171,7 +171,7 @@ _WallTime = Annotated[
 
 
 class _ExportedShift(ExportEntity):
-    """A shift in a schedule."""
+    """A recurring shift in an export, which schedules refer to by its id."""
 
     id: ExportText
     name: ExportText = ""
