@@ -103,7 +103,7 @@ class MemberForm(RoleForm):
 
 
 class ShareForm(Form):
-    """The form that shares a project with a group, up to a highest role."""
+    """The form that shares a project with a group, with the highest role that the share gives."""
 
     group = TextLineField("Group", DataRequired("Enter the full path of a group."))
     most = SelectField("Highest role", default=_build_choice_value(Role.DEVELOPER, None))

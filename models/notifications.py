@@ -196,7 +196,8 @@ class PageMessage(WithId):
     due_at: Mapped[datetime | None]
     #: Time at which the message was sent, failed or canceled. NULL while it is queued.
     ended_at: Mapped[datetime | None]
-    #: Result: sent, given_up or withdrawn. NULL while the message is queued.
+    #: Result: sent, given_up, failed or withdrawn, or `again` if a message that was given up was
+    #: queued again. NULL while the message is queued.
     outcome: Mapped[str | None] = mapped_column(String(16))
     tries: Mapped[int] = mapped_column(Integer, default=0)
     #: True if an attempt started whose result is unknown, such as the attempt of a killed worker.

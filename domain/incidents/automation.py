@@ -167,7 +167,7 @@ def open_incidents_for_waiting_alerts(
 
 
 class _LockedProjectIncidents:
-    """Applies alert changes to the incidents of one project, whose counter it locks first."""
+    """Applies alert changes to the incidents of one project, which the caller has locked."""
 
     def __init__(self, project_id: int, path: str, context: IncidentContext) -> None:
         self.id = project_id

@@ -55,13 +55,13 @@ class _Response(NamedTuple):
 
 
 class RegistryUnavailableError(DomainError):
-    """The registry does not respond or has an internal failure. A retry may succeed."""
+    """Error for a registry that does not respond or fails internally; a retry may succeed."""
 
     retry_after = _RETRY_AFTER_SECONDS
 
 
 class RegistryRejectedError(DomainError):
-    """The registry rejects a request that its configuration should allow."""
+    """Error for a request that the registry rejects although its configuration should allow it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,7 +121,7 @@ class ContactType(ABC):
         Raise InvalidError if the text is not an address of this type.
         """
 
-    def prepare_sending(self, transports: ContactTransports) -> None:  # noqa: B027 - most types need nothing
+    def prepare_sending(self, transports: ContactTransports) -> None:  # noqa: B027 - optional
         """Start slow preparations for messages that will be sent soon; by default, do nothing."""
 
     @abstractmethod
