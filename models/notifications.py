@@ -112,7 +112,8 @@ class PageRecipient(WithId):
     last_message_at: Mapped[datetime | None]
     #: Rank of the highest severity in the last message about firing alerts.
     last_page_severity: Mapped[int | None] = mapped_column(SmallInteger)
-    #: Quiet hours in minutes after midnight, and their time zone. NULL if there are no quiet hours.
+    #: Time zone of the quiet hours, and their start and end in minutes after midnight. The start
+    #: and end are NULL if there are no quiet hours.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
     quiet_from: Mapped[int | None] = mapped_column(SmallInteger)
     quiet_until: Mapped[int | None] = mapped_column(SmallInteger)

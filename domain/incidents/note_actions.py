@@ -146,6 +146,8 @@ def _get_changeable_comment(
     """Return a comment that the user may change.
 
     Users may change their own comments, and Maintainers may change all comments.
+
+    Raise NotFoundError if there is no such entry, or ForbiddenError if the user may not change it.
     """
     row = _get_note(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:

@@ -201,7 +201,10 @@ def _store_rule(
     called: Sequence[Target] | None,
     kind: EventKind,
 ) -> None:
-    """Store and record a changed rule. If `called` is None, its responders are not changed."""
+    """Store and record a changed rule. If `called` is None, its responders are not changed.
+
+    Raise InvalidError if the name is invalid, or ConflictError if the name is taken.
+    """
     name = _validate_name(new_incident_rule.name)
     values = {
         "name": name,

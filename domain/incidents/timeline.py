@@ -101,7 +101,7 @@ def add_timeline_entry(
     """Store an entry, and return its row, which only modules of this package may use."""
     row = IncidentNote(**_build_note_values(entry, actor, now))
     session.add(row)
-    session.flush()  # The flush assigns the ID.
+    session.flush()  # The flush assigns the id.
     return row
 
 

@@ -53,7 +53,7 @@ class NoisyRules:
             found[1].count_alert(alert)
 
     def build_noisy_rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
-        """Return the rules with a proposal for each. `paths` maps project IDs to paths."""
+        """Return the rules with a proposal for each. `paths` maps project ids to paths."""
         return [
             _build_rule(rule, counted, paths[rule.project_id])
             for rule, counted in self._counted.values()

@@ -235,7 +235,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a destination, which receives messages from now on."""
+        """Create a destination, which receives messages from now on.
+
+        Raise InvalidError if the URL is invalid, or ConflictError if the maximum number is reached.
+        """
         parse_outgoing_url(details.url)
         values = dict(self.build_detail_columns(details))
         self.lock_owner(owner, session)

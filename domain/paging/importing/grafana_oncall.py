@@ -269,7 +269,10 @@ def _convert_overrides(
 def _convert_rotations(
     shift: _ExportedShift | None, place: str, notes: list[str], now: datetime
 ) -> Iterator[ImportedRotation]:
-    """Yield a rotation for each user in a turn, since all users in a turn are on call together."""
+    """Yield a rotation for each user in a turn, since all users in a turn are on call together.
+
+    Raise InvalidError if the shift is missing or unsupported.
+    """
     if shift is None:
         raise InvalidError("The shift is missing. Include on_call_shifts in the export.")
     unit, length = _check_shift(shift, place, now)
