@@ -332,7 +332,7 @@ class DeviceAuthorization(WithId):
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
-    #: Seconds between polls. Each early poll adds 5 seconds (RFC 8628 section 3.5).
+    #: Seconds between polls. Each early poll adds 5 seconds, up to a limit (RFC 8628 section 3.5).
     interval: Mapped[int] = mapped_column(SmallInteger)
     last_polled_at: Mapped[datetime | None]
     #: IP address and user agent of the device, which are shown to the approving user.
