@@ -218,13 +218,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self.queue.is_waiting
 
     def lock_owner(self, owner: int | None, session: Session) -> None:
-        """Serialize changes to an owner's destinations."""
+        """Serialize changes to an owner's destinations; by default, do nothing."""
 
     def handle_owner_change(self, owner: int | None, session: Session) -> None:
-        """Process a change to an owner's destinations."""
+        """Process a change to an owner's destinations; by default, do nothing."""
 
     def reset_retries(self, row: RowT, session: Session) -> None:
-        """Retry the messages that were temporarily given up."""
+        """Retry the messages that were temporarily given up; by default, do nothing."""
 
     def create_destination(
         self,

@@ -110,7 +110,7 @@ class Cadence:
     unit: TurnUnit
     #: Number of units between two handoffs.
     every: int = 1
-    #: Time of the handoff. Turns in hours are counted from this time.
+    #: Local time of the handoffs. Turns in hours are counted from this time.
     at: time = time(9)
     #: Weekdays of handoffs between weekly turns: 0 is Monday.
     weekdays: tuple[int, ...] = (0,)
