@@ -122,8 +122,8 @@ class WindowTimes:
 def convert_to_wall_time(moment: datetime, time_zone: str) -> datetime:
     """Convert a time to local time in a time zone.
 
-    Some local times occur twice, when clocks are set back. They stand for the first occurrence, so
-    raise InvalidError for the second occurrence. Raise OverflowError if the time is out of range.
+    If a local time occurs twice because clocks are set back, it stands for the first occurrence.
+    Raise InvalidError for the second occurrence, and OverflowError if the time is out of range.
     """
     place = get_zone(time_zone)
     local = convert_to_local(moment, place)
