@@ -18,7 +18,7 @@ from models import Group, MaintenanceWindow, User
 _DAY = timedelta(days=1)
 MAX_WINDOW_LENGTH = 7 * _DAY
 MIN_WINDOW_LENGTH = timedelta(minutes=1)
-_EARLIEST_START, _LATEST_START = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local times
+_EARLIEST_START, _LATEST_START = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local
 #: Number of occurrences that are checked for overlaps.
 _MAX_COMPARED_OCCURRENCES = 60
 _MINUTE = timedelta(minutes=1)
