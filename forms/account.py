@@ -96,7 +96,7 @@ class ProfileForm(Form):
 
 
 class PasswordConfirmationForm(Form):
-    """A confirmation with the current password."""
+    """The form that confirms an action with the current password."""
 
     current_password = PasswordField(
         "Current password", validators=[InputRequired("Enter your current password.")]

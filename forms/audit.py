@@ -61,5 +61,5 @@ def _normalize_address(address: str) -> str:
 def _build_midnight(day: date | None, later: timedelta = timedelta()) -> datetime | None:
     try:
         return datetime.combine(day + later, time(), tzinfo=UTC) if day else None
-    except OverflowError:  # the last day that dates can represent
+    except OverflowError:  # The day is the last that dates can represent.
         return None

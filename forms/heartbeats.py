@@ -114,7 +114,7 @@ class ResetUrlForm(Form):
     )
 
     def build_reset(self) -> UrlReset:
-        """Return the entered request.
+        """Return the entered grace period as a request body.
 
         Raise InvalidError for invalid values.
         """

@@ -154,7 +154,7 @@ class SampleForm(MessagesForm):
 
 
 class EndKeyForm(Form):
-    """The form that revokes a key, with the key's ID, because another user may replace the key."""
+    """The form that revokes a key, with the key's id, because another user may replace the key."""
 
     seen = HiddenField()
 

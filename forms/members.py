@@ -15,7 +15,7 @@ from forms.base import Form, TextLineField, TextLinesField, limit_length
 
 
 def _build_choice_value(role: Role, custom_role_id: int | None) -> str:
-    """Return the value of a choice: the number of a role, or the ID of a custom role."""
+    """Return the value of a choice: the number of a role, or the id of a custom role."""
     return str(int(role)) if custom_role_id is None else f"custom-{custom_role_id}"
 
 
@@ -103,7 +103,7 @@ class MemberForm(RoleForm):
 
 
 class ShareForm(Form):
-    """The form that shares a project with a group, up to a highest role."""
+    """The form that shares a project with a group, with the highest role that the share gives."""
 
     group = TextLineField("Group", DataRequired("Enter the full path of a group."))
     most = SelectField("Highest role", default=_build_choice_value(Role.DEVELOPER, None))

@@ -93,7 +93,7 @@ class ScheduleForm(MoveConfirmationForm):
 
 
 class RestrictionForm(PlainForm):
-    """A period of the day on selected weekdays. The default is every day, and the whole day."""
+    """The fields for a period on selected weekdays. Empty fields stand for every day, all day."""
 
     weekdays = SelectMultipleField(
         "Days", choices=list(zip(WEEKDAYS, _WEEKDAY_LABELS, strict=True))
@@ -121,7 +121,7 @@ class RestrictionForm(PlainForm):
 class RotationForm(MoveConfirmationForm):
     """The form for a rotation of a schedule."""
 
-    #: Names of form fields. Errors in the list of rotations are shown at the users.
+    #: Names of form fields by the domain's names. Errors in `rotations` are shown at the users.
     fields_of: ClassVar = {"rotations": "users"}
     name = TextLineField("Name", limit_length(MAX_SCHEDULE_NAME_LENGTH, "A name"))
     users = FieldList(

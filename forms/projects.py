@@ -63,7 +63,7 @@ class PathForm(Form):
 
 
 class ConfirmationForm(Form):
-    """The full path of a group or project, to confirm its transfer or deletion."""
+    """The form that confirms a transfer or deletion with the full path of the group or project."""
 
     confirmation = TextLineField("Full path", DataRequired("Enter the full path to confirm."))
 
@@ -110,7 +110,7 @@ _ACCESS_LEVEL_CHOICES = [
 
 
 class _VisibilityForm(Form):
-    """The visibility of a project."""
+    """The field for the visibility of a project."""
 
     visibility = RadioField(
         "Visibility",

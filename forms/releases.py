@@ -153,7 +153,7 @@ class ReleaseFilterForm(Form):
         "Interface", choices=[("", "Any interface"), *_INTERFACE_CHOICES], default=""
     )
     state = SelectField("State", choices=[("", "Any state"), *_STATE_CHOICES], default="")
-    #: Filter for signed-in users.
+    #: Filter by use in the tokens and applications of the current user. Requires a sign-in.
     used_by = SelectField(
         "Used by", choices=[("", "Anyone"), ("me", "Your tokens and applications")], default=""
     )
@@ -163,7 +163,7 @@ class ReleaseFilterForm(Form):
         super().__init__(formdata=request.args, meta={"csrf": False})
 
     def build_filter(self) -> ChangeFilter:
-        """Return the filter."""
+        """Return the entered filter for scheduled changes."""
         return ChangeFilter(
             release=parse_release(self.release.data) if self.release.data else None,
             interface=Interface(self.interface.data) if self.interface.data else None,

@@ -177,9 +177,9 @@ class Alert(WithId):
     item_index: Mapped[int] = mapped_column(default=0)
     #: SHA-256 of the fingerprint and the monitor
     #: (`domain.alerts.reading.fingerprint.combine_with_monitor`). Reports with the same value are
-    #: grouped. NULL: never grouped.
+    #: grouped. NULL for alerts that are never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    #: Monitor that is part of the fingerprint. NULL or 0: none.
+    #: Monitor that is part of the fingerprint. NULL or 0 without a monitor.
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
     #: Status: triggered, acknowledged, resolved or ignored.
     status: Mapped[str] = mapped_column(String(16))
@@ -312,7 +312,8 @@ class AlertNote(WithId):
     user_id: Mapped[int | None] = set_null_key("users")
     #: Name of the user, which is kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
-    #: Kind: note, status, assignee or page.
+    #: Value of `domain.alerts.handling.activity.NoteKind`. A trigger stores changes by reports as
+    #: notes.
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)
     #: Displayed source of the action, if it is neither a web page nor a token.
@@ -443,7 +444,7 @@ class AlertChange(WithId):
     #: Time of the database's clock.
     created_at: Mapped[datetime]
     tries: Mapped[int] = mapped_column(Integer, default=0)
-    #: Time of the next attempt. NULL: immediately.
+    #: Time of the next attempt. NULL if an attempt is due immediately.
     next_try_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
 

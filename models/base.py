@@ -70,7 +70,7 @@ class UTCDateTimeOrNever(UTCDateTime):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None]:
-        """Convert the values of every database."""
+        """Convert stored values to UTC timestamps, and `NEVER` to None, on every database."""
         to_utc = super().result_processor(dialect, coltype) or _return_unchanged
 
         def convert(value: Any) -> datetime | None:

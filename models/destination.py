@@ -28,12 +28,12 @@ class Destination(WithId):
     paused_at: Mapped[datetime | None]
     last_delivered_at: Mapped[datetime | None]
     #: Number of failed attempts since the last success, and the times of the first and the last
-    #: attempt.
+    #: failed attempt.
     tries: Mapped[int] = mapped_column(Integer, default=0)
     failing_since: Mapped[datetime | None]
     last_failed_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
-    #: Earliest time of the next attempt. NULL: as soon as there is a message.
+    #: Earliest time of the next attempt. NULL if a queued message is sent without a pause.
     next_try_at: Mapped[datetime | None]
     #: Number of the last claim, and the time until which no other worker may deliver.
     claim: Mapped[int] = mapped_column(BigId, default=0)

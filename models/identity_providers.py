@@ -26,7 +26,7 @@ class IdentityProvider(WithId):
     scopes: Mapped[str] = mapped_column(Text)
     active: Mapped[bool]
     creates_accounts: Mapped[bool]
-    #: Email domains whose users get new accounts. Empty: all domains.
+    #: Email domains whose users get new accounts. Empty if all domains are allowed.
     email_domains: Mapped[list[str]] = mapped_column(JSON)
     vouches_for_email: Mapped[bool]
     trusts_second_factor: Mapped[bool]

@@ -156,7 +156,7 @@ class IncidentNote(WithId):
     user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Name of the user, which is kept when the account is deleted. Empty for rules and commands.
     user_name: Mapped[str] = mapped_column(String(255))
-    #: Value of `domain.incidents.timeline.EntryKind`.
+    #: Value of `domain.incidents.types.EntryKind`.
     kind: Mapped[str] = mapped_column(String(16))
     #: Comment in Markdown. Empty for changes.
     text: Mapped[str] = mapped_column(Text)

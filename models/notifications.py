@@ -112,7 +112,8 @@ class PageRecipient(WithId):
     last_message_at: Mapped[datetime | None]
     #: Rank of the highest severity in the last message about firing alerts.
     last_page_severity: Mapped[int | None] = mapped_column(SmallInteger)
-    #: Quiet hours in minutes after midnight, and their time zone. NULL if there are no quiet hours.
+    #: Time zone of the quiet hours, and their start and end in minutes after midnight. The start
+    #: and end are NULL if there are no quiet hours.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
     quiet_from: Mapped[int | None] = mapped_column(SmallInteger)
     quiet_until: Mapped[int | None] = mapped_column(SmallInteger)
@@ -196,7 +197,8 @@ class PageMessage(WithId):
     due_at: Mapped[datetime | None]
     #: Time at which the message was sent, failed or canceled. NULL while it is queued.
     ended_at: Mapped[datetime | None]
-    #: Result: sent, given_up or withdrawn. NULL while the message is queued.
+    #: Result: sent, given_up, failed or withdrawn, or `again` if a message that was given up was
+    #: queued again. NULL while the message is queued.
     outcome: Mapped[str | None] = mapped_column(String(16))
     tries: Mapped[int] = mapped_column(Integer, default=0)
     #: True if an attempt started whose result is unknown, such as the attempt of a killed worker.

@@ -71,7 +71,7 @@ class Application(Base):
     registration_digest: Mapped[bytes | None] = mapped_column(
         LargeBinary(32), unique=True, index=True
     )
-    #: Time at which the hash was computed. NULL: when the application was created.
+    #: Time at which the hash was renewed. NULL if it dates from the creation of the application.
     keyed_at: Mapped[datetime | None]
     #: True if the application's tokens must be DPoP-bound (RFC 9449).
     require_dpop: Mapped[bool] = mapped_column(default=False)
@@ -85,8 +85,8 @@ class Application(Base):
     jwks: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: URL that is notified when sign-ins end (OpenID Connect Back-Channel Logout).
     backchannel_logout_uri: Mapped[str | None] = mapped_column(Text)
-    #: Groups whose members may use the application. NULL: all users. If all groups were deleted, no
-    #: user may use it.
+    #: Groups whose members may use the application. NULL if all users may use it.
+    #: If all of these groups were deleted, no user may use it.
     allowed_group_ids: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
     #: Days after which an unused refresh token expires, and after which every refresh token
     #: expires.
@@ -116,7 +116,7 @@ class ApplicationSecret(WithId):
     #: expires.
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
-    #: Time at which the keyed hash was computed. NULL: when the secret was created.
+    #: Time at which the keyed hash was renewed. NULL if it dates from the creation of the secret.
     keyed_at: Mapped[datetime | None]
 
 
@@ -214,7 +214,8 @@ class AccessToken(WithId):
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Expiry of the access token. The refresh token is valid longer. NULL: never.
+    #: Expiry of the access token. The refresh token is valid longer. NULL if the token does not
+    #: expire.
     expires_at: Mapped[datetime | None]
     #: Time at which the pair or its family was rotated or revoked.
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
@@ -259,7 +260,7 @@ class PersonalAccessToken(WithId):
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Expiry. None: never, which releases before 16.0 allow.
+    #: Expiry of the token. None if it does not expire, which only releases before 16.0 allow.
     expires_at: Mapped[datetime | None] = mapped_column(UTCDateTimeOrNever, nullable=False)
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
@@ -267,7 +268,7 @@ class PersonalAccessToken(WithId):
     description: Mapped[str] = mapped_column(Text, default="")
     #: Id of the first token in a chain of rotations.
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
-    #: Time at which the keyed hash was computed. NULL: when the token was created.
+    #: Time at which the keyed hash was renewed. NULL if it dates from the creation of the token.
     keyed_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = build_folded_column()
     #: Grant of the application that created the token. The token ends with the grant.
@@ -331,7 +332,7 @@ class DeviceAuthorization(WithId):
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
-    #: Seconds between polls. Each early poll adds 5 seconds (section 3.5).
+    #: Seconds between polls. Each early poll adds 5 seconds, up to a limit (RFC 8628 section 3.5).
     interval: Mapped[int] = mapped_column(SmallInteger)
     last_polled_at: Mapped[datetime | None]
     #: IP address and user agent of the device, which are shown to the approving user.
@@ -347,7 +348,7 @@ class DeviceAuthorization(WithId):
 
 
 class PushedRequest(WithId):
-    """The parameters of a request_uri (RFC 9126)."""
+    """A pushed authorization request, to which a request_uri refers (RFC 9126)."""
 
     __tablename__ = "pushed_requests"
 

@@ -45,7 +45,7 @@ class WebhookDelivery(WithId):
     #: Random id, which is the same for each attempt, so that receivers can drop duplicates.
     message_id: Mapped[str] = mapped_column(String(40))
     event: Mapped[str] = mapped_column(String(40))
-    #: Deliveries of an endpoint with the same key are sent in order. NULL: in any order.
+    #: Key of deliveries that an endpoint receives in order. NULL if the order does not matter.
     order_key: Mapped[str | None] = mapped_column(String(40))
     body: Mapped[str] = mapped_column(Text)
     #: State: waiting, delivered or failed.

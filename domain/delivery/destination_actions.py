@@ -42,7 +42,7 @@ class MessageSender(Protocol):
 
 @dataclass(frozen=True)
 class ImmediateDelivery:
-    """A policy with the function that sends messages immediately, without the queue."""
+    """The function with which actions send messages immediately, without the queue."""
 
     send: MessageSender
 
@@ -80,7 +80,7 @@ class DestinationActions(Generic[ViewT, DetailsT]):
     def get_destination(
         self, work: UnitOfWork, number: int, project: ProjectView | None = None
     ) -> ViewT:
-        """Return a destination.
+        """Return a destination of a project or of the instance.
 
         Raise NotFoundError if there is none with this id.
         """

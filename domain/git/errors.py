@@ -4,36 +4,36 @@ from domain.core.errors import DomainError, OverloadedError
 
 
 class CredentialsNeededError(DomainError):
-    """The request needs a token, whether or not the project exists."""
+    """Error for a request that needs a token, whether or not the project exists."""
 
 
 class GitUnavailableError(DomainError):
-    """Git is not installed on this host, or is too old."""
+    """Error for a host on which Git is missing or too old."""
 
 
 class GitFailedError(DomainError):
-    """Git failed. The reason is in the log."""
+    """Error for a failed Git command, whose reason is in the log."""
 
 
 class GitTimeoutError(GitFailedError):
-    """A Git command took too long."""
+    """Error for a Git command that took too long."""
 
 
 class RepositoryBusyError(OverloadedError):
-    """Too many Git processes are running."""
+    """Error for a request while too many Git processes are running."""
 
 
 class DiskNearlyFullError(DomainError):
-    """The disk of the repositories has too little free space for a push."""
+    """Error for a push when the disk of the repositories has too little free space."""
 
 
 class InvalidGitBodyError(DomainError):
-    """The body of a request does not match its headers."""
+    """Error for a request whose body does not match its headers."""
 
 
 class UnsupportedGitEncodingError(DomainError):
-    """The content encoding of a request body is not supported."""
+    """Error for a request body with an unsupported content encoding."""
 
 
 class GitBodyTooLargeError(DomainError):
-    """The declared size of a push, or the size of a request body, exceeds the limit."""
+    """Error for a push whose declared size exceeds the limit, or for a request body that does."""

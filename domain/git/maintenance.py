@@ -212,7 +212,7 @@ def restore_repositories(
 ) -> dict[str, list[str]]:
     """Restore the repositories in a backup to the projects with the same paths.
 
-    Return project paths under `restored`, `repositories` (the repository already has branches) and
+    Return project paths under `restored`, `kept` (the repository already has branches) and
     `missing` (there is no such project). Raise InvalidError for a directory without a backup.
     """
     by_path = {each.project_path: each for each in repositories}

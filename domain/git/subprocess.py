@@ -31,7 +31,7 @@ AnswerFunction = Callable[[], str]
 
 
 class ChildTimeoutError(Exception):
-    """The child process neither read nor wrote anything in time."""
+    """Error for a child process that neither read nor wrote anything in time."""
 
 
 class ChildProcess:
@@ -53,7 +53,7 @@ class ChildProcess:
         """
         self._patience = timeout_seconds
         self._questions = _QuestionAndAnswerPipes(answer)
-        self._errors = TemporaryFile()  # noqa: SIM115 - `end` closes it
+        self._errors = TemporaryFile()  # noqa: SIM115 - `read_errors` closes it
         self.status: int | None = None
         taken, self._stdin = os.pipe()
         self._stdout, given = os.pipe()

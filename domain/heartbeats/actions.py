@@ -152,7 +152,7 @@ def change_heartbeat(
 
     A new schedule starts at the last ping.
 
-    Raise InvalidError or NotFoundError.
+    Raise NotFoundError if the project has no such heartbeat, or InvalidError for an invalid value.
     """
     row = _lock_row(work, project, heartbeat_id)
     _set_values(row, change.given_values, vars(build_schedule(row)))
@@ -243,7 +243,8 @@ def reset_url(
 
     The old URL can stay valid for a grace period.
 
-    Raise InvalidError or NotFoundError.
+    Raise NotFoundError if the project has no such heartbeat, or InvalidError if the grace period is
+    too long.
     """
     if reset.previous_for > MAX_URL_GRACE_PERIOD:
         message = f"The old URL can stay valid for at most {MAX_URL_GRACE_PERIOD.days} days."

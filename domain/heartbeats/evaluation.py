@@ -182,7 +182,7 @@ _POSTPONE_EVALUATION = (
 def find_due_heartbeats(
     *, connection: StatementConnection, now: datetime, maximum: int
 ) -> Sequence[int]:
-    """Return the IDs of heartbeats that are due for evaluation, longest overdue first."""
+    """Return the ids of heartbeats that are due for evaluation, longest overdue first."""
     found = connection.fetch_rows(
         _LONGEST_OVERDUE_QUERY, {**compute_parameters(now), "most": maximum}
     )

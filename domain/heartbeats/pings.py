@@ -74,7 +74,7 @@ _EXIT_STATUS = bindparam("exit_status", type_=SmallInteger())
 
 _IS_PAUSED = Heartbeat.state == HeartbeatState.PAUSED.value
 _IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_distinct_from(_RID)
-#: Condition that is true if the ping ends the current run. A ping without a run ID ends any run.
+#: Condition that is true if the ping ends the current run. A ping without a run id ends any run.
 _ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
 _IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
 _MILLISECONDS_PER_SECOND = literal(1000, BigInteger())

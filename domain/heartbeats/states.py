@@ -40,7 +40,10 @@ class HeartbeatSchedule:
     time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        """Validate the values."""
+        """Validate the values.
+
+        Raise InvalidError if a value is invalid.
+        """
         if (self.every is None) == (self.cron is None):
             raise InvalidError("Use either an interval or a cron expression.", field="every")
         _check_duration(

@@ -156,7 +156,7 @@ class HeartbeatWithUrl(Heartbeat, SecretResource):
 class HeartbeatAddress:
     """The URL that the job of a heartbeat requests, and its secret part."""
 
-    #: ID of the heartbeat.
+    #: Id of the heartbeat.
     id: int
     url: str = field(repr=False)
     secret: str = field(repr=False)

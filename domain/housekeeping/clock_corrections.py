@@ -125,7 +125,7 @@ def _build_corrected_column(
 def _is_heartbeat_wrong(now: Moment) -> ColumnElement[bool]:
     latest = build_time_from_now(now, CLOCK_TOLERANCE)
     latest_ms = convert_to_milliseconds(now, CLOCK_TOLERANCE)
-    # A heartbeat that is down is checked again after at least a minute.
+    # A heartbeat that is down may be due a minute later, even if its interval is shorter.
     is_too_far = and_(
         Heartbeat.every.is_not(None),
         Heartbeat.due_ms > latest_ms + OVERDUE_AFTER_MS,

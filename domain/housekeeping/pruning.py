@@ -125,7 +125,7 @@ class CheckedDeliveries:
         self._since: datetime | None = None
 
     def begin_run(self, now: datetime) -> None:
-        """Start a run; the first run of a day checks all deliveries."""
+        """Start a run; it checks all deliveries if the last complete check is a day old."""
         if self._since is None or abs(now - self._since) >= _FULL_CHECK_INTERVAL:
             self._ends.clear()
             self._since = now

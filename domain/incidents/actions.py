@@ -143,8 +143,8 @@ def list_incident_alerts(
 def create_incident(work: UnitOfWork, project: ProjectView, new: NewIncident) -> Incident:
     """Open an incident, optionally with alerts.
 
-    Raise InvalidError, NotFoundError, or ConflictError if another open incident contains one of the
-    alerts.
+    Raise InvalidError for an invalid field, NotFoundError for an unknown alert, or ConflictError if
+    another open incident contains one of the alerts.
     """
     url = f"{work.settings.base_url}/{project.path}/-/alerts"
     row = open_incident(
@@ -174,7 +174,7 @@ def change_incident(
 ) -> Incident:
     """Change an incident, or close it and resolve its alerts.
 
-    Raise InvalidError or NotFoundError.
+    Raise NotFoundError if the project has no such incident, or InvalidError for an invalid field.
     """
     assignees = _resolve_assignees(work, change)
     row = lock_incident(project.id, iid, session=work.session)
@@ -201,8 +201,8 @@ def page_responders(
 ) -> Incident:
     """Page users about an open incident, by default its assignees.
 
-    Raise NotFoundError, ConflictError if the incident is closed, or InvalidError if a user cannot
-    currently be paged.
+    Raise NotFoundError if the project has no such incident, ConflictError if the incident is
+    closed, or InvalidError if a user cannot currently be paged.
     """
     row = lock_incident(project.id, iid, session=work.session)
     incident = _build_resource(work, project, row)
@@ -241,7 +241,8 @@ def link_alerts(
 
     Alerts that are already linked are not changed.
 
-    Raise NotFoundError, or ConflictError if another open incident contains one of the alerts.
+    Raise NotFoundError if there is no such incident or alert, or ConflictError if another open
+    incident contains one of the alerts.
     """
     row = lock_incident(project.id, iid, session=work.session)
     alerts = lock_alerts_to_link(project.id, body.alerts, session=work.session)
@@ -304,7 +305,10 @@ def _add_alerts_entry(
 def _resolve_assignees(
     work: UnitOfWork, body: NewIncident | IncidentChange
 ) -> Sequence[str] | None:
-    """Return the user names of the new assignees, or None to make no change."""
+    """Return the user names of the new assignees, or None to make no change.
+
+    Raise InvalidError if an id is unknown, or if the body has both names and ids.
+    """
     if body.assignee_ids is None:
         names = body.assignees
         return names and [name for name in names if name != listing.NO_ASSIGNEE]

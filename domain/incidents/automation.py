@@ -74,7 +74,7 @@ def delete_waiting_alerts(alert_ids: Collection[int], *, session: Session) -> No
 
 
 def find_waiting_projects(*, session: Session) -> Sequence[tuple[int, str]]:
-    """Return the IDs and paths of projects with waiting alerts, sorted by ID.
+    """Return the ids and paths of projects with waiting alerts, sorted by id.
 
     Alerts of archived projects wait until the project is unarchived.
     """
@@ -93,7 +93,7 @@ def find_waiting_projects(*, session: Session) -> Sequence[tuple[int, str]]:
 def find_waiting_alerts(
     project_id: int, *, after: int, limit: int, session: Session
 ) -> Sequence[tuple[int, bool]]:
-    """Return the IDs of waiting alerts above `after`, and whether each alert is open."""
+    """Return the ids of waiting alerts above `after`, and whether each alert is open."""
     rows = session.execute(
         select(Alert.id, Alert.status)
         .join(IncidentWaiting, IncidentWaiting.alert_id == Alert.id)
@@ -132,7 +132,7 @@ def apply_alert_changes(changes: Sequence[QueuedChange], context: IncidentContex
         .where(Project.id.in_(by_project), Project.deleted_at.is_(None))
         .order_by(Project.id)
     ).all()
-    # To prevent deadlocks between workers, all projects are locked in the order of their IDs,
+    # To prevent deadlocks between workers, all projects are locked in the order of their ids,
     # before any recipients of pages are locked.
     for project_id, _ in projects:
         lock_incidents(project_id, session=context.session)
@@ -167,7 +167,7 @@ def open_incidents_for_waiting_alerts(
 
 
 class _LockedProjectIncidents:
-    """The incidents of a locked project."""
+    """Applies alert changes to the incidents of one project, which the caller has locked."""
 
     def __init__(self, project_id: int, path: str, context: IncidentContext) -> None:
         self.id = project_id
@@ -188,7 +188,7 @@ class _LockedProjectIncidents:
         return self.opened
 
     def process_waiting_alerts(self, *, after: int) -> int | None:
-        """Process some waiting alerts above an ID, and return the last ID, or None at the end."""
+        """Process some waiting alerts above an id, and return the last id, or None at the end."""
         found = find_waiting_alerts(
             self.id, after=after, limit=_MAX_WAITING_ALERTS_PER_BATCH, session=self.session
         )
@@ -266,7 +266,7 @@ class _LockedProjectIncidents:
     def _find_rules(
         self, alert_ids: Sequence[int]
     ) -> tuple[Mapping[int, ActiveRule], Collection[int]]:
-        """Return the first matching rule for each alert, and the IDs of waiting alerts.
+        """Return the first matching rule for each alert, and the ids of waiting alerts.
 
         Silenced alerts wait unless they match a rule that opens incidents for silenced alerts.
         """

@@ -222,9 +222,9 @@ def change_incident_severity(incident: Incident, urgency: int) -> NewTimelineEnt
 
 
 def get_assignee_usernames(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
-    """Return the names of users to assign. The ID 0, which stands for no assignee, is omitted.
+    """Return the names of users to assign. The id 0, which stands for no assignee, is omitted.
 
-    Raise InvalidError if an ID is unknown.
+    Raise InvalidError if an id is unknown.
     """
     return tuple(get_assignee_username(user_id, session=session) for user_id in user_ids if user_id)
 

@@ -31,7 +31,7 @@ class LinkedAlert(NamedTuple):
 def lock_alerts_to_link(
     project_id: int, iids: Sequence[int], *, session: Session
 ) -> list[LinkedAlert]:
-    """Return alerts sorted by ID, locked until the end of the transaction.
+    """Return alerts sorted by id, locked until the end of the transaction.
 
     The lock ensures that no later change to these alerts is missed. Raise NotFoundError for an
     unknown number, and InvalidError for more than MAX_ALERTS_PER_LINK numbers.
@@ -70,7 +70,7 @@ def find_open_incidents_of_alerts(
 def find_incidents_by_fingerprint(
     project_id: int, fingerprints: Iterable[bytes], *, session: Session
 ) -> Mapping[bytes, int]:
-    """Return the ID of the open incident that holds each fingerprint."""
+    """Return the id of the open incident that holds each fingerprint."""
     rows = session.execute(
         select(IncidentFingerprint.fingerprint, IncidentFingerprint.incident_id).where(
             IncidentFingerprint.project_id == project_id,
@@ -94,7 +94,7 @@ AlertsByIncident = Mapping[int, Sequence[LinkedAlert]]
 
 
 def store_links(links: AlertsByIncident, *, session: Session) -> None:
-    """Link alerts to incidents, by incident ID. The caller must update the alert counts."""
+    """Link alerts to incidents, by incident id. The caller must update the alert counts."""
     rows = [
         {"incident_id": incident_id, "alert_id": alert.id}
         for incident_id, alerts in links.items()
@@ -137,7 +137,7 @@ def release_fingerprints(incident_ids: Sequence[int], *, session: Session) -> No
 
 
 def reclaim_fingerprints(incident: Incident, *, session: Session) -> None:
-    """Store the fingerprints of a reopened incident that no other incident holds."""
+    """Store those fingerprints of a reopened incident that no other incident holds."""
     fingerprints = session.scalars(
         select(Alert.fingerprint)
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)

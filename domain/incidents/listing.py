@@ -60,7 +60,7 @@ SORT_ORDERS = {
     )
 }
 NEWEST_FIRST = SORT_ORDERS["created"]
-#: Maximum number of incidents of an assignee or alert that are listed by ID.
+#: Maximum number of incidents of an assignee or alert that are listed by id.
 _MAX_INCIDENTS_LISTED_BY_ID = 2_000
 _INCIDENT_SEARCH_INDEX = SearchIndex(
     model=IncidentRow, table="incident_search", key="incident_id", function="incidents_with"
@@ -81,8 +81,8 @@ class IncidentFilter:
     alert: int | None = None
     #: Incidents that match `search`, as set by `resolve_incident_filter`.
     matches: SearchResult | None = None
-    #: IDs of the assignee's or alert's incidents, as set by `resolve_incident_filter`. It is None
-    #: if there are too many incidents.
+    #: Ids of the assignee's or alert's incidents, as set by `resolve_incident_filter`. None
+    #: without an assignee or alert, or if there are too many incidents.
     ids: tuple[int, ...] | None = None
 
     @property
@@ -114,9 +114,11 @@ def resolve_incident_filter(incident_filter: IncidentFilter, *, session: Session
 
 
 def _find_named_ids(incident_filter: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
-    """Return the IDs of an assignee's or alert's incidents, or None if there are too many.
+    """Return the ids of an assignee's or alert's incidents, or None to search without ids.
 
-    The list of IDs prevents a planner without statistics from reading all incidents of the project.
+    The result is None without an assignee or alert, or if there are too many incidents.
+
+    The list of ids prevents a planner without statistics from reading all incidents of the project.
     """
     if incident_filter.alert is not None:
         found = _build_alert_query(incident_filter.project_id, incident_filter.alert)
@@ -176,7 +178,7 @@ def _build_conditions(incident_filter: IncidentFilter) -> Iterator[ColumnElement
         incident_filter.matches is not None and not incident_filter.matches.has_too_many_matches
     )
     # Without `+ 0`, a planner without statistics would scan all incidents of the project instead of
-    # the incidents in the list of IDs.
+    # the incidents in the list of ids.
     project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
     yield project == incident_filter.project_id
     if incident_filter.severity is not None:
@@ -284,7 +286,7 @@ def lock_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow
 
 
 def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
-    """Return the database ID of an incident.
+    """Return the database id of an incident.
 
     Raise NotFoundError if there is no such incident.
     """

@@ -71,7 +71,8 @@ def create_note(
 ) -> IncidentNote:
     """Add a comment to an incident.
 
-    Raise InvalidError, NotFoundError or ForbiddenError.
+    Raise NotFoundError if the project has no such incident, InvalidError if the comment is empty or
+    too long, or ForbiddenError if the user may not write internal comments.
     """
     note = validate_comment(new.body)
     _check_internal_allowed(project, new)
@@ -95,7 +96,8 @@ def change_note(
 
     Before release 18.0, `internal` can also be changed.
 
-    Raise InvalidError, NotFoundError or ForbiddenError.
+    Raise NotFoundError if there is no such comment, InvalidError if the text is empty or too long,
+    or ForbiddenError if the user may not change the comment.
     """
     row = _get_changeable_comment(work, project, iid, note_id)
     note = row.text if change.body is None else validate_comment(change.body)
@@ -114,7 +116,8 @@ def change_note(
 def delete_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> None:
     """Delete a comment on an incident.
 
-    Raise NotFoundError or ForbiddenError.
+    Raise NotFoundError if there is no such comment, or ForbiddenError if the user may not change
+    it.
     """
     work.session.delete(_get_changeable_comment(work, project, iid, note_id))
     _record_event(work, project, iid, note_id, "deleted")
@@ -143,6 +146,8 @@ def _get_changeable_comment(
     """Return a comment that the user may change.
 
     Users may change their own comments, and Maintainers may change all comments.
+
+    Raise NotFoundError if there is no such entry, or ForbiddenError if the user may not change it.
     """
     row = _get_note(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:

@@ -75,7 +75,7 @@ class AlertReport:
 def find_alert_reports(
     alert_ids: Iterable[int], *, session: Session, parser_settings: ParserSettings
 ) -> Mapping[int, AlertReport]:
-    """Return the reports of alerts by ID. IDs without an alert are omitted.
+    """Return the reports of alerts by id. Ids without an alert are omitted.
 
     Each body is parsed once, and only one body is in memory at a time.
     """
@@ -223,8 +223,8 @@ def open_incident(
 ) -> Incident:
     """Open an incident.
 
-    Raise InvalidError, NotFoundError, or ConflictError if an open incident already contains one of
-    the alerts.
+    Raise InvalidError for an invalid field, NotFoundError for an unknown alert, or ConflictError if
+    an open incident already contains one of the alerts.
     """
     counter = lock_incidents(project.id, session=session)
     alerts = lock_alerts_to_link(project.id, new_incident.alerts, session=session)
@@ -260,7 +260,7 @@ def _store_incident(
 ) -> None:
     row.alerts = len(alerts)
     session.add(row)
-    session.flush()  # The flush assigns the ID.
+    session.flush()  # The flush assigns the id.
     if alerts:
         store_links({row.id: alerts}, session=session)
         claim_fingerprints({row.id: alerts}, row.project_id, session=session)
@@ -331,7 +331,7 @@ def open_incidents_by_rules(
     ]
     counter.last_iid += len(openings)
     session.add_all(rows)
-    session.flush()  # The flush assigns the IDs.
+    session.flush()  # The flush assigns the ids.
     links: dict[int, Sequence[LinkedAlert]] = {
         row.id: opening.alerts for row, opening in zip(rows, openings, strict=True)
     }

@@ -40,7 +40,7 @@ def page_users_about_incident(
 
 
 def has_just_paged(incident_id: int, names: Collection[str], *, work: UnitOfWork) -> bool:
-    """Return whether the user has just paged the same users about an incident."""
+    """Return whether the acting user has just paged the same users about an incident."""
     entries = work.session.scalars(
         select(IncidentNote.text).where(
             *(IncidentNote.incident_id == incident_id, IncidentNote.user_id == work.actor.id),

@@ -46,7 +46,7 @@ class OpenedIncident:
 
     @property
     def id(self) -> int:
-        """ID of the incident."""
+        """Id of the incident."""
         return self.incident.id
 
     @property
@@ -68,7 +68,7 @@ class OpenedIncident:
 def find_responder_targets(
     rule_ids: Collection[int | None], *, session: Session
 ) -> Mapping[int, tuple[Target, ...]]:
-    """Return the ordered responders of rules, by rule ID.
+    """Return the ordered responders of rules, by rule id.
 
     Rules without responders are omitted.
     """
@@ -87,7 +87,7 @@ def find_responder_targets(
 def find_responders_on_call(
     rule_ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[EscalationTarget]]:
-    """Return the responders of rules with their names, by rule ID."""
+    """Return the responders of rules with their names, by rule id."""
     targets = find_responder_targets(rule_ids, session=session)
     names = find_target_names({each for some in targets.values() for each in some}, session=session)
     return {
@@ -106,7 +106,7 @@ def store_responders(rule_id: int, targets: Sequence[Target], *, session: Sessio
     for each in targets:
         column = "user_id" if each.kind is TargetKind.USER else "schedule_id"
         session.add(IncidentRuleResponder(rule_id=rule_id, **{column: each.id}))
-        session.flush()  # The order of the IDs is the order of the responders.
+        session.flush()  # The order of the ids is the order of the responders.
 
 
 def assign_and_page_responders(

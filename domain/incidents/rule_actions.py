@@ -80,7 +80,7 @@ def find_rule_name(work: UnitOfWork, project: ProjectView, rule_id: int) -> str 
 def create_rule(work: UnitOfWork, project: ProjectView, new: NewIncidentRule) -> IncidentRule:
     """Create an incident rule.
 
-    Raise InvalidError, or ConflictError if another rule has the same name.
+    Raise InvalidError for an invalid field, or ConflictError if another rule has the same name.
     """
     called = _resolve_responders(work, project, new, targets=())
     lock_incidents(project.id, session=work.session)
@@ -103,7 +103,8 @@ def change_rule(
 
     Incidents that the rule has opened are not changed.
 
-    Raise InvalidError, NotFoundError, or ConflictError if another rule has the same name.
+    Raise NotFoundError if the project has no such rule, InvalidError for an invalid field, or
+    ConflictError if another rule has the same name.
     """
     called = None
     if "responders" in change.given_values:
@@ -200,7 +201,10 @@ def _store_rule(
     called: Sequence[Target] | None,
     kind: EventKind,
 ) -> None:
-    """Store and record a changed rule. If `called` is None, its responders are not changed."""
+    """Store and record a changed rule. If `called` is None, its responders are not changed.
+
+    Raise InvalidError if the name is invalid, or ConflictError if the name is taken.
+    """
     name = _validate_name(new_incident_rule.name)
     values = {
         "name": name,

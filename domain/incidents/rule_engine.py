@@ -63,7 +63,7 @@ class FiringAlert:
     urgency: int
     #: True if a later report raised the severity.
     is_raised: bool = False
-    #: ID of the open incident that the alert is linked to, or None.
+    #: Id of the open incident that the alert is linked to, or None.
     incident_id: int | None
     #: First rule whose conditions the alert meets, or None.
     rule: ActiveRule | None
@@ -74,7 +74,7 @@ class RuleState:
     """The incidents that a rule has opened within STORM_TIME."""
 
     count: int = 0
-    #: ID of the newest incident if it is open, or an incident that will be opened.
+    #: Id of the newest incident if it is open, or an incident that will be opened.
     newest: "int | PlannedIncident | None" = None
 
 
@@ -106,7 +106,7 @@ class IncidentPlan:
     """The incidents to open, and the alerts that join existing incidents."""
 
     openings: list[PlannedIncident] = field(default_factory=list)
-    #: Alerts that join incidents, by incident ID.
+    #: Alerts that join incidents, by incident id.
     joinings: dict[int, PlannedJoin] = field(default_factory=dict)
 
     def get_or_create_planned_join(self, incident_id: int) -> PlannedJoin:

@@ -101,7 +101,7 @@ def add_timeline_entry(
     """Store an entry, and return its row, which only modules of this package may use."""
     row = IncidentNote(**_build_note_values(entry, actor, now))
     session.add(row)
-    session.flush()  # The flush assigns the ID.
+    session.flush()  # The flush assigns the id.
     return row
 
 
@@ -130,7 +130,10 @@ def list_timeline_entries(
     is_oldest_first: bool = False,
     session: Session,
 ) -> KeysetPage[TimelineEntry]:
-    """Return a page of the timeline that continues at `part.before`, newest first by default."""
+    """Return a page of the timeline, newest first by default.
+
+    The page continues at the entry with the id `keyset_range.before`.
+    """
     wanted = select(IncidentNote).where(IncidentNote.incident_id == incident_id)
     if not shows_internal:
         wanted = wanted.where(IncidentNote.is_internal.is_(False))

@@ -163,7 +163,7 @@ def _merge_abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
 
 
 class ViewerPermissions:
-    """The permissions of one viewer in some groups and projects."""
+    """The permissions of one viewer in the groups and projects whose roles were read."""
 
     def __init__(self, viewer: Viewer, roles: DirectRoles) -> None:
         """Store the viewer and the viewer's roles, including roles in ancestor groups."""

@@ -52,7 +52,10 @@ def validate_name(name: str) -> str:
 
 
 def validate_description(description: str) -> str:
-    """Return a description; reject descriptions that are too long."""
+    """Return a valid description unchanged.
+
+    Raise InvalidError if it is too long.
+    """
     if len(description) > MAX_DESCRIPTION_LENGTH:
         message = f"The description can have at most {MAX_DESCRIPTION_LENGTH:,} characters."
         raise InvalidError(message, field="description")
@@ -60,7 +63,10 @@ def validate_description(description: str) -> str:
 
 
 def validate_visibility(visibility: str) -> str:
-    """Return a visibility; reject unknown values."""
+    """Return a known visibility unchanged.
+
+    Raise InvalidError for other values.
+    """
     if visibility not in VISIBILITIES:
         choices = f"{', '.join(VISIBILITIES[:-1])} or {VISIBILITIES[-1]}"
         raise InvalidError(f"The visibility must be {choices}.", field="visibility")
@@ -173,7 +179,7 @@ def _format_value(value: object) -> str:
 
 @dataclass(frozen=True)
 class ReservedNames:
-    """A policy with the names, in lower case, that top-level groups must not have."""
+    """The names, in lower case, that top-level groups must not have."""
 
     names: frozenset[str]
 
@@ -272,7 +278,11 @@ def create_group(
     namespace_details: NamespaceDetails | None = None,
     owner_id: int | None = None,
 ) -> Namespace:
-    """Create a top-level group, a subgroup, or the personal namespace of a user."""
+    """Create a top-level group, a subgroup, or the personal namespace of a user.
+
+    Raise InvalidError for an invalid path or name, NotFoundError if the parent group does not
+    exist, and TakenError for a path in use.
+    """
     clean, namespace_details = path.strip("/"), namespace_details or NamespaceDetails()
     above, last = get_parent_path(clean), clean.rpartition("/")[2]
     check_path_valid(clean, reserved=reserved)
@@ -300,7 +310,11 @@ def create_project(
     now: datetime,
     namespace_details: NamespaceDetails | None = None,
 ) -> Namespace:
-    """Create a project at a path such as `GROUP/NAME`, with its counter for alert numbers."""
+    """Create a project at a path such as `GROUP/NAME`, with its counter for alert numbers.
+
+    Raise InvalidError for an invalid value, NotFoundError if the group does not exist, and
+    TakenError for a path in use.
+    """
     clean, namespace_details = path.strip("/"), namespace_details or NamespaceDetails()
     above = get_parent_path(clean)
     if above is None:
@@ -325,7 +339,7 @@ def create_project(
 
 
 def add_owner(namespace: Namespace, user_id: int, *, session: Session, now: datetime) -> None:
-    """Make a user the owner of a new group or project."""
+    """Add a user who is not a direct member as an owner of a group or project."""
     session.add(
         Member(
             user_id=user_id,

@@ -325,7 +325,7 @@ class _Membership(NamedTuple):
     member: Member
     role: Role
     expires_at: date | None
-    #: Path of the group from which the membership is inherited.
+    #: Path of the group from which the membership is inherited. None if the membership is direct.
     through: str | None
     custom: MemberRole | None
 

@@ -200,7 +200,10 @@ def create_group_member_role(work: UnitOfWork, group: GroupView, new: NewMemberR
 
 @action("group_member_roles.delete")
 def delete_group_member_role(work: UnitOfWork, group: GroupView, role_id: int) -> MemberRole:
-    """Delete an unused member role of a group (until release 17.0)."""
+    """Delete an unused member role of a group (until release 17.0).
+
+    Raise NotFoundError if the group has no such role, or ConflictError if the role is in use.
+    """
     if get_member_role(role_id, session=work.session).group_id != group.id:
         raise NotFoundError("Member role not found.")
     return _delete_role(work, role_id, group)

@@ -305,9 +305,9 @@ def is_direct_membership(namespace: Namespace) -> ColumnElement[bool]:
 
 
 def check_owner_remains(namespace: Namespace, member: Member, *, session: Session) -> None:
-    """Check that a group has an active owner, direct or inherited, other than a member.
+    """Check that a group has an active owner, direct or inherited, besides the given member.
 
-    Raise InvalidError if not.
+    Raise InvalidError if there is no such owner.
     """
     if namespace.group_id is None or member.role < Role.OWNER:
         return

@@ -83,7 +83,7 @@ def is_owned_at_or_below(table: Any, holder: ProjectOrGroup) -> ColumnElement[bo
 
 @dataclass(frozen=True, kw_only=True)
 class GroupChain:
-    """A project or group with all its ancestor groups."""
+    """The ids of a project or group and of all its ancestor groups."""
 
     #: Id of the project. None for a group.
     project_id: int | None
@@ -104,7 +104,7 @@ class GroupChain:
 
 
 def find_group_chain(holder: ProjectOrGroup, *, session: Session) -> GroupChain:
-    """Return a project or group with its ancestor groups."""
+    """Return the ids of a project or group and of its ancestor groups."""
     paths = list_ancestor_paths(holder.path)
     keys = [fold_text(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
     found = session.scalars(
@@ -118,7 +118,7 @@ def find_group_chain(holder: ProjectOrGroup, *, session: Session) -> GroupChain:
 def find_group_chains(
     project_ids: Collection[int], *, session: Session
 ) -> Mapping[int, GroupChain]:
-    """Return projects with their ancestor groups, by project id; omit missing projects."""
+    """Return the ancestor groups of projects, by project id; omit missing projects."""
     start = (
         select(Project.id.label("project_id"), Group.id.label("group_id"), Group.parent_id)
         .join(Group, Group.id == Project.group_id)

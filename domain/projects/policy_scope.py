@@ -13,7 +13,7 @@ from domain.core.database.rows import delete_rows, insert_into
 from domain.projects.owners import build_used_by_condition, find_group_chains, group_rows_by_project
 from models import AlertFollower, EscalationPolicy
 
-#: Name of escalations as a follower of alerts.
+#: Name under which escalations follow changes to alerts.
 ESCALATIONS_FOLLOWER = "escalations"
 _IDS_PER_BATCH = 1_000
 

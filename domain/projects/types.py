@@ -382,7 +382,7 @@ class ProjectLinks(Resource):
 
 
 class ProjectRole(Resource):
-    """A role of the caller."""
+    """A role of the caller, given by its access level."""
 
     access_level: int
 
@@ -471,7 +471,7 @@ class RepositoryState:
 
 @dataclass(frozen=True)
 class RepositoryLookup:
-    """A policy that looks up the repository of a project."""
+    """The function with which actions look up the repository of a project."""
 
     find: Callable[[ProjectView], RepositoryState]
 

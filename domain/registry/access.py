@@ -25,7 +25,7 @@ _MAX_SCOPE_LENGTH = 1_000
 
 
 class InvalidRegistryCredentialsError(DomainError):
-    """The credentials are missing, or the registry does not accept them."""
+    """Error for credentials that are missing or not valid for the registry."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,13 +55,13 @@ class _Response(NamedTuple):
 
 
 class RegistryUnavailableError(DomainError):
-    """The registry does not respond or has an internal failure. A retry may succeed."""
+    """Error for a registry that does not respond or fails internally; a retry may succeed."""
 
     retry_after = _RETRY_AFTER_SECONDS
 
 
 class RegistryRejectedError(DomainError):
-    """The registry rejects a request that its configuration should allow."""
+    """Error for a request that the registry rejects although its configuration should allow it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,10 @@ class RegistryClient:
         self._pool.clear()
 
     def find_digest(self, repository: str, tag: str) -> str | None:
-        """Return the current digest of a tag, or None if there is no such tag."""
+        """Return the current digest of a tag, or None if there is no such tag.
+
+        Raise RegistryRejectedError if the request is rejected or the response has no digest.
+        """
         answer = self._send_repository_request(
             "HEAD", repository, f"manifests/{tag}", headers=_ACCEPT_HEADERS
         )
@@ -110,7 +113,10 @@ class RegistryClient:
         return digest
 
     def delete_manifest(self, repository: str, digest: str) -> None:
-        """Delete a manifest with all its tags, if it exists."""
+        """Delete a manifest with all its tags, if it exists.
+
+        Raise RegistryRejectedError if the registry rejects the request or does not allow deletion.
+        """
         answer = self._send_repository_request("DELETE", repository, f"manifests/{digest}")
         if answer.status == _NOT_ALLOWED:
             message = (
@@ -223,7 +229,11 @@ class RegistryClient:
 
 
 def _check_status(answer: _Response, expected_status: int) -> None:
-    """Raise the error for a response without the expected status."""
+    """Check that a response has the expected status.
+
+    Raise RegistryUnavailableError if the registry failed. Raise RegistryRejectedError for other
+    statuses.
+    """
     if answer.status == expected_status:
         return
     if answer.status >= _SERVER_ERRORS or answer.status == _TOO_MANY:

@@ -61,11 +61,11 @@ STORED, UNKNOWN_PROJECT = "stored", "unknown_project"
 
 
 class MissingNotificationSecretError(DomainError):
-    """The request lacks the notification secret."""
+    """Error for a request that lacks the notification secret."""
 
 
 class InvalidEnvelopeError(DomainError):
-    """The body is not an envelope of events, or contains too many."""
+    """Error for a body that is not an envelope of events, or that contains too many events."""
 
 
 class RegistryChange(Enum):
@@ -105,7 +105,7 @@ class Envelope:
 def parse_envelope(content: bytes) -> Envelope:
     """Return the events in a body.
 
-    Raise InvalidEnvelopeError if it is not an envelope or contains too many events.
+    Raise InvalidEnvelopeError if the body is not an envelope or contains too many events.
     """
     try:
         body = orjson.loads(content)

@@ -48,7 +48,7 @@ class RemovalRule:
     def check_patterns(self) -> None:
         """Check the regular expressions.
 
-        Raise InvalidError for a malformed one.
+        Raise InvalidError for a malformed expression.
         """
         for name, pattern in (("name_regex_delete", self.delete), ("name_regex_keep", self.keep)):
             _compile_pattern(pattern, name)
@@ -145,7 +145,7 @@ class RemovalPace:
 
 
 def plan_tag_removal(repository: RepositoryView, tag: TagView, *, session: Session) -> TagRemoval:
-    """Plan the removal of a tag."""
+    """Plan the removal of a tag, which depends on other tags of the same image."""
     return _plan_removals([tag], list_all_tags(repository, session=session))[0]
 
 

@@ -92,7 +92,7 @@ def find_repository_project(name: str, *, session: Session) -> Project | None:
 
 
 class RepositoryNotFoundError(NotFoundError):
-    """The repository does not exist, or the caller may not see its project."""
+    """Error for a repository that does not exist, or whose project the caller may not see."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -248,7 +248,7 @@ def get_repository(
 ) -> RepositoryView:
     """Return a repository, optionally restricted to one project.
 
-    Raise NotFoundError if there is none with this id.
+    Raise NotFoundError if there is no such repository.
     """
     wanted = [
         _REPOSITORY.id == repository_id,
@@ -263,7 +263,7 @@ def get_repository(
 def get_repository_to_remove(repository_id: int, *, session: Session) -> RepositoryView:
     """Return a repository, even if its project was deleted.
 
-    Raise NotFoundError if there is none with this id.
+    Raise NotFoundError if there is no repository with this id.
     """
     return _get_repository([_REPOSITORY.id == repository_id, _is_repository_present()], session)
 
@@ -334,7 +334,7 @@ def list_tags_with_offset(
 def list_tags_after(
     repository: RepositoryView, name: str, *, limit: int, session: Session
 ) -> TagPage:
-    """Return the tags after a name, or the first tags.
+    """Return the tags that follow a name, or the first tags if the name is empty.
 
     Raise QueryError for a name that no tag can have.
     """
@@ -349,9 +349,9 @@ def list_tags_after(
 
 
 def get_tag(repository: RepositoryView, name: str, *, session: Session) -> TagView:
-    """Return a tag.
+    """Return the tag with the given name.
 
-    Raise NotFoundError if there is none with this name.
+    Raise NotFoundError if the repository has no such tag.
     """
     found = _build_tag_views(
         _select_tags(repository).where(_TAG.name == name.replace("\x00", "\ufffd")),

@@ -94,7 +94,7 @@ class RegistryConfiguration:
 
     @property
     def text(self) -> str:
-        """Return the configuration file."""
+        """Return the content of the registry's configuration file."""
         return _CONFIGURATION_TEMPLATE.format(
             base_url=self.base_url,
             bundle_file=CERTIFICATE_BUNDLE_FILE,

@@ -90,7 +90,7 @@ class TagRemovalBody(Body):
 
     @property
     def rule(self) -> RemovalRule:
-        """Return the rule.
+        """Convert the body to a removal rule.
 
         Raise InvalidError for a malformed age.
         """

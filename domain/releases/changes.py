@@ -114,7 +114,7 @@ class NamePattern:
 
 
 class NameKind(StrEnum):
-    """The kind of a name."""
+    """The kind of names in a pattern, in the words of the documentation."""
 
     GRAPHQL_FIELD = "GraphQL field"
     GRAPHQL_ARGUMENT = "GraphQL argument"

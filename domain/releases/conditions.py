@@ -70,7 +70,7 @@ class ParameterGiven:
         return not parameters.keys().isdisjoint(self.parameter_names)
 
     def __str__(self) -> str:
-        """Return a description."""
+        """Return the condition in words."""
         return f"parameter {', '.join(self.parameter_names)}"
 
 
@@ -90,7 +90,7 @@ class ParameterMissing:
         return parameters.get(self.name, "") in {"", "null"}
 
     def __str__(self) -> str:
-        """Return a description."""
+        """Return the condition in words."""
         return f"without {self.name}"
 
 
@@ -111,7 +111,7 @@ class NumberAboveOne:
         return value.isascii() and value.isdigit() and value.lstrip("0") not in {"", "1"}
 
     def __str__(self) -> str:
-        """Return a description."""
+        """Return the condition in words."""
         return f"{self.name} above 1"
 
 
@@ -132,7 +132,7 @@ class TextLonger:
         return any(len(parameters.get(name, "")) > self.limit for name in self.parameter_names)
 
     def __str__(self) -> str:
-        """Return a description."""
+        """Return the condition in words."""
         return f"{', '.join(self.parameter_names)} over {self.limit} characters"
 
 
@@ -153,7 +153,7 @@ class TextShorter:
         return 0 < len(parameters.get(self.name, "")) < self.limit
 
     def __str__(self) -> str:
-        """Return a description."""
+        """Return the condition in words."""
         return f"{self.name} under {self.limit} characters"
 
 
@@ -176,5 +176,5 @@ class FilterSortMismatch:
         return is_filtered != (parameters.get(self.sort) == self.by)
 
     def __str__(self) -> str:
-        """Return a description."""
+        """Return the condition in words."""
         return f"{' or '.join(self.filters)} without {self.sort}={self.by}, or the reverse"

@@ -127,7 +127,7 @@ def create_handoff_note(
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # The flush assigns the ID.
+    work.session.flush()  # The flush assigns the id.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record_audit_event(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
     return _get_note(work, holder, schedule.id, row.id)

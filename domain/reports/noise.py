@@ -17,7 +17,7 @@ _MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minut
 
 
 def format_title_matcher(title: str) -> str:
-    """Return the matchers for alerts with a given title."""
+    """Return the matcher for alerts with a given title, in the text format of silences."""
     return format_matchers([Matcher("title", MatcherOperator.EQUAL, title)])
 
 
@@ -53,7 +53,7 @@ class NoisyRules:
             found[1].count_alert(alert)
 
     def build_noisy_rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
-        """Return the rules with a proposal for each. `paths` maps project IDs to paths."""
+        """Return the rules with a proposal for each. `paths` maps project ids to paths."""
         return [
             _build_rule(rule, counted, paths[rule.project_id])
             for rule, counted in self._counted.values()

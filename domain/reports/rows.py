@@ -54,7 +54,7 @@ from models import (
     User,
 )
 
-#: Maximum number of IDs in a query. With many more IDs, PostgreSQL would scan whole tables.
+#: Maximum number of ids in a query. With many more ids, PostgreSQL would scan whole tables.
 BATCH_SIZE = 250
 #: Maximum number of rows in memory at the same time.
 _MAX_ROWS_IN_MEMORY = 2_000
@@ -94,7 +94,7 @@ class CountedPage(NamedTuple):
     """A page to a user or channel, as counted in reports."""
 
     at: datetime
-    #: ID of the channel, or None for a user.
+    #: Id of the channel, or None for a user.
     channel_id: int | None
     user_id: int | None
     user: str | None
@@ -113,7 +113,7 @@ class ListedPage:
     round: int
     step: int
     user: str | None
-    #: ID of the channel, or None for a user.
+    #: Id of the channel, or None for a user.
     channel_id: int | None
     #: Label of the channel, or None if the channel was deleted.
     channel: str | None
@@ -140,7 +140,7 @@ class RankedRule(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReportFilter:
-    """The scope of a report: the IDs of projects, and a period."""
+    """The scope of a report: the ids of projects, and a period."""
 
     project_ids: Collection[int]
     within: Period
@@ -280,7 +280,7 @@ def read_last_pages(
 def find_page_numbers(report_filter: ReportFilter, *, session: Session) -> Sequence[int]:
     """Return the numbers of all pages in the period, in chronological order, as a compact array.
 
-    The number of a page about an incident is the negated ID of the page.
+    The number of a page about an incident is the negated id of the page.
     """
     both = _select_page_numbers(report_filter)
     found = _read_in_batches(select(both.number).order_by(both.at, both.number), session=session)
@@ -516,7 +516,7 @@ def _get_page_state(row: Any) -> PageState | None:
 def find_status_entries(
     alert_ids: Collection[int] | Select[int], *, session: Session
 ) -> Mapping[int, Sequence[StatusEntry]]:
-    """Return the status changes of alerts by alert ID, in chronological order."""
+    """Return the status changes of alerts by alert id, in chronological order."""
     found: dict[int, list[StatusEntry]] = defaultdict(list)
     alerts = select(Alert.id).where(Alert.id.in_(alert_ids))
     rows = session.execute(_join_status_entries(alerts, session=session).order_by(_ENTRY_ID))

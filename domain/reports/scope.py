@@ -16,7 +16,7 @@ from models import Project
 class ReportScope:
     """The projects whose alerts the reader may see, and other visible projects."""
 
-    #: Projects by ID, in the order of their paths.
+    #: Projects by id, in the order of their paths.
     projects: Mapping[int, ProjectView]
     #: Paths of projects whose monitoring is turned off or not visible to the reader.
     left_out: Sequence[str] = ()

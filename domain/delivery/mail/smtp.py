@@ -141,7 +141,7 @@ class Mailer:
             connection.close()
 
     def abort_sending(self) -> None:
-        """Abort a call of `send` in another thread, which then raises an error."""
+        """Abort a call of `send_message` in another thread, which then raises an error."""
         connection = self._connection
         sock = getattr(connection, "sock", None)
         if isinstance(sock, socket):

@@ -173,7 +173,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     row: type[RowT]
     owner_column: ClassVar[str | None] = None
     queue: ClassVar[DestinationQueue]
-    #: Columns that `view` needs in addition to the columns of all kinds.
+    #: Columns that `build_view` needs in addition to the columns of all kinds.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
     @abstractmethod
@@ -218,13 +218,13 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self.queue.is_waiting
 
     def lock_owner(self, owner: int | None, session: Session) -> None:
-        """Serialize changes to an owner's destinations."""
+        """Serialize changes to an owner's destinations; by default, do nothing."""
 
     def handle_owner_change(self, owner: int | None, session: Session) -> None:
-        """Process a change to an owner's destinations."""
+        """Process a change to an owner's destinations; by default, do nothing."""
 
     def reset_retries(self, row: RowT, session: Session) -> None:
-        """Retry the messages that were temporarily given up."""
+        """Retry the messages that were temporarily given up; by default, do nothing."""
 
     def create_destination(
         self,
@@ -235,7 +235,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         keyring: Keyring,
         now: datetime,
     ) -> DestinationWithSecret[ViewT]:
-        """Create a destination, which receives messages from now on."""
+        """Create a destination, which receives messages from now on.
+
+        Raise InvalidError if the URL is invalid, or ConflictError if the maximum number is reached.
+        """
         parse_outgoing_url(details.url)
         values = dict(self.build_detail_columns(details))
         self.lock_owner(owner, session)
@@ -430,7 +433,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def delete_destination(
         self, destination_id: int, *, owner: int | None = None, session: Session
     ) -> None:
-        """Delete a destination; its queued messages are never sent (`orphans`)."""
+        """Delete a destination; its queued messages are never sent (`build_orphan_condition`)."""
         session.delete(self._lock_row(destination_id, owner, session))
         self._flush_destinations(owner, session)
 

@@ -36,7 +36,7 @@ class HostList:
         return cls(tuple(_parse_entry(part.strip()) for part in text.split(",") if part.strip()))
 
     def __str__(self) -> str:
-        """Return the list in the format of `parse`."""
+        """Return the list in the format that `from_text` parses."""
         return ", ".join(map(str, self.hosts))
 
     def has_host(self, host: str, port: int) -> bool:

@@ -17,7 +17,7 @@ _HOST_PATTERN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?|[
 class OutgoingUrl:
     """The parts of a URL.
 
-    The path and the query may contain a secret, so logs may contain only `shown`.
+    The path and the query may contain a secret, so logs may contain only `redacted`.
     """
 
     scheme: str

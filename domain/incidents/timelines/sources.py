@@ -143,7 +143,10 @@ def _build_activity_row(view: ActivityView, alerts: tuple[int, ...]) -> Timeline
 def build_page_source(
     alert_ids: Mapping[int, tuple[int, ...]], *, session: Session
 ) -> TimelineSource:
-    """Return a source of pages for alerts. `alert_ids` maps IDs to the `alerts` of the items."""
+    """Return a source of pages about alerts.
+
+    `alert_ids` maps the ID of each alert to the value of the field `alerts` in its items.
+    """
 
     def read(
         following: TimelinePosition | None,

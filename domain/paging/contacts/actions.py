@@ -91,7 +91,10 @@ def send_code(work: UnitOfWork, contact_id: int) -> Contact:
 
 @action("contacts.confirm")
 def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -> Contact:
-    """Confirm a contact with the code that was sent to it."""
+    """Confirm a contact with the code that was sent to it.
+
+    Raise NotFoundError if you have no such contact, or InvalidError if the code is wrong.
+    """
     was_confirmed = show_contact(work, contact_id).confirmed_at is not None
     confirmed, problem = contacts.confirm_contact(
         contact_id,

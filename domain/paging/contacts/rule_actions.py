@@ -54,7 +54,10 @@ def show_rule(work: UnitOfWork, rule_id: int) -> ContactRule:
 
 @action("contact_rules.create")
 def create_rule(work: UnitOfWork, new: NewContactRule) -> ContactRule:
-    """Create a notification rule for future pages."""
+    """Create a notification rule for future pages.
+
+    Raise InvalidError if a field is invalid, or if you have the maximum number of rules.
+    """
     if len(_list_rule_rows(work)) >= MAX_CONTACT_RULES:
         message = (
             f"You can have at most {MAX_CONTACT_RULES} notification rules. Delete a rule first."
@@ -63,7 +66,7 @@ def create_rule(work: UnitOfWork, new: NewContactRule) -> ContactRule:
     row = RuleRow(user_id=work.actor.id or 0, created_at=work.now)
     _set_rule_fields(work, row, new)
     work.session.add(row)
-    work.session.flush()  # assigns the id
+    work.session.flush()  # The flush assigns the id.
     _record_rule_event(work, EventKind.CONTACT_RULE_CREATED, row)
     return _build_contact_rule(row, _find_contact_labels(work))
 

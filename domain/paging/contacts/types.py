@@ -85,7 +85,7 @@ class QuietHoursBody(Body):
 
     @property
     def quiet_hours(self) -> QuietHours:
-        """Return the quiet hours.
+        """Convert the body to quiet hours.
 
         Raise InvalidError if a time is invalid.
         """

@@ -465,7 +465,7 @@ class EscalationDecision:
         elif gaps:
             self._add_note_unless_retrying(f"{step}: {gaps}.")
         if not self._is_retry_round:
-            quiet = UserReachability.QUIET  # paged when quiet hours end
+            quiet = UserReachability.QUIET  # The user is paged when quiet hours end.
             self._log_unreached_users(
                 {who: why for who, why in recipients.unreached.items() if why != quiet}
             )

@@ -58,14 +58,15 @@ _TRIGGERED = "triggered"
 MAX_DRY_RUN_ALERTS = 500
 #: Maximum number of pages in a dry run, including steps that reach nobody.
 MAX_DRY_RUN_PAGES = 5_000
-#: Maximum number of steps for an alert. Reopened alerts start the policy again.
+#: Maximum number of simulated steps for an alert. Each time an alert is reopened, its policy
+#: starts again.
 _MAX_STEPS_PER_ALERT = 1_000
 DEFAULT_DRY_RUN_PERIOD = timedelta(days=7)
 MAX_DRY_RUN_PERIOD = timedelta(days=92)
 
 
 class PastStatusChange(NamedTuple):
-    """A status change of an alert."""
+    """A past status change of an alert."""
 
     at: datetime
     status: str

@@ -59,7 +59,7 @@ _STATE_SENTENCES = {
     EscalationState.LAPSED: "The acknowledgement is no longer valid. Paging starts again.",
     EscalationState.ESCALATED: "The alert was escalated. The next step runs now.",
 }
-#: Sentences for alerts whose acknowledgement or snooze has ended but was not processed yet.
+#: Sentences for acknowledgements and snoozes that have ended, until the worker processes the end.
 _OVERDUE_SENTENCES = {
     EscalationState.ACKNOWLEDGED: (
         "The acknowledgement expired at {until}. The alert is triggered again."
@@ -119,10 +119,10 @@ class EscalationView:
     next_at: datetime | None = None
     #: Recipients of the next step, in words.
     next_whom: str = ""
-    #: End of the acknowledgement or snooze.
+    #: End of the acknowledgement or snooze. None if there is neither.
     rests_until: datetime | None = None
     round: int = 1
-    #: Number of the previous round, if it reached nobody.
+    #: Number of the previous round if it reached nobody. None otherwise.
     unreached_round: int | None = None
     was_paged: bool = False
     #: Delay of the worker. None if the worker is on time.
@@ -226,7 +226,7 @@ def _build_view_without_escalation(
     session: Session,
     now: datetime,
 ) -> EscalationView:
-    """Return a view that explains why an alert never had an escalation."""
+    """Return a view that explains why an alert has no escalation."""
     has_policies = load_routing([project_id], session=session)[project_id].has_policies
     sentence = _NO_ESCALATION_SENTENCE if has_policies else _NO_POLICIES_SENTENCE
     if has_policies and opened_at < now - PAGE_RETENTION:
@@ -311,7 +311,7 @@ def _describe_escalation_recipients(
 
 
 def find_unanswered_alerts(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
-    """Return the ids of alerts to whose pages nobody responded."""
+    """Return the ids of those given alerts whose pages received no response."""
     return set(
         session.scalars(
             select(Escalation.alert_id).where(
@@ -455,7 +455,7 @@ def find_page_reasons(
 def _find_first_and_last_pages(
     user_id: int | None, channel_id: int | None, alert_ids: Collection[int], *, session: Session
 ) -> Iterator[tuple[EscalationPage, EscalationPage]]:
-    """Yield the first page for each alert, and the last page for the alert to a user or channel.
+    """Yield the first page of each alert, and the last page that was sent to a user or channel.
 
     The query avoids loading all pages, since an alert may have hundreds of them.
     """
@@ -479,7 +479,7 @@ def _find_first_and_last_pages(
 
 
 class _PageReasonReader:
-    """Finds the reasons for pages, and caches the users on call by schedules and time."""
+    """Finds the reasons for pages, and caches the users on call by schedule and time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -516,9 +516,9 @@ class _PageReasonReader:
         return _get_requester_name(page, find_target_names(asker, session=self._session))
 
     def _find_schedules(self, plan: EscalationPlan, own_page: EscalationPage) -> tuple[str, ...]:
-        """Return the schedules through which a step paged a user.
+        """Return the names of the schedules through which a step paged a user.
 
-        Return no schedules if the step names the user directly.
+        The result is empty if the step names the user directly.
         """
         # The policy may have changed since the page was sent.
         is_step = 1 <= own_page.step <= len(plan.steps)

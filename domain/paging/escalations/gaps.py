@@ -29,8 +29,8 @@ from domain.projects.owners import build_owner_match_condition, build_pages_url
 from domain.projects.views import Namespace
 from models import EscalationPolicy, Group, KnownGaps, OnCallSchedule, Project, User
 
-#: Length of the period for which schedules are checked. In whole weeks, the total size of weekly
-#: gaps is constant.
+#: Length of the period for which schedules are checked. It covers whole weeks, so the total size
+#: of gaps that recur every week does not vary between checks.
 _CHECKED_PERIOD = timedelta(weeks=2)
 _HOUR = timedelta(hours=1)
 #: Increase in uncovered hours after which a schedule with known gaps is reported again.
@@ -213,7 +213,7 @@ def _find_schedule_gaps(
 
 
 def _find_absent_users(plan: SchedulePlan, now: datetime) -> Sequence[int]:
-    """Return the users of current rotations who cannot be on call."""
+    """Return the ids of users in current rotations who cannot be on call now."""
     present = [each for each in plan.rotations if each.valid_until is None]
     users = dict.fromkeys(user_id for each in present for user_id in each.user_ids)
     return [each for each in users if not plan.can_be_on_call(each, now)]

@@ -344,7 +344,7 @@ STEPS_ARE_DUE = exists().where(_is_due(NOW))
 
 
 def find_oldest_due_step(*, session: Session) -> datetime | None:
-    """Return the time when the earliest step is due; None if no escalation is active."""
+    """Return the earliest time at which an escalation is due; None if nothing is scheduled."""
     return session.scalar(
         select(func.min(Escalation.next_at)).where(Escalation.next_at.is_not(None))
     )

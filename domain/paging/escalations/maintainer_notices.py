@@ -15,7 +15,7 @@ _MAX_LISTED = 20
 
 
 class UnpagedSubject(Protocol):
-    """An alert or an incident."""
+    """An alert or incident whose pages failed or received no response."""
 
     @property
     def id(self) -> int:

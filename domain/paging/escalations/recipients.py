@@ -13,7 +13,7 @@ from domain.paging.notifications.batching import UserReachability, find_reachabi
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.views import Namespace
 
-#: Reachability of users by id, for each project and for critical or other alerts.
+#: Reachability by user id. The keys are pairs of a namespace and a flag for critical alerts.
 _ReachabilityByNamespace = Mapping[tuple[Namespace, bool], Mapping[int, UserReachability]]
 
 
@@ -44,7 +44,7 @@ class StepRecipients:
 
     @property
     def reasons(self) -> list[str]:
-        """Return phrases with the reasons why other targets are not paged."""
+        """Return the reasons why targets of the step are not paged, as phrases."""
         unreached = self.unreached.items()
         return [*self.gaps, *(f"@{person.name} {reach.value}" for person, reach in unreached)]
 

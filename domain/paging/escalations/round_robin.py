@@ -36,7 +36,7 @@ class RoundRobinTurns:
 
 
 def rotate_targets(targets: Sequence[Target], target: Target | None) -> Sequence[Target]:
-    """Return the targets in rotated order, starting after the last target."""
+    """Return the targets in rotated order, starting with the target that follows `target`."""
     begin = targets.index(target) + 1 if target in targets else 0
     return [*targets[begin:], *targets[:begin]]
 

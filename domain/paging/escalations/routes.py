@@ -30,7 +30,7 @@ from models import EscalationPolicy
 
 
 def list_route_rows(holder: ProjectOrGroup, *, session: Session) -> list[RouteRow]:
-    """Load the routes owned by a project or group again, in order."""
+    """Load the current routes of a project or group from the database, in order."""
     return list(
         session.scalars(
             select(RouteRow)

@@ -32,7 +32,7 @@ class EscalationState(StrEnum):
     LAPSED = "lapsed"
     #: The alert is snoozed until `next_at`. Its status is acknowledged.
     SNOOZED = "snoozed"
-    #: A user escalated an alert that paged nobody. The next step is about to be taken.
+    #: A user escalated an alert without an active escalation. The next step is about to be taken.
     ESCALATED = "escalated"
     #: No policy applies to the alert.
     NO_POLICY = "no_policy"
@@ -462,7 +462,7 @@ def get_next_state(state: EscalationState, event: EscalationEvent) -> Escalation
 def find_states_before(
     event: EscalationEvent, escalation_state: EscalationState
 ) -> tuple[EscalationState, ...]:
-    """Return the states from which an event leads to another state, `escalation_state`."""
+    """Return the other states from which an event leads to `escalation_state`."""
     return tuple(
         state
         for state, moves in ESCALATION_TRANSITIONS.items()

@@ -213,7 +213,7 @@ def parse_stored_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class EscalationProgress:
-    """The progress of an escalation."""
+    """The progress of an escalation: its round, and the next step of the round."""
 
     #: Number of the round, starting at 1.
     round: int

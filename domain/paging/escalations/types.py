@@ -167,7 +167,7 @@ class GivenTarget(Body):
 
     @property
     def target(self) -> AnyTarget:
-        """Return the target.
+        """Return the target that the id or the name identifies.
 
         Raise InvalidError if both the id and the name are missing.
         """
@@ -196,7 +196,7 @@ class GivenStep(Body):
 
     @property
     def step(self) -> NamedStep:
-        """Return the step.
+        """Convert the body to a step with named targets.
 
         Raise InvalidError if a target is invalid.
         """
@@ -248,7 +248,7 @@ class NewPolicy(Body):
 
     @property
     def named_steps(self) -> Sequence[NamedStep]:
-        """Return the steps.
+        """Return the steps with named targets.
 
         Raise InvalidError if a step is invalid.
         """

@@ -103,7 +103,10 @@ def _read_folder(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _read_archive(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of an archive without extracting them to disk."""
+    """Yield the files of an archive without extracting them to disk.
+
+    Raise InvalidError if the archive is unreadable or a file is too large.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             for entry in archive.infolist():

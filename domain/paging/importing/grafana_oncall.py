@@ -83,7 +83,7 @@ _TYPES_WITHOUT_HTTP = frozenset(
 
 
 class _ExportedChain(ExportEntity):
-    """An escalation chain."""
+    """An escalation chain in an export."""
 
     id: ExportText
     name: ExportText
@@ -171,7 +171,7 @@ _WallTime = Annotated[
 
 
 class _ExportedShift(ExportEntity):
-    """A shift in a schedule."""
+    """A recurring shift in an export, which schedules refer to by its id."""
 
     id: ExportText
     name: ExportText = ""
@@ -269,7 +269,10 @@ def _convert_overrides(
 def _convert_rotations(
     shift: _ExportedShift | None, place: str, notes: list[str], now: datetime
 ) -> Iterator[ImportedRotation]:
-    """Yield a rotation for each user in a turn, since all users in a turn are on call together."""
+    """Yield a rotation for each user in a turn, since all users in a turn are on call together.
+
+    Raise InvalidError if the shift is missing or unsupported.
+    """
     if shift is None:
         raise InvalidError("The shift is missing. Include on_call_shifts in the export.")
     unit, length = _check_shift(shift, place, now)

@@ -187,7 +187,7 @@ def _convert_rotation(
         cadence=Cadence(
             unit=unit, every=rotation.length or 1, at=at, weekdays=(starts_at.weekday(),)
         ),
-        # All rotations of a schedule are on call at the same time.
+        # In Opsgenie, users of all rotations of a schedule are on call at the same time.
         layer=1,
         starts_at=starts_at,
         restrictions=_convert_restrictions(rotation.timeRestriction),

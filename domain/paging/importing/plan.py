@@ -24,7 +24,7 @@ class SkippedEntity:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedUser:
-    """A user in the other on-call tool."""
+    """A user of the on-call tool that wrote the export."""
 
     key: str
     username: str
@@ -81,7 +81,7 @@ class ImportedStep:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedPolicy:
-    """An escalation policy."""
+    """An escalation policy to import; notes describe differences from the original policy."""
 
     key: str
     team: str | None
@@ -96,7 +96,7 @@ class ImportedPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedIntegration:
-    """A source of alerts."""
+    """An integration to import, which receives alerts from a monitoring tool."""
 
     team: str | None
     name: str
@@ -107,7 +107,7 @@ class ImportedIntegration:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportPlan:
-    """All entities in an export."""
+    """All entities in an export, including entities that cannot be imported."""
 
     #: Names of teams by key.
     teams: dict[str, str] = field(default_factory=dict)

@@ -121,7 +121,7 @@ class Recurrence:
             return first_start.replace(year=year, month=month + 1, day=1)
         step = self.interval * (7 if self.frequency is Frequency.WEEKLY else 1) * _DAY
         # Start one interval earlier, since a week may have occurrences on weekdays before the
-        # weekday of `first`.
+        # weekday of `first_start`.
         return first_start + max((after - first_start) // step - 1, 0) * step
 
 

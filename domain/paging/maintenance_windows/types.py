@@ -56,7 +56,7 @@ class MaintenanceWindow(ConditionsResource):
 
     @property
     def recurrence_text(self) -> str:
-        """Describe the recurrence in words; empty if the window does not recur."""
+        """Recurrence in words. Empty if the window does not recur."""
         return format_recurrence(parse_recurrence_rule(self.rule)) if self.rule else ""
 
 

@@ -18,7 +18,7 @@ from models import Group, MaintenanceWindow, User
 _DAY = timedelta(days=1)
 MAX_WINDOW_LENGTH = 7 * _DAY
 MIN_WINDOW_LENGTH = timedelta(minutes=1)
-_EARLIEST_START, _LATEST_START = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local times
+_EARLIEST_START, _LATEST_START = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local
 #: Number of occurrences that are checked for overlaps.
 _MAX_COMPARED_OCCURRENCES = 60
 _MINUTE = timedelta(minutes=1)
@@ -122,8 +122,8 @@ class WindowTimes:
 def convert_to_wall_time(moment: datetime, time_zone: str) -> datetime:
     """Convert a time to local time in a time zone.
 
-    Some local times occur twice, when clocks are set back. They stand for the first occurrence, so
-    raise InvalidError for the second occurrence. Raise OverflowError if the time is out of range.
+    If a local time occurs twice because clocks are set back, it stands for the first occurrence.
+    Raise InvalidError for the second occurrence, and OverflowError if the time is out of range.
     """
     place = get_zone(time_zone)
     local = convert_to_local(moment, place)

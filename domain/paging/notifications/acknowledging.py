@@ -246,7 +246,10 @@ def acknowledge_alerts(work: UnitOfWork, selected_subjects: SelectedSubjects) ->
 def _load_linked_subjects(
     link: AcknowledgementLink, *, session: Session, now: datetime
 ) -> tuple[EventActor, Mapping[int, ProjectView], Sequence[PagedSubject]]:
-    """Return the user, the projects, and the alerts and incidents that the user may acknowledge."""
+    """Return the user, the projects, and the alerts and incidents that the user may acknowledge.
+
+    Raise ForbiddenError if the account is no longer active.
+    """
     user = session.get(User, link.user_id)
     if user is None or user.state != ACTIVE or user.kind != HUMAN:
         raise ForbiddenError("The account that this message was sent to is no longer active.")

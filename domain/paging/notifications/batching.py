@@ -187,7 +187,7 @@ class _RecipientBatch:
         """Queue a message with the due pages for each contact, after the delay for the contact."""
         batch = PageBatch(recipient_id=self._recipient.id, created_at=self._now)
         self._session.add(batch)
-        self._session.flush()  # assigns the id
+        self._session.flush()  # The flush assigns the id.
         pages = update_rows(Page).where(*self._build_due_page_conditions(), *conditions)
         self._session.execute(pages.values(batch_id=batch.id, held_by=None))
         for contact_id, delay in told.items():

@@ -162,7 +162,7 @@ def create_contact(
         tries=0,
     )
     session.add(row)
-    session.flush()  # assigns the id
+    session.flush()  # The flush assigns the id.
     return build_contact(row)
 
 
@@ -207,7 +207,11 @@ def get_contact(contact_id: int, owner: ContactOwner, *, session: Session) -> Co
 def delete_contact(
     contact_id: int, owner: ContactOwner, *, session: Session, now: datetime
 ) -> Contact:
-    """Delete a contact with its queued messages; return the deleted contact."""
+    """Delete a contact with its queued messages; return the deleted contact.
+
+    Raise NotFoundError if there is no such contact, or InvalidError if it is the email address of
+    the account.
+    """
     row = get_contact_row(contact_id, owner, session=session)
     if row.address_ciphertext is None:
         message = "Your account's email address cannot be deleted. Add another contact instead."
@@ -253,7 +257,10 @@ def send_code(
     keyring: Keyring,
     now: datetime,
 ) -> int:
-    """Send a new code to an unconfirmed contact; return the id of the message."""
+    """Send a new code to an unconfirmed contact; return the id of the message.
+
+    Raise NotFoundError if there is no such contact, or InvalidError if it is already confirmed.
+    """
     row = get_contact_row(contact_id, owner, session=session)
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
@@ -272,7 +279,10 @@ def send_test(
     keyring: Keyring,
     now: datetime,
 ) -> int:
-    """Send a test message to a confirmed contact; return the id of the message."""
+    """Send a test message to a confirmed contact; return the id of the message.
+
+    Raise NotFoundError if there is no such contact, or InvalidError if it is not confirmed.
+    """
     row = get_contact_row(contact_id, owner, session=session)
     if row.confirmed_at is None:
         message = "Confirm the contact first. Until then, only confirmation codes are sent to it."

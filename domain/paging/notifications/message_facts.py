@@ -89,7 +89,7 @@ class FiringSummary:
     #: Number of incidents that need attention.
     incidents: int
     projects: int
-    #: The most severe alerts and incidents.
+    #: The most severe alerts and incidents, which the message lists.
     named: Sequence[FiringSubject]
     #: Facts about the only alert or incident. None if there are several.
     single: SingleSubjectFacts | None
@@ -266,7 +266,10 @@ def _run_or_default(nothing: Value, read_value: Callable[[], Value]) -> Value:
 
 @dataclass(frozen=True, kw_only=True)
 class FollowUp:
-    """The current state of an alert or incident in words, such as `Acknowledged by @alice`."""
+    """A follow-up about an alert or incident. `words` describes its state.
+
+    For example, the words are `Acknowledged by @alice`.
+    """
 
     about: SubjectKind
     words: str

@@ -25,7 +25,7 @@ from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, 
 
 _MAX_FAILING_CONTACTS = 50
 _MAX_GIVEN_UP_MESSAGES = 50
-#: Tolerance before a page is overdue. Pages wait for half a minute before they are batched.
+#: Delay after the due time, beyond which a page or message counts as overdue.
 _OVERDUE_TOLERANCE = timedelta(minutes=1)
 
 

@@ -156,7 +156,8 @@ def get_quiet_hours(row: PageRecipient) -> QuietHours | None:
 def get_time_zone(user_id: int, *, session: Session) -> str:
     """Return the time zone of a user.
 
-    If the profile has no time zone, the time zone of the quiet hours is used.
+    If the time zone in the profile is UTC, which is the default, use the time zone of the quiet
+    hours.
     """
     own = session.scalar(select(User.time_zone).where(User.id == user_id)) or DEFAULT_ZONE
     of_quiet_hours = select(PageRecipient.time_zone).where(

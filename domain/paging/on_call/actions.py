@@ -102,7 +102,8 @@ def show_all_on_call(
 def create_schedule(work: UnitOfWork, holder: ProjectOrGroup, new: NewSchedule) -> OnCallSchedule:
     """Create an on-call schedule.
 
-    Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
+    Raise InvalidError if a field is invalid or the maximum number of schedules is reached. Raise
+    ConflictError if the name is taken.
     """
     count = select(func.count()).where(build_owner_match_condition(ScheduleRow, holder))
     if (work.session.scalar(count) or 0) >= MAX_SCHEDULES:

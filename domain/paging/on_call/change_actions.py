@@ -128,7 +128,7 @@ def create_override(
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # assigns the id
+    work.session.flush()  # The flush assigns the id.
     made = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, holder, schedule, made, "created")
     notices.queue_notices_if_mail_is_configured(
@@ -256,7 +256,7 @@ def create_swap(
         created_at=work.now,
     )
     work.session.add(row)
-    work.session.flush()  # assigns the id
+    work.session.flush()  # The flush assigns the id.
     made = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, holder, schedule, made, "created")
     notices.queue_notices_if_mail_is_configured(

@@ -18,7 +18,7 @@ from domain.paging.on_call.schedule_values import Period
 from domain.projects.views import Namespace
 from models import OnCallEligibility, OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn
 
-#: Recorded periods in order, by schedule and user.
+#: Recorded periods in order, by schedule id and user id.
 _RecordsByUser = Mapping[tuple[int, int], list[OnCallEligibility]]
 _FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
@@ -92,7 +92,7 @@ def _update_record(
         current.until = until
         return None
     if end == LONG_AGO:
-        # The record shows later that this user could not always be on call.
+        # An empty first record shows that this user could not always be on call.
         return None if rows else OnCallEligibility(since=now, until=now)
     return OnCallEligibility(since=now if rows else None, until=until)
 
@@ -105,7 +105,7 @@ def find_eligible_periods(
     session: Session,
     now: datetime,
 ) -> Mapping[int, Mapping[int, tuple[Period, ...]]]:
-    """Return the periods in which users can be on call, by schedule and user."""
+    """Return the periods in which users can be on call, by schedule id and user id."""
     users: dict[Namespace, set[int]] = defaultdict(set)
     for schedule_id, place in places.items():
         users[place].update(named[schedule_id])

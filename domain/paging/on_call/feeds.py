@@ -87,7 +87,10 @@ def end_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> None
 
 @read_action("own_on_call.show_calendar")
 def show_own_calendar(work: UnitOfWork) -> OwnCalendar:
-    """Show when the URL of your on-call calendar was created and last used."""
+    """Show when the URL of your on-call calendar was created and last used.
+
+    Raise NotFoundError if there is no URL.
+    """
     found = find_feed(None, work.actor.id or 0, session=work.session, now=work.now)
     if found is None:
         raise NotFoundError(_NO_URL_MESSAGE)
@@ -108,7 +111,10 @@ def renew_own_calendar(work: UnitOfWork) -> NewOwnCalendar:
 
 @action("own_on_call.end_calendar")
 def end_own_calendar(work: UnitOfWork) -> None:
-    """Revoke the URL of your on-call calendar."""
+    """Revoke the URL of your on-call calendar.
+
+    Raise NotFoundError if there is no URL.
+    """
     if not _delete_feed(work, None):
         raise NotFoundError(_NO_URL_MESSAGE)
     _record_calendar_event(work, "URL revoked")

@@ -49,7 +49,7 @@ class PreviousPlan:
 
 
 def load_previous_plan(work: UnitOfWork, schedule_id: int) -> PreviousPlan | None:
-    """Return the plan of a schedule before a change; None without current or future changes."""
+    """Return the plan of a schedule before a change; None without swaps or overrides to move."""
     ends = union_all(
         select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
         select(OverrideRow.ends_at.label("at")).where(OverrideRow.schedule_id == schedule_id),

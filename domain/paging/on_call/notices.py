@@ -65,7 +65,7 @@ class _ShiftNotice:
 def queue_notices_if_mail_is_configured(
     what: Callable[[ChangedThing, ShiftChange], None], changed: ChangedThing, change: ShiftChange
 ) -> None:
-    """Call one of the following functions to queue messages, if email is configured."""
+    """Call a function that queues notices about a change, if email is configured."""
     if change.work.settings.mail_url:
         what(changed, change)
 

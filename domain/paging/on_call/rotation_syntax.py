@@ -11,8 +11,8 @@ from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restrictio
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MIN_WEEKDAY_LETTERS = 3
 _TIME_PATTERN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
-#: Patterns for alternatives to a dash between times or days, and for spaces around dashes and
-#: commas.
+#: Patterns for dashes between times or days, or words such as `to` in their place, and for commas.
+#: Both patterns include the surrounding spaces.
 _DASH_PATTERN, _COMMA_PATTERN = (
     re.compile(r"\s*[\u2010\u2013\u2014-]\s*|\s+(?:to|until)\s+"),
     re.compile(r"\s*,\s*"),

@@ -95,7 +95,7 @@ class TurnUnit(StrEnum):
     WEEKS = "weeks"
 
 
-#: Maximum length of a turn by unit, which is about a year.
+#: Maximum number of units in a turn: about six weeks in hours, or a year in days or weeks.
 MAX_TURN_LENGTH: Mapping[TurnUnit, int] = {
     TurnUnit.HOURS: 1000,
     TurnUnit.DAYS: 366,
@@ -110,7 +110,7 @@ class Cadence:
     unit: TurnUnit
     #: Number of units between two handoffs.
     every: int = 1
-    #: Time of the handoff. Turns in hours are counted from this time.
+    #: Local time of the handoffs. Turns in hours are counted from this time.
     at: time = time(9)
     #: Weekdays of handoffs between weekly turns: 0 is Monday.
     weekdays: tuple[int, ...] = (0,)
@@ -126,7 +126,7 @@ class RotationTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class Handoffs:
-    """The handoffs of a rotation."""
+    """The handoffs of a rotation, computed from its cadence, first day and time zone."""
 
     cadence: Cadence
     starts_on: date
@@ -289,7 +289,7 @@ class Override:
 
 @dataclass(frozen=True, kw_only=True)
 class UserPeriod:
-    """A user and a period."""
+    """A period in which a user has shifts, as one side of a swap."""
 
     user_id: int
     during: Period

@@ -323,7 +323,7 @@ def _start_rotations(plans: Iterable[RotationPlan], change: _RotationsChange) ->
             valid_from=change.work.now,
         )
         change.work.session.add(row)
-        change.work.session.flush()  # assigns the id
+        change.work.session.flush()  # The flush assigns the id.
         change.work.session.add_all(
             OnCallTurn(rotation_id=row.id, position=position, user_id=user_id)
             for position, user_id in enumerate(plan.user_ids)

@@ -153,7 +153,8 @@ class Mute:
     """A mute of an alert at a given time."""
 
     kind: MuteKind
-    #: Id of the silence, window, incident or continued alert. 0 for a flapping alert.
+    #: Id of the silence, window, incident or continued alert. 0 for a flapping alert, or while the
+    #: incident rules are still being checked.
     id: int
     #: Description, such as the comment or matchers of a silence, or the name of a window.
     name: str

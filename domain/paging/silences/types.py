@@ -175,7 +175,7 @@ class SilencePreview(Resource):
 
 
 class MuteKind(StrEnum):
-    """Reason why an alert is muted."""
+    """Kind of mute, by the reason why pages are held."""
 
     SILENCE = "silence"
     MAINTENANCE = "maintenance"

@@ -116,7 +116,7 @@ def find_user_usage(
 def find_used_changes(
     viewer: Viewer, period: UsagePeriod, *, session: Session, now: datetime
 ) -> Mapping[str, Certainty]:
-    """Return the changes that affect the consumers of a user: the certainty by change id."""
+    """Return the certainty of the changes that affect a user's consumers, by change id."""
     found: dict[str, Certainty] = {}
     for use in find_user_usage(viewer, period, session=session, now=now):
         if use.is_sure or use.change.id not in found:
@@ -264,7 +264,7 @@ def _format_operation(shape: UsageShape) -> str:
 
 @lru_cache(maxsize=10_000)
 def find_affecting_changes(shape: UsageShape) -> Mapping[str, Certainty]:
-    """Return the changes that affect calls of a shape: the certainty by change id."""
+    """Return the certainty of the changes that affect calls of a shape, by change id."""
     found = {
         change_id: _get_stored_certainty(CHANGES_BY_ID[change_id], shape)
         for change_id in shape.changes

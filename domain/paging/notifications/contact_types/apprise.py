@@ -37,7 +37,7 @@ class AppriseContactType(ContactType):
     def send_message(
         self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
-        """Send a message to an Apprise URL."""
+        """Send a message to an Apprise URL; return the problem, or None."""
         return transports.send_by_apprise(delivery.address, delivery.content)
 
 

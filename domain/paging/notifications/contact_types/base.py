@@ -74,7 +74,7 @@ class UrlReader(Protocol):
 
 
 class ContactTransports(Protocol):
-    """The transports of a worker. Each attempt ends before its deadline."""
+    """The functions with which a worker sends messages. Each attempt ends before its deadline."""
 
     def send_mail(self, message: ClaimedEmail) -> SendProblem | None:
         """Send an email; return the problem, or None."""
@@ -121,8 +121,8 @@ class ContactType(ABC):
         Raise InvalidError if the text is not an address of this type.
         """
 
-    def prepare_sending(self, transports: ContactTransports) -> None:  # noqa: B027 - most types need nothing
-        """Prepare for messages that will be sent soon, if the preparation takes a moment."""
+    def prepare_sending(self, transports: ContactTransports) -> None:  # noqa: B027 - optional
+        """Start slow preparations for messages that will be sent soon; by default, do nothing."""
 
     @abstractmethod
     def send_message(

@@ -41,7 +41,7 @@ class EmailContactType(ContactType):
     def send_message(
         self, delivery: ContactMessage, transports: ContactTransports
     ) -> SendProblem | None:
-        """Send an email."""
+        """Send an email; return the problem, or None."""
         return transports.send_mail(
             ClaimedEmail(
                 id=delivery.attempt_id,

@@ -1,4 +1,4 @@
-"""Registry of contact types."""
+"""The contact types of this release, with functions that find them by name or address."""
 
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contact_types.apprise import APPRISE
