@@ -262,7 +262,9 @@ class IntegrationView:
         return known.tool if known else None
 
     def _decode_sample(self, reading: ParserSettings) -> dict[str, object] | None:
-        sample = self.format.decode_stored_body((self.sample or "").encode(), reading=reading)
+        if self.sample is None:
+            return None
+        sample = self.format.decode_stored_body(self.sample.encode(), reading=reading)
         return sample if isinstance(sample, dict) else None
 
     def build_recovery_body(
