@@ -235,8 +235,7 @@ _PROVIDER_REQUEST_KEY = "asked_provider"
 def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
     """Redirect to an identity provider, and store the page to show after the sign-in.
 
-    Signed-in users who do not connect an account must sign in again at the provider. Raise
-    ProviderError if the request cannot start.
+    Signed-in users sign in there again, unless they connect an account. Raise ProviderError.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = ProviderRequest(

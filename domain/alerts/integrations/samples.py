@@ -376,8 +376,8 @@ def build_mapping(
     A path must be in the sample, the saved mapping, or the mapping proposed for the sample. Saved
     and proposed mappings may read values that only other payloads from the sender contain.
 
-    Paths in rules are not checked, because the values that resolve or drop an alert are often
-    missing from the sample.
+    Paths of the end time and of rules are not checked, because the values that resolve or drop an
+    alert are often missing from the sample.
 
     Raise InvalidParametersError, which lists all invalid paths.
     """
@@ -390,7 +390,7 @@ def build_mapping(
         )
         for field, paths in given.items()
         for path in paths
-        if path not in offered
+        if path not in offered and field is not AlertField.END_TIME
     ]
     if problems:
         raise InvalidParametersError(problems)

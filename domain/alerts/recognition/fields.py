@@ -4,6 +4,7 @@ The words of a key are compared with phrases. Phrases for a field are ordered: t
 best. Each level of nesting and each additional word makes a value less likely.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -65,7 +66,12 @@ _NO_VALUES = parse_word_set("none null nil n/a na - unknown undefined")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
 _SCOPE_WORDS = parse_word_set("network board space cluster page project repository region")
 _CREATION_WORDS = parse_word_set("created create updated update modified")
-_THING_WORDS = parse_word_set("device rule monitor policy host node service project check trigger")
+_THING_WORDS = parse_word_set(
+    "device rule monitor policy host node service project check trigger repository repo resource "
+    "image application"
+)
+#: Placeholders that a sender has not replaced, such as `${host}`.
+_TEMPLATE = re.compile(r"\$\{|\{\{")
 #: Words of keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
@@ -73,18 +79,21 @@ _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 def _is_text(leaf: Leaf) -> bool:
     """Return whether a value is a text for people."""
     is_other = leaf.is_link or leaf.is_uuid or leaf.is_time or leaf.text.isdecimal()
-    return bool(leaf.text) and not is_other
+    return bool(leaf.text) and not is_other and not _TEMPLATE.search(leaf.text)
 
 
 def _is_name(leaf: Leaf) -> bool:
     """Return whether a value is a name, or an array of names."""
+    if set(leaf.own_words) & {"tag", "label"}:
+        return False
     if isinstance(leaf.value, list):
         return bool(leaf.value) and all(isinstance(each, str) for each in leaf.value)
     return _is_text(leaf) and "\n" not in leaf.text
 
 
 def _is_title(leaf: Leaf) -> bool:
-    return _is_text(leaf) and not is_plain_state(leaf.text)
+    has_letter = any(each.isalpha() for each in leaf.text)
+    return has_letter and _is_text(leaf) and not is_plain_state(leaf.text)
 
 
 def _is_own_title(leaf: Leaf) -> bool:
@@ -124,7 +133,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
     ),
     AlertField.HOSTS: FieldKind(
         phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
-        "device name|entity name|impacted entity|affected entity|entity|pod name|target|"
+        "device name|entity name|impacted entity|affected entity|managed entity|entity|pod name|"
+        "target|entity source|resource arn|"
         "resource name|resource|monitor url|monitor address|site url|website url|target url|"
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip",
         fits=_is_host,

@@ -78,7 +78,7 @@ def propose_identity(messages: Messages, host: PayloadPath | None = None) -> Ide
     stable = [leaf for leaf in messages.stable_leaves if _is_identifier(leaf)]
     return (
         _find_key(stable, messages)
-        or _find_alert_id(stable, messages)
+        or _find_alert_id(stable, messages, host)
         or _find_rule_and_objects(stable, messages, host)
     )
 
@@ -106,8 +106,13 @@ def _rank_key(leaf: Leaf) -> int:
     return min(ranks, default=len(_KEY_WORDS))
 
 
-def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | None:
-    """Find an identifier of the alert. The plain key `id` needs a second message as evidence."""
+def _find_alert_id(
+    stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
+) -> Identity | None:
+    """Find an identifier of the alert. The plain key `id` needs a second message as evidence.
+
+    A short identifier may be the identifier of a rule, so it is joined with the host.
+    """
     found = []
     state = propose_resolution(messages) if messages.recovery is not None else None
     for leaf in stable:
@@ -138,7 +143,9 @@ def _find_alert_id(stable: Sequence[Leaf], messages: Messages) -> Identity | Non
         reason += " and is the same in all messages"
     elif set(leaf.words) & _RULE_WORDS and not _looks_random(leaf):
         confidence = Confidence.UNSURE  # Some tools number alert rules like this.
-    return Identity(paths=(leaf.path,), confidence=confidence, reason=reason)
+    hosts = [each.path for each in stable if each.path == host and not _looks_random(leaf)]
+    paths = (leaf.path, *hosts) if messages.has_evidence else (leaf.path,)
+    return Identity(paths=paths, confidence=confidence, reason=reason)
 
 
 def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:

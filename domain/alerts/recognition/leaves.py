@@ -18,6 +18,7 @@ _FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
     "content info friendly display human readable context custom common extra string"
 )
+_ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(
     "started start fired triggered opened created occurred updated received issued executed "
@@ -121,6 +122,12 @@ def _is_readable_time(text: str) -> bool:
     return parse_start_time(text, name="", now=now).warning is None
 
 
+def _drop_fillers(words: tuple[str, ...]) -> list[str]:
+    """Return the words of a key without fillers, and without the envelope of a webhook."""
+    is_envelope = "webhook" in words and len(words) > 1 and set(words) <= _ENVELOPE_WORDS
+    return [] if is_envelope else [word for word in words if word not in _FILLERS]
+
+
 def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
     """Return the values of a payload in order. Of an array of objects, only the first is used."""
     found: list[Leaf] = []
@@ -128,7 +135,7 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
         if len(found) == _MAX_LEAVES:
             break
         keys = [key for key in path if isinstance(key, str)]
-        words = [word for key in keys for word in split_words(key) if word not in _FILLERS]
+        words = [word for key in keys for word in _drop_fillers(split_words(key))]
         own = split_words(keys[-1])
         if own == ("value",) and not set(split_words("".join(keys[-2:-1]))) <= _FILLERS:
             # The key above names the value.

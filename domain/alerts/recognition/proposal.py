@@ -34,7 +34,9 @@ from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.states import (
     ALL_CLEAR_WORDS,
+    FAILURE_WORDS,
     RECOVERY_WORDS,
+    UNFINISHED_WORDS,
     find_state,
     find_state_in_sentence,
 )
@@ -97,6 +99,7 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
     rules = MappingRules(
         severity_words=_propose_severity_words(messages, severity, resolution),
         resolved_when=(resolution.rule,) if resolution else (),
+        dropped_when=_propose_drops(messages, resolution),
         joins=joins,
     )
     mapping = FieldMapping(paths, rules)
@@ -105,6 +108,18 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         findings=tuple(_list_findings(found, identity, resolution, mapping)),
         questions=tuple(_list_questions(messages, found, identity, resolution)),
     )
+
+
+def _propose_drops(
+    messages: Messages, resolution: Resolution | None
+) -> tuple[PayloadCondition, ...]:
+    """Return a rule that drops messages about runs that have neither failed nor succeeded."""
+    if resolution is None or resolution.rule.operator is not Operator.IS:
+        return ()
+    path, words = resolution.rule.path, resolution.rule.words
+    value = normalize_word(find_value(messages.firing, path))
+    is_run = value in FAILURE_WORDS and not set(words) & set(UNFINISHED_WORDS)
+    return (PayloadCondition(path, Operator.IS, UNFINISHED_WORDS),) if is_run else ()
 
 
 def _needs_host(title: FoundLeaf | None, host: FoundLeaf) -> bool:
@@ -244,10 +259,15 @@ def _list_questions(
     yield from _ask_about_fields(messages, found)
     if resolution is not None or AlertField.END_TIME in found:
         yield from _ask_about_rule(messages, resolution)
-    else:
+    elif messages.recovery is None:
         yield (
             "No value shows whether the alert is over. Paste the message that the tool sends when "
             "the problem is over. If the tool sends none, users resolve these alerts."
+        )
+    else:
+        yield (
+            "No value of the recovery shows that the alert is over. Choose a rule "
+            f"{_WHERE_TO_CHANGE}, or users have to resolve these alerts."
         )
     yield from _ask_about_identity(messages, identity)
 

@@ -39,6 +39,9 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("investigating identified monitoring", "resolved completed"),
     ("missed late overdue", "recovered ok"),
 )
+#: Words of failed runs, such as builds, and words of runs that have not ended.
+FAILURE_WORDS = parse_word_set("failing failed fail failure error errored")
+UNFINISHED_WORDS = ("pending", "running", "started", "queued", "in progress", "in_progress")
 #: Words of severity scales that mean that there is no problem.
 ALL_CLEAR_WORDS = ("ok", "okay", "clear", "cleared", "normal", "resolved", "recovered")
 #: Longest text that is a state. Longer texts are sentences.
