@@ -80,7 +80,7 @@ class FlapSetting(Base):
     is_on: Mapped[bool]
     #: Number of openings above which an alert is flapping.
     openings: Mapped[int]
-    #: Period for counting the openings, in minutes.
+    #: Period in which openings of an alert are counted, in minutes.
     within_minutes: Mapped[int]
     #: Minutes after which a flapping alert can page the same recipients again.
     hold_minutes: Mapped[int]

@@ -339,7 +339,7 @@ class AllAlertsList(AlertList):
 
 
 class ChangeableAlertsList(AllAlertsList):
-    """The alert list of the projects in which a member may change alerts."""
+    """The list of alerts in the projects where the user may change alerts."""
 
     ability = Ability.ADMIN_ALERTS
 

@@ -59,7 +59,7 @@ def _may_have_wrong_folding(
     *,
     session: Session,
 ) -> ColumnElement[bool]:
-    """Return the condition for names that may be folded wrongly.
+    """Return the SQL condition for names that are not ASCII.
 
     For ASCII text, every database folds names in the same way as Python.
     """

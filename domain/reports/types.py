@@ -193,7 +193,7 @@ class ResponseTimes(Resource):
 
 
 class PersonFigures(Resource):
-    """Figures of one user for the period."""
+    """Statistics of one user for the period."""
 
     user: str = Field(description="User name.")
     pages: int

@@ -34,7 +34,7 @@ def measure_clock_lead_ms(
 
 
 def is_clock_lead_harmful(lead_ms: int | None) -> bool:
-    """Return whether a clock difference is harmful."""
+    """Return whether a clock difference exceeds the tolerated difference."""
     return lead_ms is not None and abs(lead_ms) > _MAX_DIFFERENCE_MS
 
 

@@ -50,7 +50,7 @@ class ErrorFormat(Enum):
     EVENTS = "events"
 
 
-#: URL prefixes by error format, in addition to the URLs of views.
+#: Error formats of responses to URLs without a view, by URL prefix.
 _INTERFACE_PREFIXES = {
     ErrorFormat.API: ("/api/",),
     ErrorFormat.MESSAGE: ("/.well-known/", "/oauth/discovery/"),

@@ -269,7 +269,7 @@ def _cancel_if_blocked(
 def _record_failure(
     message: ClaimedEmail, error: MailError, engine: Engine, keyring: Keyring, clock: Clock
 ) -> None:
-    """Store and log why a message was not sent, without its recipient and the server's text."""
+    """Store and log why a message was not sent. The recipient and the server's text are omitted."""
     reason = str(error)
     with Session(engine) as session, session.begin():
         if isinstance(error, PermanentMailError):

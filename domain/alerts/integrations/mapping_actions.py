@@ -207,7 +207,11 @@ def create_integration_for_tool(
 ) -> IntegrationWithKey:
     """Create an integration with the type, the mapping and the example message of a known tool."""
     body_format, tool = known
-    new = NewIntegration(type=body_format.name, name=name.strip() or tool.name)
+    new = NewIntegration(
+        type=body_format.name,
+        name=name.strip() or tool.name,
+        accepts_key_in_url=tool.uses_key_in_url,
+    )
     made = create_integration(work, project, new)
     if tool.example or tool.mapping.reads_fields:
         example = format_indented_json(build_example(tool))

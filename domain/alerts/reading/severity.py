@@ -44,7 +44,7 @@ _PROPOSED_SEVERITIES: SeverityWords = {
 }
 
 
-#: Proposed severities without numbers, whose meaning depends on the tool.
+#: Proposed severities of words. Numbers are left out, because their meaning depends on the tool.
 USUAL_SEVERITY_WORDS: SeverityWords = {
     word: severity for word, severity in _PROPOSED_SEVERITIES.items() if not word.isdecimal()
 }

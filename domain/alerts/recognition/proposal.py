@@ -182,7 +182,7 @@ def _is_own_format(found: Mapping[AlertField, FoundLeaf]) -> bool:
 
 
 def _find_end(messages: Messages, taken: Collection[PayloadPath]) -> FoundLeaf | None:
-    """Return the end time that only the recovery has, or a value that is empty before it."""
+    """Return the value for the end time. The first message has no time there."""
     if messages.recovery is None:
         found = find_field(AlertField.END_TIME, messages.leaves, taken)
         end = found and parse_end_time(found.leaf.value, name=AlertField.END_TIME).time

@@ -43,7 +43,7 @@ _STATE_KEYS = {
 _MIN_WEIGHT = 3
 #: A state that is a problem is preferred: a message can also name parts that work.
 _PROBLEM_BONUS = 20
-#: Severities are states of fewer tools than other words.
+#: Few tools use severities as states, so other words are preferred.
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 12

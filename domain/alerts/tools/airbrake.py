@@ -4,6 +4,7 @@ from domain.alerts.tools.base import MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Airbrake",
+    uses_key_in_url=True,
     kind=ToolKind.ERRORS,
     marks="error.id error.error_message airbrake_error_url",
     fields={

@@ -55,6 +55,8 @@ class MonitoringTool:
     kind: ToolKind = ToolKind.OTHER
     #: A path and the beginning of its text, for tools that cannot be recognized only by keys.
     beginning: tuple[str, str] | None = None
+    #: True if the tool cannot send an Authorization header with the key.
+    uses_key_in_url: bool = False
     #: Instruction for configuring the tool, as a sentence.
     hint: str = ""
     #: Name of the guide in docs/guides, or an empty text.

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import IS, IS_NOT, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Better Stack",
+    uses_key_in_url=True,
     kind=ToolKind.UPTIME,
     marks="data.id data.type data.attributes.cause data.attributes.started_at",
     fields={

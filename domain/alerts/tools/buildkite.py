@@ -4,6 +4,7 @@ from domain.alerts.tools.base import INFO, IS, IS_NOT, MEDIUM, MappedTool, ToolK
 
 TOOL = MappedTool(
     name="Buildkite",
+    uses_key_in_url=True,
     kind=ToolKind.DELIVERY,
     marks="event build.state build.branch pipeline.slug",
     fields={

@@ -6,6 +6,7 @@ _BRANCHES = "pipeline.vcs.branch pipeline.trigger_parameters.git.branch"
 
 TOOL = MappedTool(
     name="CircleCI",
+    uses_key_in_url=True,
     kind=ToolKind.DELIVERY,
     marks="type happened_at project.slug workflow.name pipeline.number",
     fields={

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Cloudflare",
+    uses_key_in_url=True,
     kind=ToolKind.CLOUD,
     marks="text data ts policy_name alert_event alert_correlation_id",
     fields={

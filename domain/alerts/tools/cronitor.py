@@ -4,6 +4,7 @@ from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Cronitor",
+    uses_key_in_url=True,
     kind=ToolKind.UPTIME,
     marks="id monitor type rule description",
     fields={

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import INFO, IS, IS_MISSING, IS_NOT, MEDIUM, Mappe
 
 TOOL = MappedTool(
     name="GitHub Actions",
+    uses_key_in_url=True,
     kind=ToolKind.DELIVERY,
     marks="action repository.full_name workflow_run.workflow_id workflow_run.conclusion",
     fields={

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="HetrixTools",
+    uses_key_in_url=True,
     kind=ToolKind.UPTIME,
     marks="monitor_id monitor_name monitor_target monitor_status",
     # The second path is the key in messages about blacklists.
@@ -22,5 +23,5 @@ TOOL = MappedTool(
         ("monitor_status", IS, "online"),
         ("blacklisted_now", IS, "0"),
     ),
-    hint="Add the URL with the key as the webhook URL of a contact list.",
+    hint="Add a webhook with the key in the URL to a contact list.",
 )

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Honeycomb",
+    uses_key_in_url=True,
     kind=ToolKind.METRICS,
     marks="id name status trigger_url result_groups",
     fields={

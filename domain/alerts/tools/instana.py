@@ -13,6 +13,7 @@ from domain.alerts.tools.base import (
 
 TOOL = MappedTool(
     name="Instana",
+    uses_key_in_url=True,
     kind=ToolKind.METRICS,
     marks="issue.id issue.type issue.text issue.severity issue.link",
     fields={

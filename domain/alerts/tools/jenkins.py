@@ -4,6 +4,7 @@ from domain.alerts.tools.base import INFO, IS, IS_MISSING, LOW, MEDIUM, MappedTo
 
 TOOL = MappedTool(
     name="Jenkins",
+    uses_key_in_url=True,
     kind=ToolKind.DELIVERY,
     marks="name url build.number build.phase build.url",
     fields={

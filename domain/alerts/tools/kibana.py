@@ -4,6 +4,7 @@ from domain.alerts.tools.base import INFO, IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Kibana",
+    uses_key_in_url=True,
     kind=ToolKind.LOGS,
     marks="alertActionGroupName signalId ruleName",
     fields={
@@ -16,6 +17,6 @@ TOOL = MappedTool(
     resolved=(("alertActionGroupName", IS, "recovered"),),
     # The test of the connector.
     dropped=(("signalId", IS, "test-alert"),),
-    hint="Add a connector of the type xMatters with URL authentication, and use it for alerts and "
+    hint="Add a connector of the type xMatters with the key in the URL, and use it for alerts and "
     "for recovered alerts.",
 )

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, IS_MISSING, LOW, 
 
 TOOL = MappedTool(
     name="Oracle Cloud Monitoring",
+    uses_key_in_url=True,
     kind=ToolKind.CLOUD,
     marks="type severity timestampEpochMillis alarmMetaData",
     fields={
@@ -21,6 +22,6 @@ TOOL = MappedTool(
     resolved=(("type", IS, "FIRING_TO_OK, RESET"),),
     # The first message of a subscription only contains the URL that confirms it.
     dropped=(("alarmMetaData", IS_MISSING, "yes"),),
-    hint="Subscribe the URL with the key to the alarm's topic, and open the confirmation URL in "
-    "its first message.",
+    hint="Add a subscription with the key in the URL to the alarm's topic, and open the "
+    "confirmation URL in its first message.",
 )

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="Pingdom",
+    uses_key_in_url=True,
     kind=ToolKind.UPTIME,
     marks="check_id check_name current_state",
     fields={

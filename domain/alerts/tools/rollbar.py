@@ -4,6 +4,7 @@ from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, MEDIUM, MappedToo
 
 TOOL = MappedTool(
     name="Rollbar",
+    uses_key_in_url=True,
     kind=ToolKind.ERRORS,
     marks="event_name data.item.id data.item.title data.item.project_id",
     fields={

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import INFO, IS, LOW, MEDIUM, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="SonarQube",
+    uses_key_in_url=True,
     kind=ToolKind.DELIVERY,
     marks="serverUrl taskId status project.key",
     fields={

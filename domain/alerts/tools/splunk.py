@@ -4,6 +4,7 @@ from domain.alerts.tools.base import CRITICAL, HIGH, INFO, LOW, MEDIUM, MappedTo
 
 TOOL = MappedTool(
     name="Splunk",
+    uses_key_in_url=True,
     kind=ToolKind.LOGS,
     marks="sid results_link search_name result owner app",
     fields={

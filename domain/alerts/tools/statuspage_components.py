@@ -4,6 +4,7 @@ from domain.alerts.tools.base import CRITICAL, HIGH, INFO, IS, LOW, MappedTool, 
 
 TOOL = MappedTool(
     name="Statuspage (components)",
+    uses_key_in_url=True,
     kind=ToolKind.INCIDENTS,
     marks="page.id component.id component_update.new_status",
     fields={

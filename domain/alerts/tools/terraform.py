@@ -4,6 +4,7 @@ from domain.alerts.tools.base import HIGH, INFO, IS, IS_NOT, MappedTool, ToolKin
 
 TOOL = MappedTool(
     name="HCP Terraform",
+    uses_key_in_url=True,
     kind=ToolKind.DELIVERY,
     marks="payload_version run_id workspace_id notifications.0.trigger",
     fields={

@@ -4,6 +4,7 @@ from domain.alerts.tools.base import IS, MappedTool, ToolKind
 
 TOOL = MappedTool(
     name="UptimeRobot",
+    uses_key_in_url=True,
     kind=ToolKind.UPTIME,
     marks="monitor_url monitor_friendly_name alert_type",
     fields={
@@ -17,5 +18,6 @@ TOOL = MappedTool(
     # Messages about certificates and domains that expire have no recovery.
     dropped=(("alert_type", IS, "3"),),
     hint="Send monitor_url (*monitorURL*), monitor_friendly_name (*monitorFriendlyName*), "
-    "alert_type (*alertType*) and alert_details (*alertDetails*) as JSON.",
+    "alert_type (*alertType*) and alert_details (*alertDetails*) as JSON, with the key "
+    "in the URL.",
 )

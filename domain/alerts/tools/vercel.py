@@ -4,6 +4,7 @@ from domain.alerts.tools.base import HIGH, INFO, IS, IS_MISSING, IS_NOT, MappedT
 
 TOOL = MappedTool(
     name="Vercel",
+    uses_key_in_url=True,
     kind=ToolKind.DELIVERY,
     marks="type createdAt payload.deployment.id payload.project.id",
     fields={

@@ -187,8 +187,7 @@ RequestLocalTime = Annotated[
         }
     ),
 ]
-#: Time in the query of a list that GitLab also has. A date is also accepted, and means the start of
-#: the day in UTC.
+#: Time parameter of a list endpoint that GitLab also has. A date means the start of the day in UTC.
 RequestTimeOrDay = Annotated[
     datetime,
     BeforeValidator(_parse_utc_or_day),

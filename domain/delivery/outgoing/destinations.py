@@ -116,7 +116,7 @@ class DestinationWithSecret(Generic[ViewT]):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """The rules for pauses after failures."""
+    """The rules for the delays between retries."""
 
     #: Random number from 0 to 1 that varies the pauses.
     share: float

@@ -78,8 +78,8 @@ class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     max_destinations = MAX_ENDPOINTS
     too_many = f"A project can have at most {MAX_ENDPOINTS} webhooks. Delete a webhook first."
     not_found = "Webhook not found in this project."
-    #: Number of failures that limits the pauses of an endpoint, so that a recovered endpoint need
-    #: not wait for hours. The pauses of a single delivery continue to increase.
+    #: Number of failures after which the delay of an endpoint stops growing, so that a recovered
+    #: endpoint does not wait for hours. The delays of a single delivery continue to grow.
     max_counted_failures = 12
     time_slice_seconds = 20.0
     row = WebhookEndpoint

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from itertools import islice
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
-#: Schemes that run code, or show content in the browser instead of leaving it.
+#: URL schemes that run code or show embedded content in the browser.
 _BROWSER_SCHEMES = (
     "about blob brave chrome chrome-error chrome-search chrome-untrusted data devtools edge feed"
     " file filesystem jar javascript livescript mhtml mk mocha moz-icon ms-its opera pcast res"

@@ -33,7 +33,7 @@ SINGLE_VALUE_PARAMETERS = protocol.ENDPOINT_PARAMETERS.union(
 
 
 def list_enabled_grants(policy: OAuthPolicy) -> tuple[type[TokenGrant[Any, Any]], ...]:
-    """Return the grants that the policy enables."""
+    """Return the grant types that the policy enables."""
     return tuple(grant for grant in GRANTS if grant.SWITCH is None or grant.SWITCH(policy))
 
 

@@ -91,7 +91,7 @@ class FiringSummary:
     projects: int
     #: The most severe alerts and incidents, which the message lists.
     named: Sequence[FiringSubject]
-    #: Facts about the only alert or incident. None if there are several.
+    #: Details of the alert or incident. None if there are several.
     single: SingleSubjectFacts | None
 
 

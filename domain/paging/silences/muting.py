@@ -82,7 +82,7 @@ class ActiveMutes:
 
     silences: int
     windows: int
-    #: End of the last mute, if none ends early.
+    #: Time at which the last mute ends, unless mutes are lifted earlier.
     until: datetime
 
 

@@ -239,7 +239,7 @@ def check_json(text: str) -> Iterator[DetectedChange]:
         if isinstance(each.value, dict):
             yield from _check_request_object(each)
         elif is_command_line(each.text):
-            # All lines of the command are in a single line of the document.
+            # The document contains the command on a single line.
             for found in check_shell(each.text):
                 yield found._replace(line=each.line)
 

@@ -321,7 +321,7 @@ class _SourceReader:
     def _check_string_content(
         self, position: int, token: Token, program_text: str
     ) -> Iterator[DetectedChange]:
-        """Yield the changes that affect a string regardless of its position."""
+        """Yield the API changes that concern a string at any position in the source code."""
         text, line = token.text, token.line
         yield from find_names_in_text(text, line, is_client=self._is_client)
         if is_legacy_page_url(program_text) and not self._is_response_value(position):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+import requests
 
 from domain.access.roles import Role
 from tests.support.accounts.people import alice, make_project
@@ -194,3 +195,22 @@ def test_the_list_shows_the_last_24_hours(gatebell: LiveGatebell) -> None:
     ]
     assert strips[0].count("<title>") == 24
     assert "<title>Last hour: received and rejected</title>" in strips[0]
+
+
+def test_a_tool_without_headers_gets_an_integration_that_accepts_the_key_in_the_url(
+    gatebell: LiveGatebell,
+) -> None:
+    project = make_project(gatebell, alice(gatebell))
+    browser = browser_of(gatebell, project, Role.MAINTAINER)
+    for slug, expected in (("cloudflare", 200), ("zabbix", 401)):
+        page = browser.get(address(gatebell, project, f"new/tools/{slug}"))
+        made = submit(browser, page, form_with(page, "name"))
+        credentials = browser.get(gatebell.url + made.headers["Location"])
+        curl = shlex.split(snippets_on(credentials)["curl: one alert on the command line"])
+        url = next(word for word in curl if word.startswith("http"))
+        key = next(word for word in curl if "Bearer" in word).rpartition(" ")[2]
+        body = json.loads(curl[curl.index("--data") + 1])
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.post(url, params={"key": key}, json=body, timeout=60)
+        assert answer.status_code == expected, slug

@@ -170,7 +170,7 @@ class DescribedView:
     status: int
     #: Media type of the response, or None if it has no body.
     content_type: str | None
-    #: Type of the query of a list, whose responses have pagination headers. None for other views.
+    #: Query type of a list, which has pagination headers. None for other views.
     paging: type[BaseModel] | None
     #: `True` if the response has an ETag.
     is_conditional: bool

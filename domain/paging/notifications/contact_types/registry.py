@@ -26,7 +26,7 @@ def get_contact_type(name: str) -> ContactType:
 
 
 def guess_contact_type(contact_type: ContactType, text: str) -> ContactType:
-    """Return the chosen type, or another type if the chosen type does not accept the address."""
+    """Return the chosen contact type, or another type if only that one accepts the address."""
     others = (each for each in CONTACT_TYPES if each.accepts_text(text))
     return contact_type if contact_type.accepts_text(text) else next(others, contact_type)
 

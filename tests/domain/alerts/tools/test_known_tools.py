@@ -16,6 +16,12 @@ def test_every_tool_has_messages() -> None:
 
 
 @_of_each_tool
+def test_a_hint_says_that_the_key_is_in_the_url_if_the_tool_uses_it_there(module: str) -> None:
+    tool = import_module(f"domain.alerts.tools.{module}").TOOL
+    assert tool.uses_key_in_url == ("key in the URL" in tool.hint)
+
+
+@_of_each_tool
 def test_a_tool_is_recognized_by_name(module: str) -> None:
     messages = load_messages(module)
     assert messages.tool == import_module(f"domain.alerts.tools.{module}").TOOL.name
