@@ -267,7 +267,11 @@ class StoredLog:
     def _build(self, kind: WarningKind, count: int, details: str) -> SenderWarning:
         fix = self._find_fix(kind, self._related) if self._may_map and self._related else None
         if not self._integration.type.has_mapping:
-            details += " Remove labels that change, or send a fingerprint and recoveries."
+            details += (
+                " Send a label for each host."
+                if kind is WarningKind.SHARED_IDENTITY
+                else " Remove labels that change, or send a fingerprint and recoveries."
+            )
         elif not self._may_map:
             details += " Mappings require the Premium or Ultimate tier."
         elif fix is None:

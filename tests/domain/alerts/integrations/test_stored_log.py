@@ -203,6 +203,12 @@ def test_types_and_tiers_without_mappings_have_no_fix() -> None:
     warning = _warnings(stream, kind=kind, may_map=False)["repeats_open_alerts"]
     assert warning.fix is None
     assert "Remove labels that change" in warning.details
+    shared = [
+        json.loads(webhook(item("Disk", labels={**labels, "instance": name}, fingerprint="1")))
+        for name in ("web-1", "web-2", "web-1")
+    ]
+    found = _warnings(shared, kind=kind, may_map=False)["shared_identity"]
+    assert "Send a label for each host" in found.details
     free = _warnings([_message(n) for n in range(5)], _BY_MESSAGE, may_map=False)
     assert free["repeats_open_alerts"].fix is None
     assert "require the Premium or Ultimate tier" in free["repeats_open_alerts"].details
