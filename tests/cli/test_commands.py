@@ -141,7 +141,7 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
     assert [endpoint.accepted()["iid"] for _ in range(2)] == [1, 1]
     set_to = ("settings", "set", "GENERIC_ALERT_FINGERPRINTING")
     assert gatebell.cli(*set_to, "off") == {
-        "name": "generic_alert_fingerprinting",
+        "name": "GENERIC_ALERT_FINGERPRINTING",
         "value": False,
     }
     try:

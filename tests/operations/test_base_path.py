@@ -27,7 +27,7 @@ TAKEN_AWAY = pytest.mark.parametrize("proxy", ["taken away"], indirect=True)
 _MOST_PAGES = 250
 #: Parts of a URL that do not make another kind of page, such as numbers and parameter values.
 _ONE_OF_MANY = re.compile(
-    r"\d+|(?<==)[^&]+|(?<=/help/docs/)[^?]+|(?<=/help/guides/)[^?]+|(?<=/help/api/)[^?]+"
+    r"\d+|(?<==)[^&]+|(?<=/help/docs/)[^?]+|(?<=/help/guides/)[^?]+|(?<=/help/api/)[^?]+|(?<=/new/tools/)[^?]+"
 )
 
 

@@ -89,6 +89,7 @@ def test_the_first_page_is_acknowledged_within_twenty_five_clicks(
         # She connects a monitoring system.
         maintainer.link("Integrations")
         maintainer.link("Add the first integration")
+        maintainer.link(re.compile("Any tool that posts JSON"))
         maintainer.button("Add integration")
         maintainer.link("Send test alert")
         before = len(push.received)

@@ -63,7 +63,7 @@ def test_a_changed_access_token_lifetime_applies_without_a_restart(
     hasty: LiveGatebell,
 ) -> None:
     changed = hasty.cli("settings", "set", "access_token_lifetime_seconds", "1")
-    assert changed == {"name": "access_token_lifetime_seconds", "value": 1}
+    assert changed == {"name": "ACCESS_TOKEN_LIFETIME_SECONDS", "value": 1}
     sleep(1.1)  # Every process uses the setting within a second.
     client = server_application(hasty)
     pair = new_pair(hasty, client)
