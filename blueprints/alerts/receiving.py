@@ -154,7 +154,7 @@ def _parse_request_key(receiver: Receiver) -> str:
     Raise WrongKeyError if the request has no key.
     """
     authorization = request.headers.get("Authorization")
-    if request.query_string and not receivers.has_key_scheme(authorization):
+    if request.query_string and not receivers.is_bearer_or_basic(authorization):
         in_url = receivers.get_key_in_url(receiver, request.args.get("key"))
         if in_url is not None:
             return in_url

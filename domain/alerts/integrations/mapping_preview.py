@@ -32,7 +32,7 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.reading.parse_warnings import collect_parse_warnings
-from domain.alerts.reading.paths import format_path
+from domain.alerts.reading.paths import format_path, has_path
 from domain.alerts.recognition.messages import Messages
 from domain.core.errors import InvalidError
 
@@ -59,7 +59,11 @@ def explain_missing_resolution(
     mapping: FieldMapping, sample: Mapping[str, object], reading: ParserSettings
 ) -> str | None:
     """Explain why alerts never resolve with a mapping, or return None if they can resolve."""
-    has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
+    ends = mapping.paths.get(AlertField.END_TIME, ())
+    if ends and not mapping.rules.resolved_when and not any(has_path(sample, end) for end in ends):
+        source = mapping.sources[AlertField.END_TIME]
+        return f"The sample has no {source}. Only recoveries with this value resolve alerts."
+    has_end = bool(ends) or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
         return _NO_RESOLUTION
     if not _has_fingerprint_field(mapping, sample) and not reading.automatic_fingerprint:
@@ -143,13 +147,14 @@ class MessageParser:
         if self.format.has_mapping and parsed.event is None:
             never_resolves = explain_missing_resolution(self.mapping, payload, self.reading)
             resolves_seldom = _explain_rare_resolution(self.mapping, payload)
+        recovery = self._read_message("recovery", messages.recovery, alert)
         return SamplePreview(
             alert=explain_parsed_alert(alert) if alert else None,
             parse_warnings=tuple(collect_parse_warnings(parsed)),
-            never_resolves=never_resolves,
+            never_resolves=None if recovery and recovery.resolves else never_resolves,
             resolves_seldom=resolves_seldom,
             repeat=self._read_message("repeat", messages.repeat, alert),
-            recovery=self._read_message("recovery", messages.recovery, alert),
+            recovery=recovery,
         )
 
     def _read_message(
@@ -159,7 +164,8 @@ class MessageParser:
         if payload is None:
             return None
         alert = next(iter(self.parse(payload, name).alerts), None)
-        joins = bool(alert and first and alert.fingerprint == first.fingerprint)
+        identity = alert.fingerprint if alert else None
+        joins = bool(identity and first and identity == first.fingerprint)
         return ReadMessage(
             alert=explain_parsed_alert(alert) if alert else None,
             joins=joins,
@@ -174,6 +180,8 @@ def _describe_message(name: str, alert: IncomingAlert | None, *, joins: bool) ->
     is_over = alert.ended_at is not None
     if not joins:
         other = "does not resolve the alert" if is_over else "opens another alert"
+        if alert.fingerprint is None:
+            return f"The {name} {other}, because no value identifies the alert."
         return f"The {name} {other}, because its value of {alert.fingerprint_source} is different."
     if name == "recovery":
         return (

@@ -344,7 +344,7 @@ def _find_related_messages(reports: Sequence[Report]) -> Messages | None:
         if not (report.is_over or report.message.recovery_rule):
             problems.append(report)
             continue
-        # Of several problems, the last one with the most equal values is the resolved one.
+        # The recovery resolves the last problem with the most values in common.
         same = [r for r in problems[::-1] if r.message.subject & subject and r.hosts == hosts]
         if same:
             pairs.append((max(same, key=lambda r: len(r.message.subject & subject)), report))

@@ -394,7 +394,7 @@ def parse_authorization_key(authorization: str | None) -> str:
     return key
 
 
-def has_key_scheme(authorization: str | None) -> bool:
+def is_bearer_or_basic(authorization: str | None) -> bool:
     """Return whether an Authorization header can contain a key.
 
     Some senders put a signature without a scheme into this header.

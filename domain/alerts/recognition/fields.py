@@ -19,7 +19,7 @@ from domain.alerts.recognition.states import is_plain_state
 
 
 class Confidence(StrEnum):
-    """How certain a proposal is. The user is asked about unsure parts."""
+    """The certainty of a proposal. Pages ask the user about unsure parts."""
 
     SURE = "sure"
     LIKELY = "likely"

@@ -13,7 +13,7 @@ from domain.alerts.recognition.key_words import parse_word_set, split_words
 #: Maximum number of values that are examined, and their maximum depth.
 _MAX_LEAVES = 500
 _MAX_DEPTH = 8
-#: Words that only group other values, so they do not tell what a value is.
+#: Words of keys that only group other values. They do not describe a value.
 _FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
     "content info friendly display human readable context custom common extra string"
