@@ -10,7 +10,6 @@ from flask.typing import ResponseReturnValue
 
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.types.validation import validate_query
-from domain.releases.changes import Certainty
 from domain.releases.checker.findings import CheckReport
 from domain.releases.listing import (
     ChangeFilter,
@@ -20,7 +19,7 @@ from domain.releases.listing import (
     list_scheduled_releases,
 )
 from domain.releases.schedule import CHANGES_BY_ID
-from domain.releases.usage.usage_reports import find_used_changes
+from domain.releases.usage.usage_reports import UsedChange, find_used_changes
 from domain.releases.version import Release
 from forms.releases import ReleaseCheckForm, ReleaseFilterForm
 from web.access.api_limits import RateLimitFamily, count_family_request
@@ -70,7 +69,7 @@ def index() -> ResponseReturnValue:
     page = render_template(
         "help/releases.html",
         form=form,
-        releases=_group_by_release(listed),
+        releases=_group_by_release(listed, used),
         running=get_running_release(),
         announced=len(list_displayed_changes(ChangeFilter(state=ReleaseChangeState.ANNOUNCED))),
         used=used,
@@ -103,8 +102,8 @@ def _is_signed_in() -> bool:
     return get_request_viewer().user_id is not None
 
 
-def _find_changes_of_viewer() -> Mapping[str, Certainty]:
-    """Return the IDs of the changes that affect calls by the viewer's tokens and applications."""
+def _find_changes_of_viewer() -> Mapping[str, UsedChange]:
+    """Return the changes that affect calls by the viewer's tokens and applications, by ID."""
     if not _is_signed_in():
         return {}
     moment = get_current_time()
@@ -113,13 +112,21 @@ def _find_changes_of_viewer() -> Mapping[str, Certainty]:
 
 
 def _group_by_release(
-    listed_changes: Sequence[ListedChange],
+    listed_changes: Sequence[ListedChange], used: Mapping[str, UsedChange]
 ) -> Sequence[tuple[Release, date | None, Sequence[ListedChange]]]:
-    """Group the changes by release, with the date of each release."""
+    """Group the changes by release, newest first, with the date of each release.
+
+    In each release, the changes that affect the most calls of the viewer come first.
+    """
+    ranked = sorted(
+        listed_changes,
+        key=lambda each: used[each.change.id].calls if each.change.id in used else -1,
+        reverse=True,
+    )
     return [
         (release, find_release_date(release), members)
-        for release in list_scheduled_releases()
-        if (members := [each for each in listed_changes if each.change.removal == release])
+        for release in reversed(list_scheduled_releases())
+        if (members := [each for each in ranked if each.change.removal == release])
     ]
 
 

@@ -59,6 +59,8 @@ class DetectedChange(NamedTuple):
     #: True if all parameters that determine the result of the call were read. False if only a name
     #: was found, or if parameters are known only at run time.
     is_certain: bool = True
+    #: Position of the request in a recording, starting at 1. None for other texts.
+    request: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Finding:
     reason: str
     #: True if all parameters that determine the result of the call were read.
     is_certain: bool
+    #: Position of the request in a recording, starting at 1. None for other texts.
+    request: int | None = None
 
     @property
     def certainty(self) -> Certainty:
@@ -107,11 +111,14 @@ class CheckReport:
 def build_check_report(
     kind: str, detected_changes: Iterator[DetectedChange], release: Release
 ) -> CheckReport:
-    """Return the findings for a release and earlier releases, with each change once per line."""
-    kept: dict[tuple[str, int], Finding] = {}
+    """Return the findings for a release and earlier releases.
+
+    Each change is included once per line, and in a recording once per request.
+    """
+    kept: dict[tuple[str, int, int | None], Finding] = {}
     is_cut = False
     for each in detected_changes:
-        key = (each.change.id, each.line)
+        key = (each.change.id, each.line, each.request)
         if not each.change.applies_in(release):
             continue
         if key in kept:
@@ -122,7 +129,9 @@ def build_check_report(
             is_cut = True
             break
         kept[key] = Finding(*each)
-    ordered = sorted(kept.values(), key=lambda each: (each.line, each.change.removal))
+    ordered = sorted(
+        kept.values(), key=lambda each: (each.line, each.request or 0, each.change.removal)
+    )
     return CheckReport(kind=kind, findings=tuple(ordered), is_truncated=is_cut)
 
 

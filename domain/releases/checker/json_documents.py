@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -348,13 +348,16 @@ def check_har(text: str) -> Iterator[DetectedChange]:
         if _is_own_url(_get_har_url(each))
     }
     rates = RateCounter()
-    for entry in iterate_within_limit(entries.items):
+    for number, entry in enumerate(iterate_within_limit(entries.items), start=1):
         request = _parse_har_request(entry, own_hosts)
         if request is None:
             continue
-        yield from find_request_changes(request)
-        yield from _check_graphql_body(request)
-        yield from rates.count_request(request, "", _parse_har_time(entry))
+        for found in chain(
+            find_request_changes(request),
+            _check_graphql_body(request),
+            rates.count_request(request, "", _parse_har_time(entry)),
+        ):
+            yield found._replace(request=number)
 
 
 def _get_har_url(entry: JsonValue) -> str:

@@ -23,7 +23,8 @@ class CheckedFile(NamedTuple):
 def format_as_text(checked_files: Sequence[CheckedFile]) -> str:
     """Return one line per finding in the format of compilers, marked as an error or a warning."""
     return "".join(
-        f"{each.name}:{found.line}: {_get_level(found)}: {found.change.message}\n"
+        f"{each.name}:{found.line}: {_get_level(found)}: {_name_request(found)}"
+        f"{found.change.message}\n"
         for each in checked_files
         for found in each.report.findings
     )
@@ -42,6 +43,11 @@ def format_as_json(
     }
 
 
+def _name_request(finding: Finding) -> str:
+    """Return the position of the request as a prefix, since a HAR file can be one line."""
+    return f"request {finding.request}: " if finding.request else ""
+
+
 def _format_finding(finding: Finding, page_of: PageUrlFunction) -> dict[str, Any]:
     change = finding.change
     return {
@@ -50,6 +56,7 @@ def _format_finding(finding: Finding, page_of: PageUrlFunction) -> dict[str, Any
         "release": change.release,
         "interface": change.interface.value,
         "line": finding.line,
+        "request": finding.request,
         "certainty": finding.certainty.value,
         "reason": finding.reason,
         "replacement": change.replacement,

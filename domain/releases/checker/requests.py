@@ -406,10 +406,19 @@ def _find_condition_reason(
     if condition is None:
         return None
     if is_condition_met(condition, parameters):
-        return MatchReason(f"{where}: {condition}")
+        return MatchReason(f"{where}: {_select_given_names(condition, parameters)}")
     # The operation is removed, but it is unknown whether its parameters were sent.
     is_gone = call_match.change.kind is ReleaseChangeKind.OPERATION_GONE
     return MatchReason(where, is_certain=False) if is_gone and parameters.is_open else None
+
+
+def _select_given_names(condition: Condition, parameters: KnownParameters) -> Condition:
+    """Return the condition with only those of its names that the request contains."""
+    if not isinstance(condition, ParameterGiven):
+        return condition
+    return ParameterGiven(
+        *(each for each in condition.parameter_names if each in parameters.values)
+    )
 
 
 def _check_graphql_headers(request: Request) -> Iterator[DetectedChange]:

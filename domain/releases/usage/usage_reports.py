@@ -113,14 +113,22 @@ def find_user_usage(
     return found
 
 
+class UsedChange(NamedTuple):
+    """The calls of a user's consumers that a change affects."""
+
+    #: True if the results of some calls definitely change.
+    is_sure: bool
+    calls: int
+
+
 def find_used_changes(
     viewer: Viewer, period: UsagePeriod, *, session: Session, now: datetime
-) -> Mapping[str, Certainty]:
-    """Return the certainty of the changes that affect a user's consumers, by change id."""
-    found: dict[str, Certainty] = {}
+) -> Mapping[str, UsedChange]:
+    """Return the changes that affect calls of a user's consumers, by change id."""
+    found: dict[str, UsedChange] = {}
     for use in find_user_usage(viewer, period, session=session, now=now):
-        if use.is_sure or use.change.id not in found:
-            found[use.change.id] = use.certainty
+        known = found.get(use.change.id, UsedChange(is_sure=False, calls=0))
+        found[use.change.id] = UsedChange(known.is_sure or use.is_sure, known.calls + use.calls)
     return found
 
 

@@ -60,9 +60,15 @@ def row_of(page: str, change_id: str) -> str:
 def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release="17.0", release_dates="18.0=2025-05-15"):
         page = page_of(gatebell)
-    assert ids_in(page) == [each.id for each in SCHEDULE]
+    newest_first = sorted(SCHEDULE, key=lambda each: each.removal, reverse=True)
+    assert ids_in(page) == [each.id for each in newest_first]
     assert re.findall(r"<h2 id=.*>(.*)</h2>", page) == [
-        f"Release {each}" for each in ("16.0", "16.7", "17.0", "17.5", "18.0")
+        f"Release {each}" for each in ("18.0", "17.5", "17.0", "16.7", "16.0")
+    ]
+    marks = re.findall(r'<li class="(past|ahead)"><a href="#release-([0-9.]+)"', page)
+    assert marks == [
+        *(("past", each) for each in ("16.0", "16.7", "17.0")),
+        *(("ahead", each) for each in ("17.5", "18.0")),
     ]
     assert "This service runs release 17.0." in page
     assert "removal can happen any time in the month before the release" in page

@@ -56,6 +56,15 @@ def test_the_list_shows_changes_that_the_viewer_s_calls_use(alice: FlaskClient) 
 
 
 @pytest.mark.long
+def test_changes_that_affect_the_most_calls_come_first(alice: FlaskClient) -> None:
+    page = page_of(alice, PAGES)
+    sections = re.findall(r'aria-labelledby="release-([0-9.]+)"(.*?)</section>', page, re.DOTALL)
+    first = {release: next(iter(rows_of(section))) for release, section in sections}
+    assert first["16.0"] == "operations-access-level"
+    assert re.search(r">[0-9]+ calls?<", rows_of(page)["operations-access-level"])
+
+
+@pytest.mark.long
 def test_a_change_s_page_shows_that_the_viewer_uses_it(alice: FlaskClient) -> None:
     page = page_of(alice, f"{PAGES}/operations-access-level")
     assert "This change affects calls of your tokens and applications." in page

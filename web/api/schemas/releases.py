@@ -132,6 +132,9 @@ class ReleaseFinding(Resource):
     release: str = Field(description="Release in which the change takes effect.")
     interface: Interface
     line: int = Field(description="Line number of the finding, starting at 1.")
+    request: int | None = Field(
+        description="Position of the request in a HAR file, starting at 1. Null for other content."
+    )
     certainty: Certainty = Field(
         description="Certainty of the finding. `possible` means that only a name or a part of the "
         "call was found, or that only some of the requests fail or change their meaning."

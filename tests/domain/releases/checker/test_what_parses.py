@@ -1,9 +1,12 @@
 """Unparsable files are rejected with the line; parts of files and any language are accepted."""
 
+import json
+
 import pytest
 
 from domain.releases.checker.checker import check_file, check_text
 from domain.releases.checker.findings import UnreadableContentError
+from tests.domain.releases.checker.examples import API, har
 
 
 @pytest.mark.parametrize(
@@ -77,3 +80,18 @@ def test_an_empty_file_has_no_findings(name: str, text: str) -> None:
 def test_prose_is_not_parsed_as_yaml(name: str) -> None:
     text = 'Note:\n\nThis is *prose* with: a colon: here\n- [x] "an open quote\n'
     assert check_text(name, text).kind == "Text"
+
+
+def test_findings_in_a_recording_of_one_line_name_their_requests() -> None:
+    """Compact HAR files have one line, so the line does not identify a request."""
+    requests = [
+        {"method": "POST", "url": f"{API}/runners?tag_list=a"},
+        {"url": f"{API}/version"},
+        {"method": "POST", "url": f"{API}/runners?paused=true&tag_list=a"},
+    ]
+    compact = json.dumps(json.loads(har(*requests)))
+    report = check_file("a.har", compact.encode())
+    assert [(each.line, each.request, each.reason) for each in report.findings] == [
+        (1, 1, "POST /api/v4/runners: parameter tag_list"),
+        (1, 3, "POST /api/v4/runners: parameter paused, tag_list"),
+    ]
