@@ -9,7 +9,7 @@ from wtforms.validators import DataRequired, InputRequired
 from domain.access.roles import Ability, Role
 from domain.core.errors import InvalidError
 from domain.projects.member_roles import MAX_BASE_ROLE, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
-from domain.projects.member_types import MemberRole, NewMemberRole, NewMembers
+from domain.projects.member_types import MemberRole, NewInvitations, NewMemberRole, NewMembers
 from domain.projects.views import MemberView
 from forms.base import Form, TextLineField, TextLinesField, limit_length
 
@@ -100,6 +100,39 @@ class MemberForm(RoleForm):
             access_level=self.chosen_role,
             member_role_id=custom.id if custom else None,
         )
+
+
+class InvitationForm(Form):
+    """The form that invites people by email, with the role that they get."""
+
+    email = TextLinesField(
+        "Email addresses",
+        DataRequired("Enter at least one email address."),
+        limit_length(20_000, "The list of addresses"),
+    )
+    invited_role = SelectField("Role", default=_build_choice_value(Role.DEVELOPER, None))
+    #: Names of form fields, by the domain's name for the value.
+    fields_of: ClassVar[Mapping[str, str]] = {"access_level": "invited_role"}
+
+    def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
+        """Offer the roles up to the current user's role."""
+        super().__init__(*args, **kwargs)
+        self.invited_role.choices = _list_roles_up_to(giver)
+
+    def build_invitations(self) -> NewInvitations:
+        """Return the entered addresses with the chosen role.
+
+        Raise InvalidParametersError if the form contains no address, or too many.
+        """
+        return self.build_entered_body(
+            NewInvitations, email=self.email.data, access_level=self.invited_role.data
+        )
+
+    def show_rejections(self, problems: Mapping[str, str]) -> None:
+        """Keep only the addresses that were not invited, and show the reasons."""
+        self.email.data = "\n".join(problems)
+        for address, reason in problems.items():
+            self.add_error("email", f"{address}: {reason}")
 
 
 class ShareForm(Form):

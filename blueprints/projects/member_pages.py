@@ -11,9 +11,15 @@ from domain.core.database.paging import PageRequest, PageResult, get_search_text
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.core.types.base import ListPage
 from domain.projects import member_actions as actions
-from domain.projects.invitation_actions import list_invitations
+from domain.projects.invitation_actions import list_invitations, send_invitations
 from domain.projects.listing import find_shared_groups
-from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
+from domain.projects.member_lists import (
+    Candidate,
+    MemberFilter,
+    get_direct_member,
+    list_candidates,
+    list_members,
+)
 from domain.projects.member_roles import find_usable_member_roles
 from domain.projects.member_types import (
     Invitation,
@@ -23,14 +29,21 @@ from domain.projects.member_types import (
     MemberRole,
 )
 from domain.projects.shares import NewShare, share_project, unshare_project
-from domain.projects.views import MemberView, ProjectOrGroup, ProjectView, SharedGroup
-from forms.members import MemberForm, RoleForm, ShareForm
+from domain.projects.views import (
+    MemberView,
+    ProjectOrGroup,
+    ProjectView,
+    SharedGroup,
+    get_viewer,
+)
+from forms.members import InvitationForm, MemberForm, RoleForm, ShareForm
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
-from web.services import get_current_time
+from web.pages.templating import pluralize
+from web.services import get_current_time, get_settings
 
 _MAX_INVITATIONS = 100
 #: Query parameters of the member list.
@@ -68,6 +81,22 @@ class MemberPages:
         name = added.username if isinstance(added, Member) else form.user.data
         flash(f"{name} now has the {_get_role_name(form)} role in {self.namespace.path}.")
         return self._redirect_to_list()
+
+    def invite(self) -> ResponseReturnValue:
+        """Invite people by email. Addresses that are rejected stay in the form."""
+        form = self._build_invitation_form()
+        done = form.run_if_valid(
+            lambda: send_invitations(get_unit_of_work(), self.holder, form.build_invitations())
+        )
+        if done is None:
+            return self._render_page(self._build_form(formdata=None), invitation_form=form)
+        sent = len(form.build_invitations().email) - len(done.message)
+        if sent:
+            flash(f"{pluralize(sent, 'person', 'people')} invited to {self.namespace.path}.")
+        if done.message:
+            form.show_rejections(done.message)
+            return self._render_page(self._build_form(formdata=None), invitation_form=form)
+        return self._redirect_to_list(_anchor="invitations")
 
     def share(self) -> ResponseReturnValue:
         """Share the project with a group."""
@@ -134,6 +163,9 @@ class MemberPages:
         custom = self._find_custom_roles() if self.holder.can_maintain else ()
         return MemberForm(giver=self.holder.role or Role.GUEST, custom_roles=custom, **values)
 
+    def _build_invitation_form(self, **values: Any) -> InvitationForm:
+        return InvitationForm(giver=self.holder.role or Role.GUEST, **values)
+
     def _build_share_form(self, **values: Any) -> ShareForm:
         return ShareForm(giver=self.holder.role or Role.GUEST, **values)
 
@@ -142,7 +174,12 @@ class MemberPages:
         return self._render_page(self._build_form(formdata=None), problem=str(error))
 
     def _render_page(
-        self, form: MemberForm, *, problem: str = "", share_form: ShareForm | None = None
+        self,
+        form: MemberForm,
+        *,
+        problem: str = "",
+        share_form: ShareForm | None = None,
+        invitation_form: InvitationForm | None = None,
     ) -> ResponseReturnValue:
         search = get_search_text(get_list_query(*_LIST_PARAMETERS), "search")
         part, invitations = get_requested_part(order_by="role"), self._list_invitations()
@@ -163,9 +200,13 @@ class MemberPages:
             form=form,
             shares=self._list_shares(),
             share_form=share_form or self._build_share_form(formdata=None),
+            invitation_form=invitation_form or self._build_invitation_form(formdata=None),
+            sends_mail=bool(get_settings().mail_url),
+            candidates=self._list_candidates(),
             problem=problem,
         )
-        return page, 422 if form.errors or problem or share_form else 200
+        is_rejected = form.errors or problem or share_form or invitation_form
+        return page, 422 if is_rejected else 200
 
     @property
     def _project(self) -> ProjectView:
@@ -191,6 +232,13 @@ class MemberPages:
             today=get_current_time().date(),
         )
 
+    def _list_candidates(self) -> Sequence[Candidate]:
+        """Return the suggestions for a new member if the user may add members."""
+        if not self.holder.can_maintain:
+            return ()
+        viewer = get_viewer(get_unit_of_work())
+        return list_candidates(self.namespace, viewer, session=db.session())
+
     def _list_invitations(self) -> ListPage[Invitation]:
         """Return the first pending invitations if the user may change them."""
         if not self.holder.can_maintain:
@@ -215,6 +263,12 @@ def members(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the members; maintainers can add members."""
     pages = MemberPages(*holder.values())
     return pages.add() if request.method == "POST" else pages.show()
+
+
+@permission_required("invitations.create")
+def invite_members(**holder: ProjectOrGroup) -> ResponseReturnValue:
+    """Invite people by email."""
+    return MemberPages(*holder.values()).invite()
 
 
 @permission_required("members.change")
@@ -248,5 +302,6 @@ def unshare(group_id: int, project: ProjectView) -> ResponseReturnValue:
 def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
     """Add the member pages to a blueprint; `url` is the URL of the list."""
     blueprint.route(url, methods=["GET", "POST"])(members)
+    blueprint.post(f"{url}/invitations")(invite_members)
     blueprint.post(f"{url}/<int:member_id>/role")(change_member)
     blueprint.post(f"{url}/<int:member_id>/remove")(remove_member)

@@ -16,15 +16,17 @@ from domain.projects.listing import find_shared_groups
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.members import is_direct_membership
 from domain.projects.paths import list_ancestor_paths
-from domain.projects.views import AssignedMemberRole, MemberView, Namespace, SharedGroup
+from domain.projects.views import AssignedMemberRole, MemberView, Namespace, SharedGroup, Viewer
 from domain.projects.visibility_sql import is_membership_active
-from models import Group, Member, MemberRole, User
+from models import Group, Member, MemberRole, Project, User
 from models.folding import build_search_text, fold_text
 
 _SEARCH_COLUMNS = (
     build_search_text(User.username, User.username_key),
     build_search_text(User.name, User.name_key),
 )
+#: Number of suggested people, and of memberships that are considered for them.
+_MAX_CANDIDATES, _MAX_CONSIDERED = 200, 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +118,47 @@ def get_direct_member(
     if not found or found.id != member_id:
         raise NotFoundError("Member not found.")
     return found
+
+
+class Candidate(NamedTuple):
+    """A person whom the viewer may want to add as a member."""
+
+    username: str
+    name: str
+
+
+def list_candidates(
+    namespace: Namespace, viewer: Viewer, *, session: Session
+) -> Sequence[Candidate]:
+    """Return people who share a group or project with the viewer and are not direct members here.
+
+    The list is a suggestion: it contains up to `_MAX_CANDIDATES` people, sorted by user name.
+    """
+    own = select(Member.group_id, Member.project_id).where(
+        Member.user_id == viewer.user_id, is_membership_active(viewer.today)
+    )
+    groups = own.with_only_columns(Member.group_id).where(Member.group_id.is_not(None))
+    projects = own.with_only_columns(Member.project_id).where(Member.project_id.is_not(None))
+    beneath = select(Project.id).where(Project.group_id.in_(groups))
+    known = select(Member.user_id).where(
+        or_(
+            Member.group_id.in_(groups),
+            Member.project_id.in_(projects),
+            Member.project_id.in_(beneath),
+        )
+    )
+    here = select(Member.user_id).where(is_direct_membership(namespace))
+    people = (
+        select(User.username, User.name)
+        .where(
+            User.id.in_(known.limit(_MAX_CONSIDERED).subquery().select()),
+            User.id.not_in(here),
+            IS_ACTIVE_HUMAN,
+        )
+        .order_by(User.username)
+        .limit(_MAX_CANDIDATES)
+    )
+    return [Candidate(*row) for row in session.execute(people)]
 
 
 def list_usernames_with_ability(

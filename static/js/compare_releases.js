@@ -18,7 +18,7 @@ function listPaths(value, path = "", found = new Map()) {
 }
 
 async function ask(release) {
-  const address = form.dataset.compare.replace(/:(\w+)/g, (_, name) => encodeURIComponent(form.elements[`path-${name}`].value));
+  const address = form.dataset.compare.replace(/\/:(\w+)/g, (_, name) => "/" + encodeURIComponent(form.elements[`path-${name}`].value));
   const query = new URLSearchParams();
   for (const field of form.querySelectorAll("[data-parameter]")) if (field.value) query.append(field.dataset.parameter, field.value);
   const headers = { "Platform-Release": release };
@@ -51,11 +51,12 @@ function describe(former, later) {
   const added = [...later.paths.keys()].filter((path) => !former.paths.has(path));
   const changed = [...later.paths.keys()].filter((path) => former.paths.has(path) && former.paths.get(path) !== later.paths.get(path));
   const parts = [];
+  const list = (paths) => paths.map((path) => path.replace(/^\[\]\./, "")).join(", ");
   if (former.status !== later.status) parts.push(`Status ${former.status} becomes ${later.status}.`);
   if (former.status === later.status || later.status < 400) {
-    if (gone.length) parts.push(`Removed: ${gone.join(", ")}.`);
-    if (added.length) parts.push(`Added: ${added.join(", ")}.`);
-    if (changed.length) parts.push(`Changed: ${changed.join(", ")}.`);
+    if (gone.length) parts.push(`Removed: ${list(gone)}.`);
+    if (added.length) parts.push(`Added: ${list(added)}.`);
+    if (changed.length) parts.push(`Changed: ${list(changed)}.`);
   }
   summary.textContent = parts.join(" ") || "Both responses are the same.";
   return [...gone, ...added, ...changed];

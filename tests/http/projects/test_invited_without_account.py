@@ -333,3 +333,28 @@ def test_attempts_with_taken_user_names_are_limited(service: LiveGatebell) -> No
     assert isinstance(tries[0], requests.Response)
     assert int(tries[-1].headers["Retry-After"]) > 0
     assert "invited you to" in words(tries[-1])
+
+
+def test_the_members_page_invites_many_people_at_once(service: LiveGatebell) -> None:
+    owner, colleague = make_user(service), make_user(service)
+    other, project = make_project(service, owner), make_project(service, owner)
+    give_role(service, other, colleague, Role.DEVELOPER)
+    browser = open_browser(service, owner)
+    page = browser.get(f"{service.url}/{project}/-/settings/members")
+    assert f'<option value="{colleague.username}">' in page.text
+    people = [make_newcomer().email for _ in range(3)]
+    form = form_to(page, "/invitations")
+    addresses = f"{people[0]}\n{people[1]}, nobody\n{people[2]}"
+    answer = submit(browser, page, form, email=addresses, invited_role="20")
+    assert answer.status_code == 422
+    assert f"3 people invited to {project}." in words(answer)
+    assert form_to(answer, "/invitations").value("email") == "nobody"
+    assert "nobody: " in words(answer)
+    pending = (
+        script_of(service, owner).send_request("GET", f"{path_of(project)}/invitations").json()
+    )
+    assert {each["invite_email"]: each["access_level"] for each in pending} == dict.fromkeys(
+        people, 20
+    )
+    again = submit(browser, answer, form_to(answer, "/invitations"), email=make_newcomer().email)
+    assert again.status_code == 302
