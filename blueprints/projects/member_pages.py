@@ -181,32 +181,41 @@ class MemberPages:
         share_form: ShareForm | None = None,
         invitation_form: InvitationForm | None = None,
     ) -> ResponseReturnValue:
-        search = get_search_text(get_list_query(*_LIST_PARAMETERS), "search")
-        part, invitations = get_requested_part(order_by="role"), self._list_invitations()
-        found = self._fetch_members(search, part)
+        """Show the lists and the forms, with the errors of a rejected change."""
         page = render_template(
             "members/index.html",
-            holder=self.holder,
-            namespace=self.namespace,
-            blueprint=self.blueprint,
-            where=self.where,
-            part={name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)},
-            members=found.items,
-            total=found.total,
-            search=search,
-            pages_of_members=build_numbered_links(found, part),
-            invitations=invitations.items,
-            invitation_total=invitations.total,
+            **self._fetch_lists(),
             form=form,
-            shares=self._list_shares(),
             share_form=share_form or self._build_share_form(formdata=None),
             invitation_form=invitation_form or self._build_invitation_form(formdata=None),
             sends_mail=bool(get_settings().mail_url),
-            candidates=self._list_candidates(),
             problem=problem,
         )
         is_rejected = form.errors or problem or share_form or invitation_form
         return page, 422 if is_rejected else 200
+
+    def _fetch_lists(self) -> dict[str, Any]:
+        """Return the lists of the page, and their values for the template."""
+        search = get_search_text(get_list_query(*_LIST_PARAMETERS), "search")
+        part, invitations = get_requested_part(order_by="role"), self._list_invitations()
+        found = self._fetch_members(search, part)
+        return {
+            "holder": self.holder,
+            "namespace": self.namespace,
+            "blueprint": self.blueprint,
+            "where": self.where,
+            "part": {
+                name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)
+            },
+            "members": found.items,
+            "total": found.total,
+            "search": search,
+            "pages_of_members": build_numbered_links(found, part),
+            "invitations": invitations.items,
+            "invitation_total": invitations.total,
+            "candidates": self._list_candidates(),
+            "shares": self._list_shares(),
+        }
 
     @property
     def _project(self) -> ProjectView:

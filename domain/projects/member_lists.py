@@ -121,7 +121,7 @@ def get_direct_member(
 
 
 class Candidate(NamedTuple):
-    """A person whom the viewer may want to add as a member."""
+    """The user name and the name of a suggested member."""
 
     username: str
     name: str

@@ -413,7 +413,7 @@ def _find_condition_reason(
 
 
 def _select_given_names(condition: Condition, parameters: KnownParameters) -> Condition:
-    """Return the condition with only those of its names that the request contains."""
+    """Return a condition that names only parameters of the request."""
     if not isinstance(condition, ParameterGiven):
         return condition
     return ParameterGiven(
