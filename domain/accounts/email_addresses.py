@@ -290,7 +290,7 @@ def _confirm_address(
         raise ConflictError(_TAKEN_MESSAGE, field="email") from error
     if user.email != former:
         notify_former_address(work, user.id, former)
-    details = {"changed": "e-mail address"} if unconfirmed_address.is_new else {}
+    details = {"changed": "email address"} if unconfirmed_address.is_new else {}
     work.record_audit_event(
         EventKind.EMAIL_CONFIRMED, subject=user.username, user_id=user.id, details=details
     )

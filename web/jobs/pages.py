@@ -166,7 +166,7 @@ class PageSenders:
     def send_mail(self, message: ClaimedEmail, settings: Settings) -> SendProblem | None:
         """Send an email."""
         if not settings.mail_url:
-            reason = "e-mail is not configured: MAIL_URL is not set"
+            reason = "email is not configured: MAIL_URL is not set"
             return SendProblem(reason, is_of_all_mail=True)
         mailer = self._take_mailer(settings)
         now = self._clock()

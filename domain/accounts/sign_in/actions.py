@@ -108,7 +108,7 @@ class SignInLimits:
     def build_email_limit(self, user_id: int) -> AttemptLimit:
         """Return the limit on confirmation and password reset emails of a user."""
         return AttemptLimit(
-            subject=f"e-mail address, user {user_id}", attempts=self.per_account, window=self.window
+            subject=f"email address, user {user_id}", attempts=self.per_account, window=self.window
         )
 
     def build_address_limit(self, address: str | None) -> AttemptLimit:

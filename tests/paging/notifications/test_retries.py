@@ -248,7 +248,7 @@ def test_without_a_mail_server_the_contact_shows_the_reason(pages: Pages) -> Non
     pages.run_for(5, mail_url="")
     assert alice.contact is not None
     error = pages.contact_state(alice.contact).last_error
-    assert error == "e-mail is not configured: MAIL_URL is not set"
+    assert error == "email is not configured: MAIL_URL is not set"
 
 
 @pytest.mark.long

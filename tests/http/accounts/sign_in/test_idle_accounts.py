@@ -420,7 +420,7 @@ def test_the_most_recently_active_administrator_is_not_deactivated(
             together([partial(_answer, service) for _ in range(2)])
         states = [state_of(service, each) for each in administrators]
         assert states == ["deactivated", "active", "deactivated"]
-        assert list_messages(service, administrators[0].email) == [], "nobody takes e-mail here"
+        assert list_messages(service, administrators[0].email) == [], "nobody takes email here"
 
 
 def _answer(service: LiveGatebell) -> requests.Response:
