@@ -50,8 +50,8 @@ def split_words(key: str) -> tuple[str, ...]:
     Words end at separators, at a change of case and at digits: `alertConditionNames` consists of
     alert, condition and name.
     """
-    words = (found.casefold() for found in _WORD.findall(key))
-    return tuple(_make_singular(part) for word in words for part in _COMPOUNDS.get(word, (word,)))
+    words = (_make_singular(found.casefold()) for found in _WORD.findall(key))
+    return tuple(part for word in words for part in _COMPOUNDS.get(word, (word,)))
 
 
 def _make_singular(word: str) -> str:
