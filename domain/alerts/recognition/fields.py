@@ -35,6 +35,8 @@ class FieldKind:
     #: Word that has to be a whole key at the top, since it is too general elsewhere.
     exact: str = ""
     fits: Callable[[Leaf], bool]
+    #: True if the phrases are nouns, so that `name` can follow them.
+    is_name: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +52,9 @@ class FoundLeaf:
 _FALLBACK_TITLES = (
     "alert type|alarm type|problem type|issue type|issue|problem|friendly name",
     "display name|target name|name|label",
-    "cause|reason|description|details|content|event type code|event type|type|event|context|"
-    "headline text",
+    "cause|reason|description|details|content|error message|exception|error|body",
+    "event type code|event type|type|event|context|headline text",
+    "rule id|check id|job id|task id|dag id|flow id|pipeline id|workflow id|test id|code",
 )
 
 _DEPTH_COST = 3
@@ -109,7 +112,7 @@ def _is_title(leaf: Leaf) -> bool:
 
 def _is_own_title(leaf: Leaf) -> bool:
     """Return whether a text can be a title, and does not name a group of objects."""
-    return _is_title(leaf) and not set(leaf.words) & _SCOPE_WORDS
+    return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS or leaf.thing == "run")
 
 
 def _is_short_text(leaf: Leaf) -> bool:
@@ -146,14 +149,14 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=_is_severity,
     ),
     AlertField.HOSTS: FieldKind(
-        phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
-        "device name|entity name|impacted entity|affected entity|managed entity|entity|pod name|"
-        "target|entity source|resource arn|"
-        "resource name|resource|monitor url|monitor address|site url|website url|target url|"
+        phrases="host|fqdn|node|instance|server|machine|device|impacted entity|affected entity|"
+        "managed entity|entity|pod|target|entity source|resource arn|resource|monitor url|"
+        "monitor address|site url|website url|target url|"
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
-        "vm|vm name|virtual machine|item name|object name|originator name|agent name|ap name|"
-        "dataset name|database name|switch|volume|bucket|queue|domain|location|src ip|srcip|"
-        "device id|serial",
+        "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
+        "table name|switch|volume|bucket|queue|domain|location|src ip|srcip|device id|serial|"
+        "resource id|arn|crn|urn",
+        is_name=True,
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
@@ -183,8 +186,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
-        phrases="service|service name|app|app name|application|application name|component|"
-        "component name|job|system|project name|project|namespace|cluster|cluster name",
+        phrases="service|app|application|component|job|system|project|namespace|cluster",
+        is_name=True,
         fits=_is_name,
     ),
     AlertField.MONITORING_TOOL: FieldKind(
@@ -272,10 +275,12 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     if leaf.is_about_other:
         return None
     costs = []
+    is_named = kind.is_name and len(leaf.words) > 1 and leaf.words[-1] == "name"
+    words = leaf.words[:-1] if is_named else leaf.words
     for rank, phrase in enumerate(kind.phrases.split("|")):
         wanted = tuple(phrase.split())
-        if leaf.words[-len(wanted) :] == wanted:
-            more = max(len(set(leaf.own_words) - set(wanted)), 0)
+        if wanted in (words[-len(wanted) :], leaf.words[-len(wanted) :]):
+            more = max(len(set(leaf.own_words) - set(wanted) - {"name"}), 0)
             costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more)
     if len(leaf.path) == 1 and leaf.own_words == (kind.exact,):
         costs.append(_EXACT_COST)

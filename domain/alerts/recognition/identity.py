@@ -31,7 +31,7 @@ _GROUP_WORDS = _ALERT_WORDS | parse_word_set("group aggreg aggregation")
 _RULE_WORDS = parse_word_set(
     "rule check monitor trigger policy condition test service search job query plugin "
     "alertname alert alarm sensor item slo subject title workflow pipeline definition "
-    "scenario component metric budget"
+    "scenario component metric budget dag flow task function schedule"
 )
 #: Words of things whose name or code is the name of a rule.
 _FAULT_WORDS = parse_word_set("issue problem event fault error detection finding")
@@ -45,11 +45,6 @@ _SECRET_WORDS = parse_word_set(
     "token secret password passphrase credential signature authorization webhook"
 )
 _SECRET_KEY_WORDS = parse_word_set("api access auth routing integration license private signing")
-#: Words of things that exist once for each run or message.
-_RUN_WORDS = parse_word_set(
-    "build run execution deploy deployment commit release delivery transaction trace span message "
-    "request notification attempt heartbeat batch"
-)
 _OBJECT_WORDS = parse_word_set(
     "host hostname instance node server machine device entity resource pod target address ip "
     "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
@@ -119,7 +114,8 @@ def _is_identifier(leaf: Leaf) -> bool:
     own = set(leaf.own_words)
     is_secret = own & _SECRET_WORDS or ("key" in own and own & _SECRET_KEY_WORDS)
     is_instance = leaf.thing == "instance" and leaf.is_uuid
-    is_run = is_instance or leaf.thing in _RUN_WORDS and own & (_ID_WORDS | {"url", "link"})
+    is_named = own & (_ID_WORDS | {"url", "link", "name"})
+    is_run = is_instance or (leaf.is_of_run and is_named)
     if is_secret or is_run:
         return False
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
@@ -208,6 +204,9 @@ def _find_rule_and_objects(
     rule = _find_rule(stable, messages)
     hosts = [leaf for leaf in stable if leaf.path == host and leaf != rule]
     objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    if rule and (hosts or len(objects) > 1):
+        # A plain link may lead to one run or one message in the tool.
+        objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
     chosen = [leaf.path for leaf in ([rule] if rule else []) + _drop_repeated(hosts, objects)]
     objects += hosts
     if not chosen:
@@ -240,33 +239,37 @@ def _has_identifier(leaf: Leaf) -> bool:
 
 def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
     """Return the identifier or the name of the rule, or a text without a state or numbers."""
-    found = []
     is_code = any(_CODE_WORDS & set(leaf.own_words) for leaf in messages.leaves)
-    for leaf in stable:
-        words, own = set(leaf.words[-2:]), set(leaf.own_words)
-        if is_plain_state(leaf.value) or leaf.is_link or "command" in own:
-            continue
-        if own in _KIND_KEYS and not find_state(leaf.value):
-            found.append((leaf.depth + 6, leaf))
-        is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
-        if _is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence):
-            continue
-        words |= own
-        is_rule = bool(words & _RULE_WORDS)
-        is_fault = own & _FAULT_WORDS and own & (_ID_WORDS | _NAME_WORDS | {"code"})
-        if is_fault and not find_state(leaf.value):
-            found.append((leaf.depth + 1, leaf))
-        elif is_code and own & {"title", "subject"}:
-            continue
-        elif is_rule and own & (_ID_WORDS | _NAME_WORDS):
-            found.append((leaf.depth + (0 if own & _ID_WORDS else 0.5), leaf))
-        elif (is_rule and not find_state(leaf.value)) or (leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))):
-            found.append((leaf.depth + 2, leaf))
-        elif "reason" in own and _is_fixed(leaf):
-            found.append((leaf.depth + 3, leaf))
-        elif leaf.words == ("name",) or (own & {"message", "msg", "text"} and _is_fixed(leaf)):
-            found.append((leaf.depth + 4, leaf))
-    return min(found, key=lambda each: each[0])[1] if found else None
+    rated = [
+        (cost + leaf.depth, leaf)
+        for leaf in stable
+        if not (is_code and {"title", "subject"} & set(leaf.own_words))
+        and (cost := _rate_rule(leaf, messages)) is not None
+    ]
+    return min(rated, key=lambda each: each[0])[1] if rated else None
+
+
+def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
+    """Return how badly a value names the rule, without its depth, or None if it does not."""
+    own = set(leaf.own_words)
+    is_named = bool(own & (_ID_WORDS | _NAME_WORDS))
+    is_rule = bool((own | set(leaf.words[-2:])) & _RULE_WORDS)
+    has_state = find_state(leaf.value) is not None
+    is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
+    is_id = leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))
+    is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
+    is_other = _is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
+    costs = (
+        (6, own in _KIND_KEYS and not has_state),
+        (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
+        (2, not is_other and ((is_rule and not has_state) or is_id)),
+        (2, not is_other and own & _FAULT_WORDS and (is_named or "code" in own) and not has_state),
+        (3, not is_other and "reason" in own and _is_fixed(leaf)),
+        (4, not is_other and is_text),
+    )
+    if is_plain_state(leaf.value) or leaf.is_link or "command" in own:
+        return None
+    return min((cost for cost, applies in costs if applies), default=None)
 
 
 def _is_word(leaf: Leaf) -> bool:

@@ -22,6 +22,11 @@ _FILLERS = parse_word_set(
 _PROPERTY_WORDS = parse_word_set(
     "name id uuid guid uid label title slug key code type kind identifier serial number url"
 )
+#: Words of things that exist once for each run or message.
+_RUN_WORDS = parse_word_set(
+    "build run execution deploy deployment commit release delivery transaction trace span message "
+    "request notification attempt heartbeat batch"
+)
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
 _MOMENT_WORDS = parse_word_set(
@@ -69,6 +74,11 @@ class Leaf:
         """Number of keys in the path, without array indexes and words that only group values."""
         keys = [key for key in self.path if isinstance(key, str)]
         return sum(bool(set(split_words(key)) - _FILLERS) for key in keys[:-1])
+
+    @property
+    def is_of_run(self) -> bool:
+        """True if the value belongs to one run or one message of a tool."""
+        return self.thing in _RUN_WORDS
 
     @property
     def thing(self) -> str:

@@ -20,7 +20,6 @@ from domain.alerts.recognition.states import (
     RECOVERY_WORDS,
     SEVERITY_WORDS,
     STATE_WORDS,
-    UNCLEAR_WORDS,
     NamedState,
     State,
     find_leading_state,

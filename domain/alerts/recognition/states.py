@@ -63,6 +63,8 @@ _LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
 UNCLEAR_WORDS = parse_word_set("not no non never without from was")
+#: Length up to which a text is part of many other words.
+_MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
 #: Recoveries that many tools share.
@@ -141,7 +143,9 @@ def find_leading_state(value: object) -> tuple[NamedState, str] | None:
         return None
     if (state := STATE_WORDS.get(found[1])) is None:
         return None
-    return NamedState(state, found[1], is_plain=False), found[2]
+    separator = found[2].rstrip()
+    is_long = len(found[1]) + len(separator) > _MAX_COMMON_LENGTH
+    return (NamedState(state, found[1], is_plain=False), separator) if is_long else None
 
 
 def list_leading_recoveries(value: str) -> tuple[str, ...]:
@@ -149,7 +153,8 @@ def list_leading_recoveries(value: str) -> tuple[str, ...]:
     found = find_leading_state(value)
     if found is None or found[0].state is State.RECOVERY:
         return ()
-    return tuple(f"{word}{found[1]}" for word in list_recovery_values(found[0].word))
+    texts = (f"{word}{found[1]}" for word in list_recovery_values(found[0].word))
+    return tuple(text for text in texts if len(text) > _MAX_COMMON_LENGTH)
 
 
 def list_recovery_values(value: str) -> tuple[str, ...]:
