@@ -15,7 +15,7 @@ from domain.alerts.reading.paths import PayloadPath
 from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
-from domain.alerts.recognition.states import is_plain_state
+from domain.alerts.recognition.states import FAILURE_WORDS, is_plain_state
 
 
 class Confidence(StrEnum):
@@ -76,7 +76,7 @@ _SCOPE_WORDS = parse_word_set("network board space cluster page project reposito
 _NOT_AFFECTED = parse_word_set(
     "alert alarm incident issue problem event rule trigger condition policy search query metric "
     "notification feature project version definition error exception template feed cause group "
-    "category run build execution environment"
+    "category run build execution environment check test workflow pipeline job plugin"
 )
 _CREATION_WORDS = parse_word_set("created create updated update modified")
 _THING_WORDS = parse_word_set(
@@ -85,7 +85,9 @@ _THING_WORDS = parse_word_set(
 )
 _MAX_TITLE = 150
 _TIME_OF_DAY = re.compile(r"[\d:.]+")
-_IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial")
+_IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
+#: Words of things that are named by chance or by a commit.
+_UNNAMED_THINGS = parse_word_set("run commit")
 #: Words of keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
@@ -107,12 +109,19 @@ def _is_name(leaf: Leaf) -> bool:
 
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
-    return has_letter and _is_text(leaf) and not is_plain_state(leaf.text)
+    is_other = is_plain_state(leaf.text) or leaf.thing in _UNNAMED_THINGS
+    return has_letter and _is_text(leaf) and not is_other
 
 
 def _is_own_title(leaf: Leaf) -> bool:
     """Return whether a text can be a title, and does not name a group of objects."""
-    return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS or leaf.thing == "run")
+    return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS)
+
+
+def _is_code(leaf: Leaf) -> bool:
+    """Return whether a text is a word in lower case, and its key does not say that it is a name."""
+    is_named = leaf.own_words[-1:] in (("name",), ("title",))
+    return leaf.text.islower() and " " not in leaf.text and not is_named
 
 
 def _is_short_text(leaf: Leaf) -> bool:
@@ -137,7 +146,11 @@ def _is_start(leaf: Leaf) -> bool:
 def _is_severity(leaf: Leaf) -> bool:
     text = normalize_word(leaf.value)
     is_other = leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS or not is_rule_word(text)
-    is_word = any(each.isalnum() for each in text) and text not in _NO_VALUES
+    is_word = (
+        not isinstance(leaf.value, float)
+        and any(each.isalnum() for each in text)
+        and text not in _NO_VALUES
+    )
     return leaf.is_scalar and is_word and not is_other
 
 
@@ -155,7 +168,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|src ip|srcip|device id|serial|"
-        "resource id|arn|crn|urn",
+        "resource id|arn|crn|urn|agent",
         is_name=True,
         fits=_is_host,
     ),
@@ -186,7 +199,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
-        phrases="service|app|application|component|job|system|project|namespace|cluster",
+        phrases="service|app|application|component|job|system|project|namespace|cluster|"
+        "repository|repo",
         is_name=True,
         fits=_is_name,
     ),
@@ -209,10 +223,12 @@ def find_field(
 ) -> FoundLeaf | None:
     """Return the value that fits a field best, or None."""
     kind = FIELD_KINDS[field]
-    best = _find_best(kind, leaves, taken)
-    if best is None and field is AlertField.TITLE:
-        given = list(leaves)
+    given = list(leaves)
+    best = _find_best(kind, given, taken)
+    if best and field is AlertField.TITLE and _is_code(best.leaf):
         # A text with several words is better than a code.
+        return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
+    if best is None and field is AlertField.TITLE:
         best = next(
             filter(
                 None,
@@ -299,8 +315,11 @@ def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
             continue
         own = set(leaf.own_words)
         is_state = own & {"state", "status", "condition", "type"}
-        is_plain = normalize_word(leaf.text) in USUAL_SEVERITY_WORDS
-        is_graded = " " not in leaf.text and "type" not in own and _is_severity_word(leaf)
+        is_kind |= normalize_word(leaf.text) in FAILURE_WORDS
+        is_plain = not is_kind and normalize_word(leaf.text) in USUAL_SEVERITY_WORDS
+        is_graded = (
+            not is_kind and " " not in leaf.text and "type" not in own and _is_severity_word(leaf)
+        )
         if is_state and (is_plain or is_graded):
             reason = f"{leaf.text} is a severity"
             return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)

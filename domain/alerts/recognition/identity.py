@@ -46,7 +46,7 @@ _SECRET_WORDS = parse_word_set(
 )
 _SECRET_KEY_WORDS = parse_word_set("api access auth routing integration license private signing")
 _OBJECT_WORDS = parse_word_set(
-    "host hostname instance node server machine device entity resource pod target address ip "
+    "host hostname queue instance node server machine device entity resource pod target address ip "
     "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
     "namespace object site location asset website domain database queue endpoint cpu project "
     "repository repo branch ref workspace dataset table column bucket volume topic broker ap "
@@ -56,6 +56,8 @@ _OBJECT_WORDS = parse_word_set(
 )
 #: Words of objects that contain other objects.
 _AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
+#: Words of places that a check runs from.
+_PROBE_WORDS = parse_word_set("location probe agent")
 #: Words of objects that often have a name as well.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
@@ -178,10 +180,21 @@ def _find_alert_id(
         reason += " and is the same in all messages"
     elif set(leaf.words) & _RULE_WORDS and not _looks_random(leaf):
         confidence = Confidence.UNSURE  # Some tools number alert rules like this.
-    may_be_rule = messages.has_evidence or {"alert", "alarm"} & set(leaf.own_words)
-    is_joined = may_be_rule and not _looks_random(leaf)
-    hosts = [each.path for each in stable if each.path == host and is_joined]
-    return Identity(paths=(leaf.path, *hosts), confidence=confidence, reason=reason)
+    paths = (leaf.path, *_list_joined(leaf, stable, messages, host))
+    return Identity(paths=paths, confidence=confidence, reason=reason)
+
+
+def _list_joined(
+    leaf: Leaf, stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
+) -> Sequence[PayloadPath]:
+    """Return the objects to join with an identifier, which may be that of a rule."""
+    may_be_rule = messages.has_evidence or {"alert", "alarm"} & set(leaf.words[-2:])
+    if not may_be_rule or _looks_random(leaf):
+        return ()
+    hosts = [each for each in stable if each.path == host]
+    named = [each for each in stable if _is_object(each) and not each.is_link]
+    objects = _drop_repeated(hosts, named if messages.has_evidence else [])
+    return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
 
 
 def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:
@@ -204,6 +217,8 @@ def _find_rule_and_objects(
     rule = _find_rule(stable, messages)
     hosts = [leaf for leaf in stable if leaf.path == host and leaf != rule]
     objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
+        objects = others
     if rule and (hosts or len(objects) > 1):
         # A plain link may lead to one run or one message in the tool.
         objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]

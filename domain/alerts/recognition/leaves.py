@@ -40,7 +40,7 @@ _COUNTER_WORDS = parse_word_set(
 )
 #: Words of people and accounts. Their names, states and identifiers do not describe the alert.
 _OWNER_WORDS = parse_word_set(
-    "user contact author owner agent assignee recipient team creator requester account "
+    "user contact author owner assignee recipient team creator requester account "
     "organization org tenant customer channel sender webhook integration client "
     "assigned acknowledged responder actor commit subscription"
 )
