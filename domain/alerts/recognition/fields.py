@@ -168,7 +168,7 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
         "table name|switch|volume|bucket|queue|domain|location|src ip|srcip|device id|serial|"
-        "resource id|arn|crn|urn|agent",
+        "resource id|arn|crn|urn",
         is_name=True,
         fits=_is_host,
     ),
@@ -177,7 +177,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "monitor name|problem title|problem name|trigger name|condition name|event name|"
         "incident title|incident name|alarm name|issue title|issue name|fault name|finding title|"
         "finding name|detection name|search name|policy name|test name|"
-        "job name|event title|service description|service desc|short message|message|msg|"
+        "job name|task name|workflow name|"
+        "pipeline name|event title|service description|service desc|short message|message|msg|"
         "check|alarm|alert|monitor|rule|text",
         exact="name",
         fits=_is_title,
@@ -255,6 +256,9 @@ def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> Fou
         and not (leaf.is_about_other or leaf.path in taken)
         and _is_host(leaf)
     ]
+    if not found and not any(leaf.is_link for leaf in leaves):
+        # In checks of addresses, the agent is the place that the check runs from.
+        found = [leaf for leaf in leaves if leaf.words == ("agent",) and _is_host(leaf)]
     if not found:
         return None
     leaf = min(found, key=lambda each: each.depth)
