@@ -86,8 +86,8 @@ def _parse_pair(item: object) -> tuple[str, object] | None:
         return None
     folded = {key.casefold(): item[key] for key in item}
     name = next((folded[key] for key in _NAME_KEYS if isinstance(folded.get(key), str)), None)
-    found = next((key for key in _VALUE_KEYS if key in folded), None)
-    return (name, folded[found]) if name and found and not _SURROGATE.search(name) else None
+    value_key = next((key for key in _VALUE_KEYS if key in folded), None)
+    return (name, folded[value_key]) if name and value_key and not _SURROGATE.search(name) else None
 
 
 def find_value(payload: object, path: PayloadPath, default: object = None) -> object:

@@ -309,26 +309,25 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
 
 def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
     """Return the value for the severity: of a key for severities, or else a state that is one."""
-    own = [leaf for leaf in leaves if leaf.words == ("severity",) and leaf.is_word]
-    given = [leaf for leaf in own if _is_severity(leaf)] or leaves
+    top = [leaf for leaf in leaves if leaf.words == ("severity",) and leaf.is_word]
+    given = [leaf for leaf in top if _is_severity(leaf)] or leaves
     if found := find_field(AlertField.SEVERITY, filter(_is_severity_word, given)):
         return found
-    for leaf in given:
-        is_kind = leaf.text.casefold() in _KIND_WORDS
-        if leaf.is_about_other or is_kind or not _is_severity(leaf):
-            continue
-        own = set(leaf.own_words)
-        is_state = own & {"state", "status", "condition", "type"}
-        is_kind |= normalize_word(leaf.text) in FAILURE_WORDS
-        is_plain = not is_kind and normalize_word(leaf.text) in USUAL_SEVERITY_WORDS
-        is_graded = (
-            not is_kind and " " not in leaf.text and "type" not in own and _is_severity_word(leaf)
-        )
-        if is_state and (is_plain or is_graded):
-            reason = f"{leaf.text} is a severity"
-            return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+    for leaf in filter(_is_graded_state, given):
+        reason = f"{leaf.text} is a severity"
+        return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
     found = find_field(AlertField.SEVERITY, given)
     return found and replace(found, confidence=Confidence.UNSURE)
+
+
+def _is_graded_state(leaf: Leaf) -> bool:
+    """Return whether a value is a state that is also a severity, such as `warning`."""
+    own, word = set(leaf.own_words), normalize_word(leaf.text)
+    is_state = bool(own & {"state", "status", "condition", "type"})
+    is_graded = " " not in word and "type" not in own and _is_severity_word(leaf)
+    is_other = leaf.is_about_other or word in _KIND_WORDS | FAILURE_WORDS
+    is_word = word in USUAL_SEVERITY_WORDS or is_graded
+    return is_state and is_word and not is_other and _is_severity(leaf)
 
 
 def _is_severity_word(leaf: Leaf) -> bool:

@@ -126,10 +126,10 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
 def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     """Return the values of a leaf that mean that the alert is over."""
     if _is_switch(leaf):
-        words = [word for word in leaf.own_words if word in STATE_WORDS]
+        states = [STATE_WORDS[word] for word in leaf.own_words if word in STATE_WORDS]
         position = _SWITCH_VALUES.index(normalize_word(leaf.value))
         # The value of the problem, and the word for the opposite.
-        is_problem = (STATE_WORDS[words[-1]] is State.RECOVERY) == bool(position % 2)
+        is_problem = (states[-1] is State.RECOVERY) == bool(position % 2)
         return (_SWITCH_VALUES[position ^ 1],) if is_problem else ()
     if not weight or isinstance(leaf.value, bool):
         return ()
