@@ -187,7 +187,7 @@ def _find_alert_id(
 def _list_joined(
     leaf: Leaf, stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
 ) -> Sequence[PayloadPath]:
-    """Return the objects to join with an identifier, which may be that of a rule."""
+    """Return the objects to join with an identifier that may belong to a rule."""
     may_be_rule = messages.has_evidence or {"alert", "alarm"} & set(leaf.words[-2:])
     if not may_be_rule or _looks_random(leaf):
         return ()

@@ -49,7 +49,7 @@ _PROBLEM_BONUS = 20
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 12
-#: Weight of a truth value under a key such as `is_ok`.
+#: Weight of a truth value under a key that names a state.
 _SWITCH_WEIGHT = 6
 #: Words beside the word for the state in such a key.
 _SWITCH_FILLERS = parse_word_set(
@@ -95,7 +95,7 @@ def _weigh_key(leaf: Leaf) -> int:
 
 
 def _is_switch(leaf: Leaf) -> bool:
-    """Return whether a value says whether a state applies, as `{"is_ok": 0}` does."""
+    """Return whether the key names a state, and the value says whether the state applies."""
     states = set(leaf.own_words) - _SWITCH_FILLERS
     is_state = bool(states) and states <= STATE_WORDS.keys()
     return is_state and normalize_word(leaf.value) in _SWITCH_VALUES
