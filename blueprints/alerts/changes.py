@@ -18,7 +18,7 @@ from domain.alerts.handling.batches import (
     change_selected_alerts,
     get_batch,
 )
-from domain.alerts.handling.status import StatusChange, StatusChangeResult
+from domain.alerts.handling.status import SAME_FINGERPRINT, StatusChange, StatusChangeResult
 from domain.alerts.handling.types import AlertNoteBody
 from domain.alerts.listing.queries import MAX_IID, count_matching_alerts
 from domain.alerts.listing.saved_filters import delete_filter, save_filter
@@ -140,7 +140,7 @@ def _flash_change_result(outcome: StatusChangeResult, batch: BatchView) -> None:
         names = ", ".join(
             f"#{iid} “{replace_invisible_text(title)}”" for iid, title in outcome.conflicts
         )
-        flash(f"Not changed: {names}. Another open alert has the same fingerprint.", "error")
+        flash(f"Not changed: {names}. {SAME_FINGERPRINT}", "error")
     if not (outcome.done or outcome.conflicts):
         flash("Select alerts first.", "warning")
 

@@ -25,7 +25,9 @@ _ITEM_PATH = f"/<int(max={MAX_ID}):integration_id>"
 _DELIVERY_PATH = f"/<int(max={MAX_ID}):delivery_id>"
 
 alert_integrations = ResourceBlueprint("alert_integrations", __name__, url_prefix=_COLLECTION_PATH)
-alert_integrations.bind_usual_actions(actions, _ITEM_PATH)
+alert_integrations.bind_usual_actions(
+    actions, _ITEM_PATH, mapping_actions.create_mapped_integration
+)
 alert_integrations.bind_action("GET", f"{_ITEM_PATH}/labels", received_labels.list_labels)
 alert_integrations.bind_action("GET", f"{_ITEM_PATH}/warnings", sender_warnings.list_warnings)
 alert_integrations.bind_action(

@@ -178,14 +178,15 @@ class ResourceBlueprint(Blueprint):
     `/<any(projects, groups):kind>/<path:reference>`.
     """
 
-    def bind_usual_actions(self, actions: ModuleType, one: str) -> None:
+    def bind_usual_actions(self, actions: ModuleType, one: str, *first: Action[Any, Any]) -> None:
         """Bind the actions of a module that list, show, create, change and delete a resource.
 
-        If several actions have the same verb, bind the first one. The URL of a single resource is
+        If several actions have the same verb, bind the first one. `first` are tried before the
+        actions of the module. The URL of a single resource is
         the URL of the list followed by `one`.
         """
         missing = dict(_USUAL_OPERATIONS)
-        for each in list_operations(actions, self.name):
+        for each in (*first, *list_operations(actions, self.name)):
             if each.verb in missing:
                 method, is_of_one = missing.pop(each.verb)
                 self.bind_action(method, one if is_of_one else "", each)

@@ -12,6 +12,7 @@ from domain.alerts.handling.batches import (
     start_undo,
 )
 from domain.alerts.handling.status import (
+    SAME_FINGERPRINT,
     StatusChange,
     StatusChangeResult,
     change_alert_statuses,
@@ -83,7 +84,7 @@ def set_alert_status(work: UnitOfWork, project: ProjectView, iid: int, status: s
     )
     batch, outcome = change_selected_alerts(order, [iid], session=work.session, now=work.now)
     if outcome.conflicts:
-        raise ConflictError("Another open alert has the same fingerprint.", field="status")
+        raise ConflictError(SAME_FINGERPRINT, field="status")
     if not outcome.done:
         raise NotFoundError(f"Alert {iid} not found in this project.")
     # If the same request is sent twice, the second response offers to undo the first request.

@@ -1,6 +1,7 @@
 """Changes the status of alerts on behalf of a user.
 
-Every change is allowed unless two open alerts would have the same fingerprint.
+Every change is allowed unless two unresolved alerts would have the same fingerprint. Ignored alerts
+are unresolved.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
+#: Reason for a conflict. The other alert can also be ignored.
+SAME_FINGERPRINT = "Another unresolved alert has the same fingerprint."
 #: Maximum number of rows in a statement.
 _MAX_ROWS_PER_STATEMENT = 500
 
@@ -59,7 +62,7 @@ class StatusChangeResult:
     done: tuple[int, ...]
     #: Numbers of the alerts that already had the requested status.
     unchanged: tuple[int, ...]
-    #: Numbers and titles of unchanged alerts whose fingerprint belongs to another open alert.
+    #: Numbers and titles of unchanged alerts whose fingerprint another unresolved alert has.
     conflicts: tuple[tuple[int, str], ...]
     #: Changes that were made, with the data that is needed to undo them.
     made: tuple[AppliedChange, ...] = ()
@@ -70,12 +73,12 @@ def change_alert_status(
 ) -> None:
     """Change the status of an alert.
 
-    Raise ConflictError if another open alert has the same fingerprint, and NotFoundError if there
-    is no such alert.
+    Raise ConflictError if another unresolved alert has the same fingerprint, and NotFoundError if
+    there is no such alert.
     """
     outcome = change_alert_statuses(project_id, [iid], change, session=session, now=now)
     if outcome.conflicts:
-        raise ConflictError("Another open alert has the same fingerprint.", field="status")
+        raise ConflictError(SAME_FINGERPRINT, field="status")
     if not outcome.done:
         raise NotFoundError(f"Alert {iid} not found in this project.")
 
@@ -208,7 +211,7 @@ def _try_set_status(alert: Alert, status: str, *, session: Session, now: datetim
         _set_status(alert, status, now)
         return True
     try:
-        # A unique index prevents a second open alert with the same fingerprint.
+        # A unique index prevents a second unresolved alert with the same fingerprint.
         with session.begin_nested():
             _set_status(alert, status, now)
     except IntegrityError:

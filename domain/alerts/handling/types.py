@@ -89,7 +89,7 @@ class AlertDetail(Alert):
 
 
 class StatusConflict(Resource):
-    """An alert that was not changed because another open alert has the same fingerprint."""
+    """An alert that was not changed because another unresolved alert has the same fingerprint."""
 
     iid: int
     title: str

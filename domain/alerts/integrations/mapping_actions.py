@@ -25,6 +25,7 @@ from domain.alerts.integrations.mapping_types import (
     AlertMappingBody,
     AlertMappingPreview,
     AlertRecognition,
+    MappedIntegration,
     MappingPreviewBody,
     RecognitionBody,
 )
@@ -45,7 +46,7 @@ from domain.alerts.reading.text import format_indented_json
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.tools import KnownTool
 from domain.alerts.tools.examples import build_example
-from domain.core.errors import ConflictError, ForbiddenError, NotFoundError
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 
 
@@ -186,6 +187,23 @@ def build_recognition_resource(found: Recognition) -> AlertRecognition:
             "values": found.sample.values,
         }
     )
+
+
+@action("alert_integrations.create")
+def create_mapped_integration(
+    work: UnitOfWork, project: ProjectView, new: MappedIntegration
+) -> IntegrationWithKey:
+    """Create an alert integration, with a mapping if a sample is given.
+
+    Raise InvalidError, which names the invalid field.
+    """
+    made = create_integration(work, project, new)
+    if new.mapping and new.sample is None:
+        raise InvalidError("A mapping requires a sample.", field="sample")
+    if new.sample is not None and (new.mapping or get_integration_type(made.type).has_mapping):
+        body = AlertMappingBody(sample=new.sample, mapping=new.mapping, rules=new.rules)
+        change_mapping(work, project, made.id, body)
+    return made
 
 
 @action("alert_integrations.create")

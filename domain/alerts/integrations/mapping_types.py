@@ -6,7 +6,7 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from domain.alerts.integrations.samples import MAX_SAMPLE_BYTES, MessageTexts
-from domain.alerts.integrations.types import IntegrationTypeName
+from domain.alerts.integrations.types import IntegrationTypeName, NewIntegration
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import (
@@ -55,7 +55,10 @@ JsonText = Annotated[
 
 
 class MappingCondition(BaseModel):
-    """A rule that compares the value at a path with words, ignoring case."""
+    """A rule that compares the value at a path with words, ignoring case.
+
+    For example, `{"path": ["state"], "operator": "is", "words": ["ok", "resolved"]}`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -138,14 +141,30 @@ class AlertMappingBody(Body):
     )
     rules: MappingRulesBody | None = Field(
         default=None,
-        description="Rules for values. If omitted, all rules except the severity words are "
-        "removed.",
+        description='Rules for values, such as `{"resolved_when": [{"path": ["state"], '
+        '"operator": "is", "words": ["ok"]}]}`. The keys are `severity_words`, `resolved_when`, '
+        "`dropped_when` and `joins`. If omitted, all rules except the severity words are removed.",
     )
 
     revision: Text | None = Field(
         default=None,
         description="Value of `revision` in the mapping or in a fix. If the mapping has changed "
         "since, the request fails with status 409.",
+    )
+
+
+class MappedIntegration(NewIntegration):
+    """A new integration, optionally with a mapping, such as one that `recognize` proposes."""
+
+    sample: JsonText | None = Field(
+        default=None,
+        description="One alert in the sender's format, at most 64 KiB. Required for a mapping.",
+    )
+    mapping: dict[AlertField, _GivenPaths] = Field(
+        default={}, description="Mapping to save, as for `PUT …/mapping`."
+    )
+    rules: MappingRulesBody | None = Field(
+        default=None, description="Rules to save with the mapping, as for `PUT …/mapping`."
     )
 
 

@@ -3,6 +3,9 @@
 A path is stored as an array, so that keys can contain dots. Web pages show a path as
 `labels["app.kind"][0]`. Some senders put JSON into a string, such as Amazon SNS into `Message`. A
 path can continue within such a string.
+
+Some senders put fields into an array of pairs, such as `{"name": "host", "value": "web-1"}`, or of
+texts, such as `host:web-1`. A key after the path of such an array is the name of a field.
 """
 
 import json
@@ -23,6 +26,12 @@ _MAX_PATH_LENGTH = 100
 #: Maximum length in characters, and maximum depth, of a string in a payload that is parsed as JSON.
 _MAX_INNER_LENGTH = 256 * 1024
 _MAX_INNER_DEPTH = 32
+#: Keys of the name and the value in a pair, best first.
+_NAME_KEYS = ("name", "key", "title", "label", "field")
+_VALUE_KEYS = ("value", "val")
+_MAX_PAIR_KEYS = 4
+#: Text that consists of the name and the value of a field.
+_PAIR_TEXT = re.compile(r"([A-Za-z][\w.-]{0,39})[:=](?!//)(.+)")
 #: Marker for a path that does not exist.
 _MISSING = object()
 
@@ -52,7 +61,7 @@ def list_children(value: object) -> Iterable[tuple[str | int, object]]:
         case dict():
             return list_members(value)
         case list():
-            return enumerate(value)
+            return (*enumerate(value), *list_pairs(value))
         case str() if (inner := parse_inner_object(value)) is not None:
             return list_members(inner)
     return ()
@@ -61,6 +70,24 @@ def list_children(value: object) -> Iterable[tuple[str | int, object]]:
 def list_members(named: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
     """Return the members of an object, except keys that UTF-8 cannot encode."""
     return tuple((key, named[key]) for key in named if not _SURROGATE.search(key))
+
+
+def list_pairs(value: object) -> tuple[tuple[str, object], ...]:
+    """Return the fields in an array of pairs, or nothing if it contains another item."""
+    pairs = tuple(map(_parse_pair, value)) if isinstance(value, list) else ()
+    return tuple(each for each in pairs if each) if all(pairs) else ()
+
+
+def _parse_pair(item: object) -> tuple[str, object] | None:
+    if isinstance(item, str):
+        found = _PAIR_TEXT.fullmatch(item.strip())
+        return (found[1], found[2].strip()) if found else None
+    if not isinstance(item, dict) or len(item) > _MAX_PAIR_KEYS:
+        return None
+    folded = {key.casefold(): item[key] for key in item}
+    name = next((folded[key] for key in _NAME_KEYS if isinstance(folded.get(key), str)), None)
+    value_key = next((key for key in _VALUE_KEYS if key in folded), None)
+    return (name, folded[value_key]) if name and value_key and not _SURROGATE.search(name) else None
 
 
 def find_value(payload: object, path: PayloadPath, default: object = None) -> object:
@@ -74,6 +101,8 @@ def find_value(payload: object, path: PayloadPath, default: object = None) -> ob
                 value = value[segment]
             case list(), int() if segment < len(value):
                 value = value[segment]
+            case list(), str() if segment in (named := dict(list_pairs(value))):
+                value = named[segment]
             case _:
                 return default
     return value
@@ -97,6 +126,8 @@ def remove_value(value: object, path: PayloadPath) -> Any:
             # Keep the index occupied, so that the following items keep their indexes.
             here = remove_value(value[segment], tuple(rest)) if rest else None
             return [*value[:segment], here, *value[segment + 1 :]]
+        case list(), str():
+            return [each for each in value if (_parse_pair(each) or ("",))[0] != segment]
         case str(), _ if (inner := parse_inner_object(value)) is not None:
             return remove_value(inner, path)
     return value
@@ -109,6 +140,9 @@ def set_value(payload: object, path: PayloadPath, value: object) -> Any:
     segment, *rest = path
     if isinstance(payload, str):
         payload = parse_inner_object(payload)
+    if isinstance(segment, str) and list_pairs(payload):
+        pair = {"name": segment, "value": set_value({}, tuple(rest), value)}
+        return [*remove_value(payload, (segment,)), pair]
     if isinstance(segment, str):
         named = payload if isinstance(payload, dict) else {}
         return {**named, segment: set_value(named.get(segment), tuple(rest), value)}

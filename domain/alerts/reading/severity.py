@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -32,12 +33,13 @@ METRICS_SEVERITY_WORDS: SeverityWords = {
 _PROPOSED_SEVERITIES: SeverityWords = {
     **METRICS_SEVERITY_WORDS,
     **dict.fromkeys(
-        ("disaster", "down", "failure", "failed", "outage", "urgent"), Severity.CRITICAL
+        ("disaster", "down", "failure", "failed", "outage", "urgent", "immediate", "danger"),
+        Severity.CRITICAL,
     ),
     **dict.fromkeys(("blocker", "crit", "emerg", "sev0", "sev1", "1"), Severity.CRITICAL),
-    **dict.fromkeys(("severe", "unreachable", "sev2", "2"), Severity.HIGH),
+    **dict.fromkeys(("severe", "serious", "important", "unreachable", "sev2", "2"), Severity.HIGH),
     **dict.fromkeys(("average", "err", "moderate", "sev3", "3", "degraded"), Severity.MEDIUM),
-    **dict.fromkeys(("minor", "sev4", "4"), Severity.LOW),
+    **dict.fromkeys(("minor", "caution", "sev4", "4"), Severity.LOW),
     **dict.fromkeys(("informational", "trace", "ok", "okay", "success", "normal"), Severity.INFO),
     **dict.fromkeys(("none", "maintenance", "sev5", "5"), Severity.INFO),
     **dict.fromkeys(("not classified", "undefined"), Severity.UNKNOWN),
@@ -48,6 +50,10 @@ _PROPOSED_SEVERITIES: SeverityWords = {
 USUAL_SEVERITY_WORDS: SeverityWords = {
     word: severity for word, severity in _PROPOSED_SEVERITIES.items() if not word.isdecimal()
 }
+
+
+#: Maximum number of parts of a sender's word with a prefix.
+_MAX_SEVERITY_PARTS = 5
 
 
 class ParsedSeverity(NamedTuple):
@@ -90,6 +96,27 @@ def find_unknown_words(parse_warnings: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in words if word.isprintable() and len(word) < MAX_RULE_WORD_LENGTH)
 
 
+_PARTS = re.compile(r"[a-z]+|\d+")
+
+
+def find_usual_severity_word(value: object) -> str | None:
+    """Return the usual severity word in a sender's word, or None if there is not exactly one.
+
+    It can have a prefix or an addition, as in `SEVERITY_HIGH`, `SEV-1` or `P1 - Critical`.
+    """
+    text = normalize_word(value) if isinstance(value, str) else ""
+    if text in USUAL_SEVERITY_WORDS:
+        return text
+    parts = [part for part in _PARTS.findall(text) if part != "alert"]
+    if len(parts) > _MAX_SEVERITY_PARTS or {"not", "no", "non"} & set(parts):
+        return None
+    numbered = [f"{first}{second}" for first, second in pairwise(parts)]
+    found = dict.fromkeys(part for part in [*numbered, *parts] if part in USUAL_SEVERITY_WORDS)
+    severities = {USUAL_SEVERITY_WORDS[word] for word in found}
+    return next(iter(found)) if len(severities) == 1 else None
+
+
 def propose_severity(word: str) -> Severity:
     """Return the probable severity for a sender's word."""
-    return _PROPOSED_SEVERITIES.get(normalize_word(word), Severity.CRITICAL)
+    known = find_usual_severity_word(word) or normalize_word(word)
+    return _PROPOSED_SEVERITIES.get(known, Severity.CRITICAL)

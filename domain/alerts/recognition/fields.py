@@ -12,10 +12,10 @@ from enum import StrEnum
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import is_rule_word, normalize_word
 from domain.alerts.reading.paths import PayloadPath
-from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS
+from domain.alerts.reading.severity import USUAL_SEVERITY_WORDS, find_usual_severity_word
 from domain.alerts.recognition.key_words import parse_word_set
 from domain.alerts.recognition.leaves import Leaf
-from domain.alerts.recognition.states import is_plain_state
+from domain.alerts.recognition.states import FAILURE_WORDS, is_plain_state
 
 
 class Confidence(StrEnum):
@@ -35,6 +35,8 @@ class FieldKind:
     #: Word that has to be a whole key at the top, since it is too general elsewhere.
     exact: str = ""
     fits: Callable[[Leaf], bool]
+    #: True if the phrases are nouns, so that `name` can follow them.
+    is_name: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +50,11 @@ class FoundLeaf:
 
 #: Phrases for a title if no other value is one, best first.
 _FALLBACK_TITLES = (
+    "alert type|alarm type|problem type|issue type|issue|problem|friendly name",
     "display name|target name|name|label",
-    "cause|reason|description|event type code|event type|type|event|context|headline text",
+    "cause|reason|description|details|content|error message|exception|error|body",
+    "event type code|event type|type|event|context|headline text",
+    "rule id|check id|job id|task id|dag id|flow id|pipeline id|workflow id|test id|code",
 )
 
 _DEPTH_COST = 3
@@ -60,18 +65,29 @@ _LIKELY_COST = 14
 
 
 #: Words of keys whose link is the address of the monitored host.
-LINK_OWNERS = parse_word_set("host target monitor server endpoint site website entity check")
+LINK_OWNERS = parse_word_set(
+    "host target monitor server endpoint site website entity check location"
+)
 #: Words that stand for a missing value, and words for kinds of objects, which are not names.
-_NO_VALUES = parse_word_set("none null nil n/a na - unknown undefined")
+_NO_VALUES = parse_word_set("none unknown")
 _KIND_WORDS = parse_word_set("alert incident issue problem event host service monitor check")
-_SCOPE_WORDS = parse_word_set("network board space cluster page project repository region")
+_SCOPE_WORDS = parse_word_set("network board space cluster page project repository region site")
+#: Words of things that are not affected by a problem although they have names and identifiers.
+_NOT_AFFECTED = parse_word_set(
+    "alert alarm incident issue problem event rule trigger condition policy search query metric "
+    "notification feature project version definition error exception template feed cause group "
+    "category run build execution environment check test workflow pipeline job plugin"
+)
 _CREATION_WORDS = parse_word_set("created create updated update modified")
 _THING_WORDS = parse_word_set(
     "device rule monitor policy host node service project check trigger repository repo resource "
     "image application"
 )
-#: Placeholders that a sender has not replaced, such as `${host}`.
-_TEMPLATE = re.compile(r"\$\{|\{\{")
+_MAX_TITLE = 150
+_TIME_OF_DAY = re.compile(r"[\d:.]+")
+_IDENTIFIER_WORDS = parse_word_set("id uuid guid uid code serial type kind")
+#: Words of things that are named by chance or by a commit.
+_UNNAMED_THINGS = parse_word_set("run commit")
 #: Words of keys whose texts are not severities.
 _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 
@@ -79,7 +95,7 @@ _SENTENCE_WORDS = parse_word_set("message msg text description comment reason")
 def _is_text(leaf: Leaf) -> bool:
     """Return whether a value is a text for people."""
     is_other = leaf.is_link or leaf.is_uuid or leaf.is_time or leaf.text.isdecimal()
-    return bool(leaf.text) and not is_other and not _TEMPLATE.search(leaf.text)
+    return bool(leaf.text) and not is_other
 
 
 def _is_name(leaf: Leaf) -> bool:
@@ -93,16 +109,29 @@ def _is_name(leaf: Leaf) -> bool:
 
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
-    return has_letter and _is_text(leaf) and not is_plain_state(leaf.text)
+    is_other = is_plain_state(leaf.text) or leaf.thing in _UNNAMED_THINGS
+    return has_letter and _is_text(leaf) and not is_other
 
 
 def _is_own_title(leaf: Leaf) -> bool:
     """Return whether a text can be a title, and does not name a group of objects."""
-    return _is_title(leaf) and not set(leaf.words) & _SCOPE_WORDS
+    return _is_title(leaf) and not (set(leaf.words) & _SCOPE_WORDS)
+
+
+def _is_code(leaf: Leaf) -> bool:
+    """Return whether a text is a word in lower case, and its key does not say that it is a name."""
+    is_named = leaf.own_words[-1:] in (("name",), ("title",))
+    return leaf.text.islower() and " " not in leaf.text and not is_named
+
+
+def _is_short_text(leaf: Leaf) -> bool:
+    is_short = " " in leaf.text and len(leaf.text) <= _MAX_TITLE and "\n" not in leaf.text
+    return is_short and _is_own_title(leaf)
 
 
 def _is_host(leaf: Leaf) -> bool:
-    if leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
+    is_place = leaf.own_words[-1:] == ("location",) and not leaf.is_link
+    if is_place or leaf.text.casefold() in _NO_VALUES | _KIND_WORDS:
         return False
     return _is_name(leaf) or (leaf.is_link and bool(set(leaf.words) & LINK_OWNERS))
 
@@ -110,17 +139,18 @@ def _is_host(leaf: Leaf) -> bool:
 def _is_start(leaf: Leaf) -> bool:
     """Return whether a value is a time of the alert, and not the creation of a device or a rule."""
     is_creation = bool(set(leaf.own_words) & _CREATION_WORDS)
-    return leaf.is_time and not (is_creation and set(leaf.words) & _THING_WORDS)
-
-
-def _is_picture(leaf: Leaf) -> bool:
-    return bool(set(leaf.own_words) & {"icon", "logo", "image", "avatar", "screenshot"})
+    is_part = bool(leaf.text and ":" in leaf.text and _TIME_OF_DAY.fullmatch(leaf.text))
+    return leaf.is_time and not is_part and not (is_creation and set(leaf.words) & _THING_WORDS)
 
 
 def _is_severity(leaf: Leaf) -> bool:
     text = normalize_word(leaf.value)
     is_other = leaf.is_time or set(leaf.own_words) & _SENTENCE_WORDS or not is_rule_word(text)
-    is_word = any(each.isalnum() for each in text) and text not in _NO_VALUES
+    is_word = (
+        not isinstance(leaf.value, float)
+        and any(each.isalnum() for each in text)
+        and text not in _NO_VALUES
+    )
     return leaf.is_scalar and is_word and not is_other
 
 
@@ -132,18 +162,23 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=_is_severity,
     ),
     AlertField.HOSTS: FieldKind(
-        phrases="host|host name|fqdn|node name|node|instance|server|server name|machine|device|"
-        "device name|entity name|impacted entity|affected entity|managed entity|entity|pod name|"
-        "target|entity source|resource arn|"
-        "resource name|resource|monitor url|monitor address|site url|website url|target url|"
-        "host name and port|check url|endpoint url|server url|host url|ip address|address|ip",
+        phrases="host|fqdn|node|instance|server|machine|device|impacted entity|affected entity|"
+        "managed entity|entity|pod|target|entity source|resource arn|resource|monitor url|"
+        "monitor address|site url|website url|target url|"
+        "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
+        "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
+        "table name|switch|volume|bucket|queue|domain|location|src ip|srcip|device id|serial|"
+        "resource id|arn|crn|urn",
+        is_name=True,
         fits=_is_host,
     ),
     AlertField.TITLE: FieldKind(
         phrases="title|alert title|alert name|summary|subject|headline|rule name|check name|"
         "monitor name|problem title|problem name|trigger name|condition name|event name|"
-        "incident title|incident name|alarm name|issue title|search name|policy name|test name|"
-        "job name|event title|service description|service desc|short message|message|msg|"
+        "incident title|incident name|alarm name|issue title|issue name|fault name|finding title|"
+        "finding name|detection name|search name|policy name|test name|"
+        "job name|task name|workflow name|"
+        "pipeline name|event title|service description|service desc|short message|message|msg|"
         "check|alarm|alert|monitor|rule|text",
         exact="name",
         fits=_is_title,
@@ -165,8 +200,9 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=lambda leaf: leaf.is_time or isinstance(leaf.value, str | None),
     ),
     AlertField.SERVICE: FieldKind(
-        phrases="service|service name|app|app name|application|application name|component|"
-        "component name|job|system|project name|project|namespace|cluster|cluster name",
+        phrases="service|app|application|component|job|system|project|namespace|cluster|"
+        "repository|repo",
+        is_name=True,
         fits=_is_name,
     ),
     AlertField.MONITORING_TOOL: FieldKind(
@@ -176,10 +212,9 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         phrases="environment|environment name|env|stage|deployment environment", fits=_is_name
     ),
     AlertField.RUNBOOK: FieldKind(
-        phrases="runbook|runbook url|run book|playbook|playbook url|documentation url|alert url|"
-        "incident url|issue url|event url|problem url|url|link|html url|alert link|result link|"
-        "permalink|web url",
-        fits=lambda leaf: leaf.is_link and not _is_host(leaf) and not _is_picture(leaf),
+        phrases="runbook|runbook url|runbook link|run book|playbook|playbook url|playbook link|"
+        "documentation url|documentation link|documentation|help url|help link|kb article",
+        fits=lambda leaf: leaf.is_link,
     ),
 }
 
@@ -189,12 +224,46 @@ def find_field(
 ) -> FoundLeaf | None:
     """Return the value that fits a field best, or None."""
     kind = FIELD_KINDS[field]
-    best = _find_best(kind, leaves, taken)
+    given = list(leaves)
+    best = _find_best(kind, given, taken)
+    if best and field is AlertField.TITLE and _is_code(best.leaf):
+        # A text with several words is better than a code.
+        return _find_best(replace(kind, fits=_is_short_text), given, taken) or best
     if best is None and field is AlertField.TITLE:
-        kinds = (FieldKind(phrases=phrases, fits=_is_own_title) for phrases in _FALLBACK_TITLES)
-        best = next(filter(None, (_find_best(each, leaves, taken) for each in kinds)), None)
+        best = next(
+            filter(
+                None,
+                (
+                    _find_best(FieldKind(phrases=phrases, fits=fits), given, taken)
+                    for fits in (_is_short_text, _is_own_title)
+                    for phrases in _FALLBACK_TITLES
+                ),
+            ),
+            None,
+        )
         return best and replace(best, confidence=Confidence.UNSURE)
     return best
+
+
+def find_affected(leaves: Sequence[Leaf], taken: Collection[PayloadPath]) -> FoundLeaf | None:
+    """Return the name of the least nested thing that has a name and an identifier, or None."""
+    identified = {each.thing for each in leaves if set(each.own_words) & _IDENTIFIER_WORDS}
+    found = [
+        leaf
+        for leaf in leaves
+        if leaf.own_words[-1:] in (("name",), ("label",))
+        and leaf.thing in identified - _NOT_AFFECTED - _SCOPE_WORDS
+        and not (leaf.is_about_other or leaf.path in taken)
+        and _is_host(leaf)
+    ]
+    if not found and not any(leaf.is_link for leaf in leaves):
+        # In checks of addresses, the agent is the place that the check runs from.
+        found = [leaf for leaf in leaves if leaf.words == ("agent",) and _is_host(leaf)]
+    if not found:
+        return None
+    leaf = min(found, key=lambda each: each.depth)
+    reason = f"{leaf.thing} has a name and an identifier"
+    return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
 
 
 def _find_best(
@@ -226,10 +295,12 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
     if leaf.is_about_other:
         return None
     costs = []
+    is_named = kind.is_name and len(leaf.words) > 1 and leaf.words[-1] == "name"
+    words = leaf.words[:-1] if is_named else leaf.words
     for rank, phrase in enumerate(kind.phrases.split("|")):
         wanted = tuple(phrase.split())
-        if leaf.words[-len(wanted) :] == wanted:
-            more = max(len(set(leaf.own_words) - set(wanted)), 0)
+        if wanted in (words[-len(wanted) :], leaf.words[-len(wanted) :]):
+            more = max(len(set(leaf.own_words) - set(wanted) - {"name"}), 0)
             costs.append(rank / 4 + _DEPTH_COST * leaf.depth + _WORD_COST * more)
     if len(leaf.path) == 1 and leaf.own_words == (kind.exact,):
         costs.append(_EXACT_COST)
@@ -238,19 +309,27 @@ def _compute_cost(leaf: Leaf, kind: FieldKind) -> float | None:
 
 def propose_severity_leaf(leaves: Sequence[Leaf]) -> FoundLeaf | None:
     """Return the value for the severity: of a key for severities, or else a state that is one."""
-    if found := find_field(AlertField.SEVERITY, filter(_is_severity_word, leaves)):
+    top = [leaf for leaf in leaves if leaf.words == ("severity",) and leaf.is_word]
+    given = [leaf for leaf in top if _is_severity(leaf)] or leaves
+    if found := find_field(AlertField.SEVERITY, filter(_is_severity_word, given)):
         return found
-    for leaf in leaves:
-        if leaf.is_about_other or not _is_severity(leaf):
-            continue
-        is_state = set(leaf.own_words) & {"state", "status", "condition", "type"}
-        if is_state and _is_severity_word(leaf):
-            reason = f"{leaf.text} is a severity"
-            return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
-    found = find_field(AlertField.SEVERITY, leaves)
+    for leaf in filter(_is_graded_state, given):
+        reason = f"{leaf.text} is a severity"
+        return FoundLeaf(leaf=leaf, confidence=Confidence.LIKELY, reason=reason)
+    found = find_field(AlertField.SEVERITY, given)
     return found and replace(found, confidence=Confidence.UNSURE)
+
+
+def _is_graded_state(leaf: Leaf) -> bool:
+    """Return whether a value is a state that is also a severity, such as `warning`."""
+    own, word = set(leaf.own_words), normalize_word(leaf.text)
+    is_state = bool(own & {"state", "status", "condition", "type"})
+    is_graded = " " not in word and "type" not in own and _is_severity_word(leaf)
+    is_other = leaf.is_about_other or word in _KIND_WORDS | FAILURE_WORDS
+    is_word = word in USUAL_SEVERITY_WORDS or is_graded
+    return is_state and is_word and not is_other and _is_severity(leaf)
 
 
 def _is_severity_word(leaf: Leaf) -> bool:
     """Return whether a value is a known word for a severity. Numbers have no common scale."""
-    return normalize_word(leaf.text) in USUAL_SEVERITY_WORDS
+    return find_usual_severity_word(leaf.text) is not None

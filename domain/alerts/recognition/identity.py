@@ -6,6 +6,7 @@ an object, such as a host. An identifier of a rule is joined with the objects, s
 not share an alert.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.resolution import Resolution, propose_resolution
 from domain.alerts.recognition.states import (
     STATE_WORDS,
+    find_state,
     find_state_in_sentence,
     is_plain_state,
 )
@@ -29,16 +31,33 @@ _GROUP_WORDS = _ALERT_WORDS | parse_word_set("group aggreg aggregation")
 _RULE_WORDS = parse_word_set(
     "rule check monitor trigger policy condition test service search job query plugin "
     "alertname alert alarm sensor item slo subject title workflow pipeline definition "
-    "scenario component"
+    "scenario component metric budget dag flow task function schedule"
 )
+#: Words of things whose name or code is the name of a rule.
+_FAULT_WORDS = parse_word_set("issue problem event fault error detection finding")
+#: Words of keys of messages about code, whose title is the text of a commit.
+_CODE_WORDS = parse_word_set("commit branch build deploy")
+#: Words of keys for a kind. These are only the name of a rule if nothing else is.
+_KIND_KEYS = ({"type"}, {"alert", "type"}, {"alarm", "type"}, {"event", "type"}, {"kind"})
+_OTHER_KINDS = parse_word_set("type kind category method protocol status state source text url")
+#: Words of keys for credentials, and words that make one of a key.
+_SECRET_WORDS = parse_word_set(
+    "token secret password passphrase credential signature authorization webhook"
+)
+_SECRET_KEY_WORDS = parse_word_set("api access auth routing integration license private signing")
 _OBJECT_WORDS = parse_word_set(
-    "host hostname instance node server machine device entity resource pod target address ip "
+    "host hostname queue instance node server machine device entity resource pod target address ip "
     "fqdn url interface disk mount mountpoint filesystem container vm cluster region zone "
     "namespace object site location asset website domain database queue endpoint cpu project "
-    "repository repo branch ref workspace"
+    "repository repo branch ref workspace dataset table column bucket volume topic broker ap "
+    "switch router gateway agent probe replica workload share pool datastore vm unit tunnel peer "
+    "certificate domain originator backup subscriber appliance hypervisor sensor application app "
+    "service"
 )
 #: Words of objects that contain other objects.
 _AREA_WORDS = parse_word_set("cluster region zone namespace site location project workspace")
+#: Words of places that a check runs from.
+_PROBE_WORDS = parse_word_set("location probe agent")
 #: Words of objects that often have a name as well.
 _ADDRESS_WORDS = parse_word_set("url address ip")
 _ID_WORDS = parse_word_set("id uuid guid uid key identifier number ref reference arn token serial")
@@ -52,6 +71,7 @@ _OCCURRENCE_WORDS = parse_word_set(
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
+_PARTS = re.compile(r"[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +95,11 @@ def propose_identity(messages: Messages, host: PayloadPath | None = None) -> Ide
 
     `host` is the path of the affected host. It is joined with the identifier of a rule.
     """
-    stable = [leaf for leaf in messages.stable_leaves if _is_identifier(leaf)]
+    stable = [
+        leaf
+        for leaf in messages.stable_leaves
+        if _is_identifier(leaf) or (leaf.path == host and _is_single(leaf.value))
+    ]
     return (
         _find_key(stable, messages)
         or _find_alert_id(stable, messages, host)
@@ -83,11 +107,22 @@ def propose_identity(messages: Messages, host: PayloadPath | None = None) -> Ide
     )
 
 
+def _is_single(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 1
+
+
 def _is_identifier(leaf: Leaf) -> bool:
     is_other = leaf.is_time or isinstance(leaf.value, bool | float) or not leaf.is_scalar
+    own = set(leaf.own_words)
+    is_secret = own & _SECRET_WORDS or ("key" in own and own & _SECRET_KEY_WORDS)
+    is_instance = leaf.thing == "instance" and leaf.is_uuid
+    is_named = own & (_ID_WORDS | {"url", "link", "name"})
+    is_run = is_instance or (leaf.is_of_run and is_named)
+    if is_secret or is_run:
+        return False
     if is_other or len(str(leaf.value)) > _MAX_LENGTH or "\n" in leaf.text:
         return False
-    has_id = bool(set(leaf.own_words) & _ID_WORDS)
+    has_id = bool(own & _ID_WORDS)
     return not leaf.is_about_other and (has_id or not leaf.is_counter)
 
 
@@ -128,7 +163,9 @@ def _find_alert_id(
             continue
         is_of_rule = bool(qualifiers & _RULE_WORDS) and _is_word(leaf)
         if set(leaf.words[-2:]) & _ALERT_WORDS and not is_of_rule:
-            found.append((leaf.depth + 0.5 * is_link, leaf))
+            # An incident is more specific than the alert that opens it, which may be a rule.
+            is_general = 0.25 * bool({"alert", "alarm"} & own)
+            found.append((leaf.depth + 0.5 * is_link + is_general, leaf))
         elif (
             messages.has_evidence
             and qualifiers <= _OCCURRENCE_WORDS
@@ -143,9 +180,21 @@ def _find_alert_id(
         reason += " and is the same in all messages"
     elif set(leaf.words) & _RULE_WORDS and not _looks_random(leaf):
         confidence = Confidence.UNSURE  # Some tools number alert rules like this.
-    hosts = [each.path for each in stable if each.path == host and not _looks_random(leaf)]
-    paths = (leaf.path, *hosts) if messages.has_evidence else (leaf.path,)
+    paths = (leaf.path, *_list_joined(leaf, stable, messages, host))
     return Identity(paths=paths, confidence=confidence, reason=reason)
+
+
+def _list_joined(
+    leaf: Leaf, stable: Sequence[Leaf], messages: Messages, host: PayloadPath | None
+) -> Sequence[PayloadPath]:
+    """Return the objects to join with an identifier that may belong to a rule."""
+    may_be_rule = messages.has_evidence or {"alert", "alarm"} & set(leaf.words[-2:])
+    if not may_be_rule or _looks_random(leaf):
+        return ()
+    hosts = [each for each in stable if each.path == host]
+    named = [each for each in stable if _is_object(each) and not each.is_link]
+    objects = _drop_repeated(hosts, named if messages.has_evidence else [])
+    return [each.path for each in objects if each != leaf][:MAX_JOINED_VALUES]
 
 
 def _is_beside(leaf: Leaf, state: Resolution | None) -> bool:
@@ -157,7 +206,9 @@ def _looks_random(leaf: Leaf) -> bool:
     """Return whether an identifier was generated for one alert, unlike a name or a small number."""
     text = str(leaf.value)
     has_digits = any(each.isdigit() for each in text)
-    return leaf.is_uuid or (len(text) >= 8 and has_digits and " " not in text)  # noqa: PLR2004
+    has_word = any(len(part) > 3 and part.isalpha() for part in _PARTS.split(text))  # noqa: PLR2004
+    is_long = len(text) >= 8 and has_digits and " " not in text  # noqa: PLR2004
+    return leaf.is_uuid or (is_long and (leaf.is_link or not has_word))
 
 
 def _find_rule_and_objects(
@@ -166,6 +217,11 @@ def _find_rule_and_objects(
     rule = _find_rule(stable, messages)
     hosts = [leaf for leaf in stable if leaf.path == host and leaf != rule]
     objects = [leaf for leaf in stable if leaf != rule and _is_object(leaf)]
+    if others := [leaf for leaf in objects if leaf.thing not in _PROBE_WORDS]:
+        objects = others
+    if rule and (hosts or len(objects) > 1):
+        # A plain link may lead to one run or one message in the tool.
+        objects = [leaf for leaf in objects if leaf.words not in (("url",), ("link",))]
     chosen = [leaf.path for leaf in ([rule] if rule else []) + _drop_repeated(hosts, objects)]
     objects += hosts
     if not chosen:
@@ -178,6 +234,7 @@ def _find_rule_and_objects(
     evidence = ", which are the same in all messages" if messages.has_evidence else ""
     # An array may be empty when the problem is over.
     is_in_array = any(isinstance(key, int) for path in chosen for key in path)
+    is_in_array |= any(_is_single(leaf.value) for leaf in hosts)
     # A generated identifier may belong to one run of a job.
     is_run = bool(rule and _looks_random(rule)) or any(type(each.value) is int for each in objects)
     is_proven = messages.has_evidence or not (is_in_array or is_run)
@@ -197,21 +254,37 @@ def _has_identifier(leaf: Leaf) -> bool:
 
 def _find_rule(stable: Sequence[Leaf], messages: Messages) -> Leaf | None:
     """Return the identifier or the name of the rule, or a text without a state or numbers."""
-    found = []
-    for leaf in stable:
-        words, own = set(leaf.words[-2:]), set(leaf.own_words)
-        if _is_object(leaf) or is_plain_state(leaf.value) or leaf.is_link or "command" in own:
-            continue
-        is_rule = bool(words & _RULE_WORDS)
-        if is_rule and own & (_ID_WORDS | _NAME_WORDS):
-            found.append((leaf.depth + (0 if own & _ID_WORDS else 0.5), leaf))
-        elif is_rule or (leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))):
-            found.append((leaf.depth + 2, leaf))
-        elif "reason" in own and _is_fixed(leaf):
-            found.append((leaf.depth + 3, leaf))
-        elif leaf.words == ("name",) or (own & {"message", "msg", "text"} and _is_fixed(leaf)):
-            found.append((leaf.depth + 4, leaf))
-    return min(found, key=lambda each: each[0])[1] if found else None
+    is_code = any(_CODE_WORDS & set(leaf.own_words) for leaf in messages.leaves)
+    rated = [
+        (cost + leaf.depth, leaf)
+        for leaf in stable
+        if not (is_code and {"title", "subject"} & set(leaf.own_words))
+        and (cost := _rate_rule(leaf, messages)) is not None
+    ]
+    return min(rated, key=lambda each: each[0])[1] if rated else None
+
+
+def _rate_rule(leaf: Leaf, messages: Messages) -> float | None:
+    """Return how badly a value names the rule, without its depth, or None if it does not."""
+    own = set(leaf.own_words)
+    is_named = bool(own & (_ID_WORDS | _NAME_WORDS))
+    is_rule = bool((own | set(leaf.words[-2:])) & _RULE_WORDS)
+    has_state = find_state(leaf.value) is not None
+    is_single = leaf.thing in _OCCURRENCE_WORDS and _looks_random(leaf)
+    is_id = leaf.words == ("id",) and (messages.has_evidence or _is_word(leaf))
+    is_text = leaf.words == ("name",) or bool(own & {"message", "msg", "text"} and _is_fixed(leaf))
+    is_other = _is_object(leaf) or own & _OTHER_KINDS or (is_single and not messages.has_evidence)
+    costs = (
+        (6, own in _KIND_KEYS and not has_state),
+        (0 if own & _ID_WORDS else 0.5, not is_other and is_rule and is_named),
+        (2, not is_other and ((is_rule and not has_state) or is_id)),
+        (2, not is_other and own & _FAULT_WORDS and (is_named or "code" in own) and not has_state),
+        (3, not is_other and "reason" in own and _is_fixed(leaf)),
+        (4, not is_other and is_text),
+    )
+    if is_plain_state(leaf.value) or leaf.is_link or "command" in own:
+        return None
+    return min((cost for cost, applies in costs if applies), default=None)
 
 
 def _is_word(leaf: Leaf) -> bool:

@@ -4,43 +4,42 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-#: A word in upper case before a capitalized word, a word, a word in upper case, or digits.
-_WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_][^\W\d_A-Z]*|\d+")
-#: Keys that are written as one word but consist of two.
-_COMPOUNDS: Mapping[str, tuple[str, str]] = {
-    f"{first}{second}": (first, second)
-    for first, seconds in {
-        "alert": "name id key type state status title level url text message body",
-        "host": "name id ip state address output",
-        "notification": "type",
-        "service": "name desc state output",
-        "monitor": "name id url type",
-        "check": "name id",
-        "rule": "name id url",
-        "event": "id name type time",
-        "incident": "id key url state",
-        "problem": "id title url state",
-        "starts": "at",
-        "ends": "at",
-        "fired": "at",
-        "created": "at",
-        "closed": "at",
-        "resolved": "at",
-        "time": "stamp",
-        "run": "book",
-        "new": "state",
-        "old": "state",
-    }.items()
-    for second in seconds.split()
-}
-#: Ends of words that are not plurals, and the length of the shortest plural.
-_SINGULAR_ENDS = ("ss", "us", "is")
-_MIN_PLURAL_LENGTH = 4
-
 
 def parse_word_set(text: str) -> frozenset[str]:
     """Return the words of a text that are separated by spaces."""
     return frozenset(text.split())
+
+
+#: A word in upper case before a capitalized word, a word, a word in upper case, or digits.
+_WORD = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_][^\W\d_A-Z]*|\d+")
+#: First and second words of keys that are written as one word.
+_FIRST_WORDS = parse_word_set(
+    "alarm alert app check cluster device dev event group host incident item job monitor node "
+    "notification object obj problem rule sensor server service site source target task test "
+    "trigger user vm"
+)
+_SECOND_WORDS = parse_word_set(
+    "address body code desc id ip key level link message name output severity state status text "
+    "time title type url"
+)
+_TIMES = parse_word_set("starts ends fired created closed resolved")
+_COMPOUNDS: Mapping[str, tuple[str, str]] = {
+    **{f"{first}{second}": (first, second) for first in _FIRST_WORDS for second in _SECOND_WORDS},
+    **{f"{first}at": (first, "at") for first in _TIMES},
+    "timestamp": ("time", "stamp"),
+    "runbook": ("run", "book"),
+    "newstate": ("new", "state"),
+    "oldstate": ("old", "state"),
+}
+_ABBREVIATIONS: Mapping[str, str] = {
+    "dev": "device",
+    "srv": "server",
+    "svc": "service",
+    "obj": "object",
+}
+#: Ends of words that are not plurals, and the length of the shortest plural.
+_SINGULAR_ENDS = ("ss", "us", "is")
+_MIN_PLURAL_LENGTH = 4
 
 
 @lru_cache(maxsize=4096)
@@ -50,8 +49,9 @@ def split_words(key: str) -> tuple[str, ...]:
     Words end at separators, at a change of case and at digits: `alertConditionNames` consists of
     alert, condition and name.
     """
-    words = (found.casefold() for found in _WORD.findall(key))
-    return tuple(_make_singular(part) for word in words for part in _COMPOUNDS.get(word, (word,)))
+    words = (_make_singular(found.casefold()) for found in _WORD.findall(key))
+    parts = (part for word in words for part in _COMPOUNDS.get(word, (word,)))
+    return tuple(_ABBREVIATIONS.get(part, part) for part in parts)
 
 
 def _make_singular(word: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from domain.alerts.reading.paths import PayloadPath, list_members, parse_inner_object
+from domain.alerts.reading.paths import PayloadPath, list_members, list_pairs, parse_inner_object
 from domain.alerts.reading.text import is_blank
 from domain.alerts.reading.times import parse_start_time
 from domain.alerts.recognition.key_words import parse_word_set, split_words
@@ -17,6 +17,15 @@ _MAX_DEPTH = 8
 _FILLERS = parse_word_set(
     "metadata data attribute payload detail essential property label tag annotation field body "
     "content info friendly display human readable context custom common extra string"
+)
+#: Words of keys for a property of the thing that the words before name.
+_PROPERTY_WORDS = parse_word_set(
+    "name id uuid guid uid label title slug key code type kind identifier serial number url"
+)
+#: Words of things that exist once for each run or message.
+_RUN_WORDS = parse_word_set(
+    "build run execution deploy deployment commit release delivery transaction trace span message "
+    "request notification attempt heartbeat batch"
 )
 _ENVELOPE_WORDS = parse_word_set("webhook event data payload body")
 _TIME_WORDS = parse_word_set("at time date timestamp stamp datetime when since until on utc")
@@ -31,7 +40,7 @@ _COUNTER_WORDS = parse_word_set(
 )
 #: Words of people and accounts. Their names, states and identifiers do not describe the alert.
 _OWNER_WORDS = parse_word_set(
-    "user contact author owner agent assignee recipient team creator requester account "
+    "user contact author owner assignee recipient team creator requester account "
     "organization org tenant customer channel sender webhook integration client "
     "assigned acknowledged responder actor commit subscription"
 )
@@ -40,6 +49,12 @@ FORMER_WORDS = parse_word_set("previous prev old former last from before origina
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
+#: Placeholders that a sender has not replaced, such as `${host}` or `{HOST.NAME}`, and texts that
+#: stand for a missing value.
+_NO_VALUE = re.compile(
+    r".*(\$\{|\{\{).*|\{[A-Z][\w.]*\}|\$[A-Z_]+\$|%[\w.]+%|<[\w .-]+>|n/?a|null|nil|-+|undefined",
+    re.IGNORECASE | re.DOTALL,
+)
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # The years 2000 to 2100 in Unix time.
 
 
@@ -59,6 +74,16 @@ class Leaf:
         """Number of keys in the path, without array indexes and words that only group values."""
         keys = [key for key in self.path if isinstance(key, str)]
         return sum(bool(set(split_words(key)) - _FILLERS) for key in keys[:-1])
+
+    @property
+    def is_of_run(self) -> bool:
+        """True if the value belongs to one run or one message of a tool."""
+        return self.thing in _RUN_WORDS
+
+    @property
+    def thing(self) -> str:
+        """The word for the thing that the value belongs to, such as `host` for `host.name`."""
+        return next((word for word in reversed(self.words) if word not in _PROPERTY_WORDS), "")
 
     @property
     def text(self) -> str:
@@ -134,6 +159,8 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
     for path, value in _walk((), payload):
         if len(found) == _MAX_LEAVES:
             break
+        if is_placeholder(value):
+            continue
         keys = [key for key in path if isinstance(key, str)]
         words = [word for key in keys for word in _drop_fillers(split_words(key))]
         own = split_words(keys[-1])
@@ -144,17 +171,23 @@ def list_leaves(payload: Mapping[str, object]) -> tuple[Leaf, ...]:
     return tuple(found)
 
 
+def is_placeholder(value: object) -> bool:
+    """Return whether a value stands for a missing one."""
+    return isinstance(value, str) and bool(_NO_VALUE.fullmatch(value.strip()))
+
+
 def _walk(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, object]]:
     children: Sequence[tuple[str | int, object]] = ()
     match value:
         case dict():
             children = list_members(value)
         case [dict() | list(), *_]:
-            children = ((0, value[0]),)
+            children = list_pairs(value) or ((0, value[0]),)
         case str() if (inner := parse_inner_object(value)) is not None:
             children = list_members(inner)
         case _:
             yield path, value
+            children = list_pairs(value)
     if len(path) < _MAX_DEPTH:
         for segment, child in children:
             yield from _walk((*path, segment), child)

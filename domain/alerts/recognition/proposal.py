@@ -25,6 +25,7 @@ from domain.alerts.recognition.fields import (
     FIELD_KINDS,
     Confidence,
     FoundLeaf,
+    find_affected,
     find_field,
     propose_severity_leaf,
 )
@@ -93,8 +94,11 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
             paths[AlertField.FINGERPRINT] = (first,)
         if more:
             joins[AlertField.FINGERPRINT.value] = ValueJoin(tuple(more))
-    if host is not None and _needs_host(found.get(AlertField.TITLE), host):
-        joins[AlertField.TITLE.value] = ValueJoin((host.leaf.path,))
+    title = found.get(AlertField.TITLE)
+    is_code = title is not None and " " not in title.leaf.text
+    where = host or (found.get(AlertField.SERVICE) if is_code else None)
+    if where is not None and _needs_host(title, where):
+        joins[AlertField.TITLE.value] = ValueJoin((where.leaf.path,))
     severity = found.get(AlertField.SEVERITY)
     rules = MappingRules(
         severity_words=_propose_severity_words(messages, severity, resolution),
@@ -128,11 +132,12 @@ def _needs_host(title: FoundLeaf | None, host: FoundLeaf) -> bool:
         return False
     words = title.leaf.text.split()
     is_name = len(words) <= _MAX_NAME_WORDS and not find_state_in_sentence(title.leaf.text)
-    return is_name and host.leaf.text not in title.leaf.text
+    return is_name and host.leaf.text.casefold() not in title.leaf.text.casefold()
 
 
 def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
     taken: set[PayloadPath] = set()
+    has_host = False
     for field in FIELD_KINDS:
         if field is AlertField.SEVERITY:
             found = propose_severity_leaf(messages.leaves)
@@ -142,7 +147,10 @@ def _find_fields(messages: Messages) -> Iterator[tuple[AlertField, FoundLeaf]]:
             found = find_field(field, messages.leaves, taken)
         if found is not None:
             taken.add(found.leaf.path)
+            has_host |= field is AlertField.HOSTS
             yield field, found
+    if not has_host and (found := find_affected(messages.leaves, taken)):
+        yield AlertField.HOSTS, found
 
 
 def _propose_resolution(

@@ -16,14 +16,16 @@ from domain.alerts.recognition.key_words import parse_word_set, split_words
 from domain.alerts.recognition.leaves import FORMER_WORDS, Leaf, list_leaves
 from domain.alerts.recognition.messages import Messages
 from domain.alerts.recognition.states import (
+    CLEAR_PROBLEMS,
     RECOVERY_WORDS,
     SEVERITY_WORDS,
     STATE_WORDS,
-    UNCLEAR_WORDS,
     NamedState,
     State,
+    find_leading_state,
     find_state,
     find_state_in_sentence,
+    list_leading_recoveries,
     list_recovery_values,
 )
 
@@ -47,6 +49,13 @@ _PROBLEM_BONUS = 20
 _SEVERITY_COST = 4
 _DEPTH_COST = 1.5
 _MAX_WORDS = 12
+#: Weight of a truth value under a key that names a state.
+_SWITCH_WEIGHT = 6
+#: Words beside the word for the state in such a key.
+_SWITCH_FILLERS = parse_word_set(
+    "is has was back to now currently alert alarm incident issue problem state status flag"
+)
+_SWITCH_VALUES = ("true", "false", "1", "0", "yes", "no")
 #: Words of keys whose texts only describe a state. A plain state such as `Down` still counts.
 _TEXT_WORDS = parse_word_set("name title description message summary text id")
 
@@ -69,17 +78,27 @@ def propose_resolution(messages: Messages) -> Resolution | None:
         return None
     _, leaf, words = max(found, key=lambda each: each[0])
     is_sure_key = bool({"state", "status", "transition"} & set(leaf.own_words))
-    is_word = isinstance(leaf.value, str)
+    is_sure_word = leaf.text.casefold() in CLEAR_PROBLEMS
+    is_leading = leaf.text and not set(words) & set(list_recovery_values(leaf.text))
+    operator = Operator.CONTAINS if is_leading and not _is_switch(leaf) else Operator.IS
     return Resolution(
-        rule=PayloadCondition(leaf.path, Operator.IS, words[:_MAX_WORDS]),
-        confidence=Confidence.LIKELY if is_word and is_sure_key else Confidence.UNSURE,
+        rule=PayloadCondition(leaf.path, operator, words[:_MAX_WORDS]),
+        confidence=Confidence.LIKELY if is_sure_word and is_sure_key else Confidence.UNSURE,
         reason=f"{format_path(leaf.path)} is a state",
     )
 
 
 def _weigh_key(leaf: Leaf) -> int:
     """Return how likely the value of a key is a state, or 0 if it probably is none."""
-    return max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
+    weight = max((_STATE_KEYS.get(word, 0) for word in leaf.own_words), default=0)
+    return max(weight, _SWITCH_WEIGHT) if _is_switch(leaf) else weight
+
+
+def _is_switch(leaf: Leaf) -> bool:
+    """Return whether the key names a state, and the value says whether the state applies."""
+    states = set(leaf.own_words) - _SWITCH_FILLERS
+    is_state = bool(states) and states <= STATE_WORDS.keys()
+    return is_state and normalize_word(leaf.value) in _SWITCH_VALUES
 
 
 def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[str, ...]]]:
@@ -91,7 +110,7 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
         weight = _weigh_key(leaf)
         words = _list_recovery_words(leaf, weight)
         if words:
-            named = find_state(leaf.value)
+            named = find_state(leaf.value) or (find_leading_state(leaf.value) or (None,))[0]
             if set(leaf.own_words) & _TEXT_WORDS and not (named and named.is_plain):
                 continue
             is_severity_word = named is not None and named.word in SEVERITY_WORDS
@@ -99,22 +118,24 @@ def _list_states(leaves: Sequence[Leaf]) -> Iterator[tuple[float, Leaf, tuple[st
             if not is_state_key and not any(set(leaf.own_words) <= each for each in former):
                 continue
             is_plain = 1 if named and named.is_plain else 0
-            is_problem = _PROBLEM_BONUS if _is_problem(named) else 0
+            is_problem = _PROBLEM_BONUS if _is_problem(named) or _is_switch(leaf) else 0
             weight -= _SEVERITY_COST if is_severity_word else 0
             yield weight + is_problem + is_plain - _DEPTH_COST * leaf.depth, leaf, words
 
 
 def _list_recovery_words(leaf: Leaf, weight: int) -> tuple[str, ...]:
     """Return the values of a leaf that mean that the alert is over."""
-    if isinstance(leaf.value, bool):
-        state = next((STATE_WORDS[w] for w in leaf.own_words if w in STATE_WORDS), None)
-        if state is None or not UNCLEAR_WORDS.isdisjoint(leaf.own_words):
-            return ()
-        return ("true",) if state is State.RECOVERY else ("false",)
-    if not weight:
+    if _is_switch(leaf):
+        states = [STATE_WORDS[word] for word in leaf.own_words if word in STATE_WORDS]
+        position = _SWITCH_VALUES.index(normalize_word(leaf.value))
+        # The value of the problem, and the word for the opposite.
+        is_problem = (states[-1] is State.RECOVERY) == bool(position % 2)
+        return (_SWITCH_VALUES[position ^ 1],) if is_problem else ()
+    if not weight or isinstance(leaf.value, bool):
         return ()
     if isinstance(leaf.value, str):
-        return tuple(filter(is_rule_word, list_recovery_values(leaf.value)))
+        words = list_leading_recoveries(leaf.value) or list_recovery_values(leaf.value)
+        return tuple(filter(is_rule_word, words))
     is_switch = type(leaf.value) is int and leaf.value == 1
     return ("0",) if is_switch and {"state", "status"} & set(leaf.own_words) else ()
 
@@ -161,14 +182,18 @@ def _score_difference(
     words: tuple[str, ...] = (value,)
     if graded := _find_graded_recovery(leaf.text):
         return _NAMED_SCORE + weight, PayloadCondition(leaf.path, Operator.CONTAINS, (graded,))
+    leading = find_leading_state(leaf.text)
+    if leading and leading[0].state is State.RECOVERY and weight:
+        text = f"{leading[0].word}{leading[1]}"
+        return _NAMED_SCORE + weight, PayloadCondition(leaf.path, Operator.CONTAINS, (text,))
     if named and named.state is State.RECOVERY:
         is_opposite = any(_is_problem(find_state(each)) for each in before)
         score = _NAMED_SCORE + weight + 5 * is_opposite + 2 * named.is_plain
         problem = next((each for each in before if isinstance(each, str)), "")
         words += list_recovery_values(problem) if named.is_plain else ()
-    elif isinstance(leaf.value, bool):
-        is_named = value in _list_recovery_words(leaf, weight)
-        score = (_NAMED_SCORE if is_named else _DIGIT_SCORE) + weight
+    elif isinstance(leaf.value, bool) or _is_switch(leaf):
+        is_over = _is_switch(leaf) and not _list_recovery_words(leaf, weight)
+        score = (_NAMED_SCORE if is_over else _DIGIT_SCORE) + weight
     elif weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
         score = _DIGIT_SCORE + weight
     elif word := _find_recovery_in_sentence(leaf, before):

@@ -20,15 +20,19 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "firing fired fire triggered trigger activated",
         "resolved resolve cleared clear recovered ok reset",
     ),
-    ("open opened opening reopened reopen", "closed close resolved"),
+    ("open opened opening reopened reopen", "closed close resolved fixed done"),
+    ("disconnected lost", "connected reconnected restored"),
     ("alerting alert alarm alarming", "ok okay normal"),
-    ("down offline unreachable unavailable", "up online reachable available"),
-    ("failing failed fail failure error errored", "passing passed pass success succeeded ok"),
+    ("down offline unreachable unavailable dead", "up online reachable available alive"),
+    (
+        "failing failed fail failure error errored",
+        "passing passed pass success succeeded successful ok",
+    ),
     ("problem", "recovery recovered ok resolved"),
-    ("active", "inactive resolved ok clear cleared"),
+    ("active ongoing", "inactive ended done canceled cancelled resolved closed ok clear cleared"),
     ("unhealthy", "healthy"),
     ("red yellow orange", "green"),
-    ("bad broken", "good fixed"),
+    ("bad broken danger", "good fixed"),
     ("raised raise", "cleared clear lowered"),
     ("started start began begin", "ended end finished stopped completed"),
     (_SEVERITIES, "ok okay normal clear cleared"),
@@ -39,6 +43,11 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("investigating identified monitoring", "resolved completed"),
     ("missed late overdue", "recovered ok"),
 )
+#: Problem words with few other recoveries than those of their group.
+CLEAR_PROBLEMS = parse_word_set(
+    "firing triggered alerting open opened down problem failing failed unhealthy unreachable "
+    "critical warning major minor"
+)
 #: Words of failed runs, such as builds, and words of runs that have not ended.
 FAILURE_WORDS = parse_word_set("failing failed fail failure error errored")
 UNFINISHED_WORDS = ("pending", "running", "started", "queued", "in progress", "in_progress")
@@ -47,11 +56,15 @@ ALL_CLEAR_WORDS = ("ok", "okay", "clear", "cleared", "normal", "resolved", "reco
 #: Longest text that is a state. Longer texts are sentences.
 _MAX_STATE_LENGTH = 60
 #: Texts that can be a state. Others are sentences.
-_STATE_TEXT = re.compile(r"[\w.:/>\- ]+")
+_STATE_TEXT = re.compile(r"[\w.:/>()\- ]+")
+#: Word at the beginning of a text, and the separator from the rest, as in `Down (1/3)`.
+_LEADING_WORD = re.compile(r"\s*([^\W\d_]+)(\s+[(\[/|:-]?)\S")
 #: Maximum number of words in a state, such as `incident.triggered`.
 _MAX_STATE_WORDS = 4
 #: Words that negate a state, or that precede the former state, as in `DOWN from OK`.
 UNCLEAR_WORDS = parse_word_set("not no non never without from was")
+#: Length up to which a text is part of many other words.
+_MAX_COMMON_LENGTH = 2
 #: Maximum number of words in a phrase whose opposite can be formed, such as `Connection failed`.
 _MAX_STATE_PHRASE_WORDS = 2
 #: Recoveries that many tools share.
@@ -120,6 +133,30 @@ def find_state_in_sentence(text: str) -> NamedState | None:
     return None
 
 
+def find_leading_state(value: object) -> tuple[NamedState, str] | None:
+    """Return the state that a text begins with and the separator from the rest, or None.
+
+    For `Down (1/3)` these are down and ` (`. The rest differs between messages.
+    """
+    found = _LEADING_WORD.match(value.casefold()) if isinstance(value, str) else None
+    if found is None or not UNCLEAR_WORDS.isdisjoint(split_words(str(value))):
+        return None
+    if (state := STATE_WORDS.get(found[1])) is None:
+        return None
+    separator = found[2].rstrip()
+    is_long = len(found[1]) + len(separator) > _MAX_COMMON_LENGTH
+    return (NamedState(state, found[1], is_plain=False), separator) if is_long else None
+
+
+def list_leading_recoveries(value: str) -> tuple[str, ...]:
+    """Return the beginnings of the texts that a sender probably sends when the alert is over."""
+    found = find_leading_state(value)
+    if found is None or found[0].state is State.RECOVERY:
+        return ()
+    texts = (f"{word}{found[1]}" for word in list_recovery_values(found[0].word))
+    return tuple(text for text in texts if len(text) > _MAX_COMMON_LENGTH)
+
+
 def list_recovery_values(value: str) -> tuple[str, ...]:
     """Return the values that a sender probably sends instead of a value when the alert is over.
 
@@ -138,7 +175,7 @@ def list_recovery_values(value: str) -> tuple[str, ...]:
         if named.word in problem.split() or named.word in recovery.split()
         for word in recovery.split()
     ]
-    if named.is_plain:
+    if len(text.split()) == 1:
         words += _COMMON_RECOVERIES
     if named.state is State.RECOVERY:
         words.insert(0, named.word)

@@ -226,7 +226,7 @@ def test_reopening_is_refused_while_another_open_alert_is_the_same(gatebell: Liv
     answer = set_status(browser, endpoint, 1, "triggered")
     assert answer.status_code == 302
     told = browser.get(gatebell.url + answer.headers["Location"])
-    assert "Another open alert has the same fingerprint" in told.text
+    assert "Another unresolved alert has the same fingerprint" in told.text
     assert [alert.status for alert in list_stored_alerts(gatebell, endpoint.project)] == [
         "resolved",
         "triggered",

@@ -10,7 +10,7 @@ from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.integration_pages import address, opened, words
 from tests.support.alerts.scripts import script_of as project_script_of
-from tests.support.alerts.senders import Endpoint, connect
+from tests.support.alerts.senders import PAYLOADS, Endpoint, connect
 from tests.support.alerts.tool_messages import load_messages
 from tests.support.database.stored import (
     list_stored_alerts,
@@ -87,6 +87,49 @@ def test_the_api_recognizes_a_tool_and_saves_its_mapping(gatebell: LiveGatebell)
             script.send_request("POST", f"{url}/recognize", json={"sample": wrong}).status_code
             == 400
         )
+
+
+#: Unknown tools with different notations: nested, in pairs, with sentences and with switches.
+_UNKNOWN = "apexping cisco_catalyst_center hydrozen teams_card"
+
+
+@pytest.mark.parametrize("tool", _UNKNOWN.split())
+def test_messages_of_an_unknown_tool_open_join_and_resolve_an_alert(
+    gatebell: LiveGatebell, tool: str
+) -> None:
+    project = connect(gatebell).project
+    worker = project_script_of(gatebell, project, "alert_management_integrations")
+    text = (PAYLOADS / "unknown" / f"{tool}.json").read_text(encoding="utf-8")
+    messages = json.loads(text)
+    given = {"sample": messages["firing"], **{n: messages[n] for n in ("repeat", "recovery")}}
+    found = worker.post("/recognize", **given).json()
+    assert (found["repeat"]["joins"], found["recovery"]["resolves"]) == (True, True)
+    new = {name: found[name] for name in ("type", "sample", "mapping", "rules")}
+    added = made(worker.post("", name=tool, **new))
+    saved = worker.get(f"/{added['id']}/mapping")
+    assert (saved["mapping"], saved["rules"]) == (found["mapping"], found["rules"])
+
+    endpoint = Endpoint(
+        id=added["id"], project=project, url=added["url"], key=added["key"], service=gatebell.url
+    )
+    for name in ("firing", "repeat", "other", "recovery"):
+        endpoint.post_json(messages[name])
+    first, other = list_stored_alerts(gatebell, project)
+    assert messages["expected"]["title"].casefold() in first.title.casefold()
+    assert found["alert"]["severity"] in messages["expected"]["severity"]
+    assert (first.events, first.status, other.status) == (2, "resolved", "triggered")
+
+
+def test_an_integration_is_not_created_with_a_wrong_mapping(gatebell: LiveGatebell) -> None:
+    project = connect(gatebell).project
+    worker = project_script_of(gatebell, project, "alert_management_integrations")
+    for wrong in (
+        {"mapping": {"title": [["summary"]]}},
+        {"sample": {"summary": "Disk full"}, "mapping": {"title": [[]]}},
+        {"sample": {"summary": "Disk full"}, "rules": {"resolved_when": [{"path": ["state"]}]}},
+    ):
+        assert worker.post("", type="http", name="Wrong", **wrong).status_code == 400, wrong
+    assert [each["name"] for each in worker.get()] == ["Hook"]
 
 
 @pytest.mark.parametrize("key", ["\x00", "\ud800", "\u202ehost", "", "a.b", '"'])

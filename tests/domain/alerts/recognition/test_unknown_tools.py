@@ -168,6 +168,57 @@ def test_messages_are_read_correctly_without_the_name_of_their_tool_or_asked_abo
     assert all(right) or guessed.questions
 
 
+#: Tools whose files contain the expected values.
+_EXPECTED = [
+    path
+    for path in sorted((PAYLOADS / "unknown").glob("*.json"))
+    if '"expected": {' in path.read_text(encoding="utf-8")
+]
+#: Words of questions that tell the user about each fault.
+_WARNINGS: Mapping[str, tuple[str, ...]] = {
+    "title": ("title",),
+    "severity": ("severe", "title"),
+    "object": ("host", "object", "title", "identifies"),
+    "repeat": ("fingerprint", "same problem", "identifies"),
+    "other": ("fingerprint", "same problem", "object"),
+    "recovery": ("over", "fingerprint", "same problem"),
+}
+
+
+@pytest.mark.parametrize("names", [(), ("recovery",), ("repeat", "recovery")], ids="+".join)
+@pytest.mark.parametrize("path", _EXPECTED, ids=lambda path: str(path.stem))
+def test_messages_are_read_as_expected_or_a_question_is_asked_about_the_fault(
+    path: Path, names: tuple[str, ...]
+) -> None:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    given = _Pair(stored["firing"], stored["repeat"], stored["recovery"])
+    guessed = given.guess(*names)
+    asked = " ".join(guessed.questions).casefold()
+    faults = _list_faults(stored, given, guessed)
+    assert [each for each in faults if not any(word in asked for word in _WARNINGS[each])] == []
+
+
+def _list_faults(stored: Mapping[str, Any], given: _Pair, guessed: GuessedMapping) -> list[str]:
+    alert, expected, other = _read(given.firing, guessed), stored["expected"], stored["other"]
+    text = " ".join([alert.title, alert.service or "", *alert.hosts]).casefold()
+    repeat = _read(given.repeat, guessed) if given.repeat else alert
+    found = {
+        "title": any(each in alert.title.casefold() for each in _split(expected["title"])),
+        "severity": not expected["severity"] or alert.severity in expected["severity"],
+        "object": not expected["names"]
+        or any(each.casefold() in text for each in expected["names"]),
+        "repeat": (repeat.fingerprint, repeat.ended_at) == (alert.fingerprint, None),
+        "other": other is None or _read(other, guessed).fingerprint != alert.fingerprint,
+        "recovery": alert.ended_at is None
+        and (given.recovery is None or _is_resolved(given.recovery, alert, guessed)),
+    }
+    return [name for name, is_right in found.items() if not is_right]
+
+
+def _split(text: str) -> list[str]:
+    return text.casefold().split("|")
+
+
 def _first(message: Any) -> Mapping[str, Any] | None:
     first = message[0] if isinstance(message, list) and message else message
     return first if isinstance(first, dict) else None
