@@ -375,6 +375,8 @@ class Strip:
     """The last 24 hours of an object as a small picture."""
 
     text: str
+    #: Number of alerts as a short text, or an empty string.
+    number: str = ""
     hours: tuple[StripHour, ...]
 
 
@@ -407,12 +409,13 @@ def build_delivery_strip(hours: Sequence[DeliveryHour]) -> Strip:
 def build_alert_strip(counts: Sequence[int]) -> Strip:
     """Return the strip of a project: the number of alerts in each hour as the height."""
     words = [f"{_format_bounded(each)} {'alert' if each == 1 else 'alerts'}" for each in counts]
-    most = any(each >= MAX_HOUR_COUNT for each in counts)
+    more = "+" if any(each >= MAX_HOUR_COUNT for each in counts) else ""
     total = sum(counts)
-    text = f"{total:,}{' or more' if most else ''} {'alert' if total == 1 else 'alerts'}"
+    text = f"{total:,}{' or more' if more else ''} {'alert' if total == 1 else 'alerts'}"
     heights = (4 + 13 * each / MAX_HOUR_COUNT for each in counts)
     return Strip(
         text=text if total else "No alerts",
+        number=f"{total:,}{more}" if total else "none",
         hours=_build_strip_hours(
             (
                 word,
