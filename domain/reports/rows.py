@@ -214,13 +214,14 @@ def count_alerts(report_filter: ReportFilter, *, session: Session) -> int:
 
 def has_alerts_before(project_ids: Collection[int], moment: datetime, *, session: Session) -> bool:
     """Return whether an alert of the projects started before a time."""
-    has_alert = (
-        select(Alert.id)
-        .where(Alert.project_id == Project.id, Alert.started_at < moment)
+    # The minimum is the first entry of an index. With EXISTS, PostgreSQL may scan the table.
+    first = (
+        select(func.min(Alert.started_at))
+        .where(Alert.project_id == Project.id)
         .correlate(Project)
-        .exists()
+        .scalar_subquery()
     )
-    some = select(Project.id).where(Project.id.in_(project_ids), has_alert).limit(1)
+    some = select(Project.id).where(Project.id.in_(project_ids), first < moment).limit(1)
     return session.scalar(some) is not None
 
 

@@ -28,12 +28,12 @@ _MAX_LABELS = 5
 #: Share of the width at each end in which the label of a column is aligned with that end.
 _EDGE = 9
 _ROUND_FACTORS = (1, 2, 5)
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-#: Steps of a scale of durations, in seconds. Longer steps are round numbers of days.
+_MINUTE, _HOUR, _WEEK = 60, 3_600, 604_800
+#: Steps of a scale of durations, in seconds. Longer steps are round numbers of weeks.
 _DURATION_STEPS = (
     *(1, 2, 5, 10, 15, 30),
     *(each * _MINUTE for each in (1, 2, 5, 10, 15, 30)),
-    *(each * _HOUR for each in (1, 2, 3, 6, 12)),
+    *(each * _HOUR for each in (1, 2, 3, 6, 12, 24, 48)),
 )
 _MISSING = "\u2013"
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -155,7 +155,7 @@ def build_count_scale(maximum: float) -> Scale:
 
 def build_duration_scale(maximum: float) -> Scale:
     """Return a scale for seconds, whose ticks are round durations."""
-    return Scale(maximum, (*_DURATION_STEPS, *_list_round_numbers(_DAY)))
+    return Scale(maximum, (*_DURATION_STEPS, *_list_round_numbers(_WEEK)))
 
 
 def format_count(value: float | None) -> str:

@@ -44,9 +44,9 @@ _DAYS = """
 SELECT part, sum(deliveries), sum(rejected) FROM (
   SELECT part,
     (SELECT count(*) FROM (SELECT deliveries.id FROM deliveries WHERE {inside}
-      ORDER BY integration_id, deliveries.id LIMIT :maximum) AS some) AS deliveries,
+      ORDER BY integration_id, deliveries.id LIMIT :maximum) AS counted_rows) AS deliveries,
     (SELECT count(*) FROM (SELECT deliveries.id FROM deliveries WHERE {inside}
-      AND status_code >= 300 ORDER BY integration_id, deliveries.id LIMIT :maximum) AS some
+      AND status_code >= 300 ORDER BY integration_id, deliveries.id LIMIT :maximum) AS counted_rows
     ) AS rejected
   FROM integrations CROSS JOIN parts
 ) AS counted GROUP BY part ORDER BY part

@@ -24,7 +24,7 @@ SELECT projects.id, starts.hour, (
   SELECT count(*) FROM (
     SELECT 1 FROM alerts WHERE project_id = projects.id AND started_at >= starts.since
       AND started_at < starts.until LIMIT {MAX_HOUR_COUNT}
-  ) AS some
+  ) AS counted_rows
 ) AS alerts
 FROM projects CROSS JOIN ({_STARTS}) AS starts
 WHERE projects.id IN :project_ids ORDER BY projects.id, starts.hour
