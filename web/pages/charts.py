@@ -240,9 +240,12 @@ def build_lines(labels: Sequence[Label], series: Sequence[Series]) -> Chart:
     for each in series:
         for column, (before, after) in enumerate(zip(each.values, each.values[1:], strict=False)):
             if before is not None and after is not None:
-                ends = (columns[column].middle, _format(scale.get_y(before)))
-                ends += (columns[column + 1].middle, _format(scale.get_y(after)))
-                segments.append(Segment(each.name, *ends))
+                segments.append(
+                    Segment(
+                        *(each.name, columns[column].middle, _format(scale.get_y(before))),
+                        *(columns[column + 1].middle, _format(scale.get_y(after))),
+                    )
+                )
     return Chart(
         series=tuple(series),
         ticks=tuple(
@@ -318,7 +321,7 @@ class Cell(NamedTuple):
 
     x: str
     middle: str
-    count: int
+    value: int
     level: int
     text: str
 
@@ -343,7 +346,7 @@ def build_heat_map(counts: Sequence[Sequence[int]]) -> HeatMap:
             Cell(
                 x=f"{_format(width * hour)}%",
                 middle=f"{_format(width * (hour + 0.5))}%",
-                count=count,
+                value=count,
                 level=_compute_level(count, most),
                 text=f"{weekday} {hour:02}:00 to {hour + 1:02}:00: {count:,}",
             )

@@ -41,7 +41,7 @@ FROM integrations CROSS JOIN parts WHERE project_id = :project_id ORDER BY integ
 #: Query for the numbers of all deliveries and of rejected deliveries of all integrations. Both are
 #: counted in an index, without reading the rows and their bodies.
 _DAYS = """
-SELECT part, sum(deliveries), sum(rejected) FROM (
+SELECT part, sum(deliveries) AS deliveries, sum(rejected) AS rejected FROM (
   SELECT part,
     (SELECT count(*) FROM (SELECT deliveries.id FROM deliveries WHERE {inside}
       ORDER BY integration_id, deliveries.id LIMIT :maximum) AS counted_rows) AS deliveries,
@@ -97,7 +97,7 @@ def count_deliveries(starts: Sequence[datetime], *, session: Session) -> list[De
     At most MAX_DAY_COUNT deliveries of an integration are counted for each time.
     """
     found = {
-        row[0]: DeliveryCount(int(row[1] - row[2]), int(row[2]))
+        row.part: DeliveryCount(int(row.deliveries - row.rejected), int(row.rejected))
         for row in _read_parts(_DAYS, starts, {"maximum": MAX_DAY_COUNT}, session)
     }
     return [found.get(part, DeliveryCount(0, 0)) for part in range(len(starts))]

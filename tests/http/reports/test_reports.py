@@ -151,8 +151,8 @@ def test_the_page_of_a_report_shows_the_values_of_the_api(
     (median,) = {cells[0] for cells in tables["Time to acknowledge by day"].values()} - {"\u2013"}
     (expected,) = {each["acknowledge_median"] for each in report["trend"]} - {None}
     assert median == format_seconds(expected)
-    bar = f'<a href="/{night.project}/-/alerts?status=all&amp;search=%3CNoisy%3E" tabindex="-1">'
-    assert f'{bar}<rect class="ground"' in page
+    link = f'<a href="/{night.project}/-/alerts?status=all&amp;search=%3CNoisy%3E">'
+    assert f'{link}<bdi>&lt;Noisy&gt;</bdi><svg class="meter"' in page
     assert page.index("Noisy rules") < page.index("Load by person") < page.index("Show 1 page")
 
 
