@@ -78,11 +78,10 @@ def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[st
     """Return the template variables of a report, which is compared with the period before it."""
     work = get_unit_of_work()
     report = actions.show_report(work, holder, query)
-    on_call = actions.show_on_call_time(work, holder, query)
-    previous = actions.show_previous_figures(work, holder, query)
+    previous, on_call = actions.compare_report(work, holder, query)
     return {
         "report": report,
-        "key_figures": report_charts.list_key_figures(report, previous),
+        "previous": previous,
         "time_charts": report_charts.build_time_charts(report),
         "loads": report_charts.list_loads(report, on_call),
     }

@@ -1,5 +1,7 @@
 """The page /admin: the overview of the instance."""
 
+from collections.abc import Sequence
+
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
@@ -41,13 +43,13 @@ def index() -> ResponseReturnValue:
     )
 
 
-def _build_charts() -> tuple[TitledChart, ...]:
+def _build_charts() -> Sequence[TitledChart]:
     """Return the charts of deliveries and failed sign-ins by day, in the user's time zone."""
     session = db.session()
     days = list_last_days(get_current_time(), get_current_user().time_zone)
     failures = read_event_times(
-        EventKind.SIGN_IN_FAILED, days[0].start, maximum=MAX_EVENTS, session=session
+        EventKind.SIGN_IN_FAILED, min(days.values()), maximum=MAX_EVENTS, session=session
     )
     return build_instance_charts(
-        days, count_deliveries([each.start for each in days], session=session), failures
+        days, count_deliveries([*days.values()], session=session), failures
     )

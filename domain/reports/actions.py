@@ -50,20 +50,13 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
 
 
 @read_action("on_call_reports.show")
-def show_previous_figures(
+def compare_report(
     work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery
-) -> PreviousFigures | None:
-    """Show the figures of the period before a report, or None without earlier data."""
-    period = query.build_period(work.now)
-    return find_previous_figures(work, holder, period, normalize_zone_name(query.time_zone))
-
-
-@read_action("on_call_reports.show")
-def show_on_call_time(
-    work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery
-) -> Mapping[str, int]:
-    """Show the seconds that each user was on call in the period, by user name."""
-    return measure_on_call_time(work, holder, query.build_period(work.now))
+) -> tuple[PreviousFigures | None, Mapping[str, int]]:
+    """Return the figures of the period before, and the seconds on call by user name."""
+    period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
+    previous = find_previous_figures(work, holder, period, zone)
+    return previous, measure_on_call_time(work, holder, period)
 
 
 @read_action("on_call_reports.show")

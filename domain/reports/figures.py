@@ -185,11 +185,8 @@ class ReportFigures:
 
     def build_trend(self) -> list[TrendPoint]:
         """Return the response times for each hour, day or week."""
-        fields = TrendPoint.model_fields.keys() - {"starts_at"}
         return [
-            TrendPoint(
-                starts_at=start, **lengths.compute_times(None).model_dump(include=set(fields))
-            )
+            TrendPoint.model_validate({**dict(lengths.compute_times(None)), "starts_at": start})
             for start, lengths in zip(self.buckets.starts, self._trend, strict=True)
         ]
 

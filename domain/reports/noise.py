@@ -110,13 +110,10 @@ def _choose_proposal(counted: _RuleCounts) -> tuple[ProposalKind, str]:
             "one incident, or group the alerts at the sender."
         )
     if compute_upper_bound(answered, openings) < _MIN_NEEDED_SHARE:
-        words = (
-            f"People acted on only {answered} of {openings} alerts."
-            if answered
-            else f"Nobody acknowledged, resolved or ignored any of the {openings} alerts."
-        )
+        who = f"People acted on only {answered}" if answered else "Nobody acted on any"
         return ProposalKind.SILENCE, (
-            f"{words} Silence them until you have decided whether they are needed."
+            f"{who} of the {openings} alerts. Silence them until you have decided whether they are "
+            "needed."
         )
     return ProposalKind.CAUSE, (
         f"People acted on {answered} of {openings} alerts, so the alerts are needed. Fix their "

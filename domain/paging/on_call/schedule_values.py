@@ -50,7 +50,7 @@ def find_allowed_periods(
         Period(max(each.start, period.start), min(each.end, period.end))
         for each in _find_windows(restrictions, time_zone, period)
     )
-    return tuple(join_periods(each for each in found if each.start < each.end))
+    return tuple(_join_periods(each for each in found if each.start < each.end))
 
 
 def _find_windows(
@@ -74,8 +74,7 @@ def _get_wall_times(restriction: Restriction, day: date) -> tuple[datetime, date
     return datetime.combine(day, restriction.start), datetime.combine(end_day, restriction.end)
 
 
-def join_periods(ordered: Iterator[Period]) -> Iterator[Period]:
-    """Yield periods in order of their start, with overlapping and adjacent periods joined."""
+def _join_periods(ordered: Iterator[Period]) -> Iterator[Period]:
     current = next(ordered, None)
     if current is None:
         return

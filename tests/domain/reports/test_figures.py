@@ -1,4 +1,4 @@
-"""Periods, percentiles, comparisons and proposals of reports."""
+"""Periods, percentiles and proposals of reports."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from domain.paging.on_call.schedule_values import Period
-from domain.reports.comparison import describe_count_change, describe_duration_change
 from domain.reports.figures import ReportFigures, compute_percentile
 from domain.reports.noise import NoisyRules
 from domain.reports.rows import CountedAlert, CountedPage, RankedRule, StatusEntry
@@ -135,15 +134,3 @@ def test_pages_are_counted_by_weekday_and_hour() -> None:
     counts = figures.count_pages_by_weekday()
     assert (counts[0][13], counts[0][14], sum(map(sum, counts))) == (1, 1, 2)
     assert figures.count_pages_by_hour()[13:15] == [1, 1]
-
-
-def test_changes_are_sentences() -> None:
-    period = "the 7 days before"
-    assert describe_count_change(22, 25, period) == "12% fewer than in the 7 days before (25)"
-    assert describe_count_change(3, 2, period) == "50% more than in the 7 days before (2)"
-    assert describe_count_change(3, 0, period) == "none in the 7 days before"
-    assert describe_count_change(0, 0, period) == "as many as in the 7 days before"
-    longer = describe_duration_change(330.0, 300.0, period)
-    assert longer == "10% longer than in the 7 days before (5m)"
-    assert describe_duration_change(None, 300.0, period) == "5m in the 7 days before"
-    assert describe_duration_change(9.0, None, period) == "no acknowledgements in the 7 days before"

@@ -37,8 +37,9 @@ def strips_of(html: str) -> list[str]:
 @pytest.fixture
 def endpoint(gatebell: LiveGatebell) -> Endpoint:
     made = connect(gatebell)
+    fields = {"severity": "critical", "platform_environment_name": "production"}
     for number in range(3):
-        made.accepted(title=f"a{number}", severity="critical", platform_environment_name="production")
+        made.accepted(title=f"a{number}", **fields)
     return made
 
 

@@ -141,7 +141,7 @@ def test_the_page_of_a_report_shows_the_values_of_the_api(
     page = browser.get(f"{gatebell.url}/{night.project}/-/on_call/reports?period=last_week").text
     figures = re.findall(r"<dt>(.*?)</dt><dd><strong>(.*?)</strong><span>(.*?)</span>", page)
     assert [name for name, _, _ in figures] == [
-        *("Alerts", "Pages", "Median time to acknowledge", "Nights with a page")
+        *("Alerts", "Pages", "Nights with a page", "Median time to acknowledge")
     ]
     assert [value for _, value, _ in figures][:2] == ["4", "1"]
     assert {change for _, _, change in figures} == {"no earlier data"}
