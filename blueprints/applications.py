@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.scopes import describe_scopes
 from domain.oauth.applications import actions
+from domain.oauth.applications.daily_use import find_daily_use
 from domain.oauth.applications.people import fetch_application_user_page
 from domain.oauth.applications.refusals import (
     ApplicationViewer,
@@ -29,6 +30,7 @@ from web.extensions import db
 from web.http.endpoints import AccessDecorator, PageBlueprint
 from web.http.work import get_unit_of_work
 from web.oauth import list_endpoint_urls
+from web.pages.daily_charts import build_use_charts
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
@@ -184,6 +186,11 @@ class ApplicationPages:
             secret=take_one_time_secret(_SECRET_NAME, application.id),
             renewal=renewal,
             endpoints=list_endpoint_urls(),
+            use_charts=build_use_charts(
+                find_daily_use(
+                    application.id, session=db.session(), today=get_current_time().date()
+                )
+            ),
             **self._build_setup_context(application),
             refresh_replay_seconds=get_settings().refresh_replay_seconds,
             removed=find_removed_scopes(

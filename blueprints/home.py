@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.passwords import has_first_password
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
+from domain.alerts.listing.project_hours import count_alerts_by_hour
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, list_open_alerts
 from domain.alerts.listing.watched_projects import build_member_projects_query
 from domain.core.database.paging import PageRequest, get_search_text
@@ -53,6 +54,11 @@ def index() -> ResponseReturnValue:
         projects=mine.projects,
         has_more_projects=mine.has_more,
         in_force=find_active_mutes(mine.projects, moment=get_current_time(), session=session),
+        strips=count_alerts_by_hour(
+            [each.id for each in mine.projects if each.shows_alerts],
+            session=session,
+            now=get_current_time(),
+        ),
         expiring_tokens=_list_expiring_tokens(),
         is_first_visit=not mine.projects and not _can_administer_projects(user),
         first_password_hint=has_first_password(

@@ -34,6 +34,7 @@ from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
 from web.http.text_files import build_text_file_response
 from web.http.work import get_unit_of_work
+from web.pages import report_charts
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
@@ -46,32 +47,44 @@ _DAY = timedelta(days=1)
 
 
 @on_call_reports.get("/reports")
-@permission_required("on_call_reports.show")
+@permission_required("on_call_reports.show").with_changes(is_heavy=True)
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the report for a period. The default is the last night."""
     given = get_list_query(*_PERIOD_PARAMETERS)
-    report, problem = None, ""
+    context: dict[str, Any] = {"report": None, "problem": ""}
     try:
         if not _is_period_incomplete(given):
-            report = actions.show_report(get_unit_of_work(), holder, _read_report_query(given))
+            context |= _build_report_context(holder, _read_report_query(given))
     except InvalidError as error:
-        problem = str(error)
+        context["problem"] = str(error)
     projects = actions.list_reported_projects(get_unit_of_work(), holder)
     page = render_template(
         "reports/show.html",
         holder=holder,
         projects=projects,
-        report=report,
-        problem=problem,
         given=given,
         asked={**holder.url_values, **{n: given[n] for n in _PERIOD_PARAMETERS if given.get(n)}},
         kept_days=PAGE_RETENTION.days,
         waits_since=find_oldest_change_time(
             Follower.ESCALATIONS, [each.id for each in projects.values()], session=db.session()
         ),
+        **context,
         **_TEMPLATE_FUNCTIONS,
     )
-    return page, 422 if problem else 200
+    return page, 422 if context["problem"] else 200
+
+
+def _build_report_context(holder: ProjectOrGroup, query: ReportQuery) -> dict[str, Any]:
+    """Return the template variables of a report, which is compared with the period before it."""
+    work = get_unit_of_work()
+    report = actions.show_report(work, holder, query)
+    previous, on_call = actions.compare_report(work, holder, query)
+    return {
+        "report": report,
+        "previous": previous,
+        "time_charts": report_charts.build_time_charts(report),
+        "loads": report_charts.list_loads(report, on_call),
+    }
 
 
 _TEMPLATE_FUNCTIONS: dict[str, Any] = {

@@ -11,7 +11,10 @@ from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import list_alerts
 from domain.alerts.listing.sort_orders import AlertSlice, parse_sort_cursor
 from domain.ci_cd import environment_actions as actions
-from domain.ci_cd.deployment_actions import find_newest_deployment_by_environment
+from domain.ci_cd.deployment_actions import (
+    find_deployment_days,
+    find_newest_deployment_by_environment,
+)
 from domain.ci_cd.environment_actions import find_deployment_history
 from domain.ci_cd.types import NewEnvironment
 from domain.core.database.paging import get_search_text
@@ -27,6 +30,8 @@ from web.services import get_current_time
 
 #: Maximum number of deployments on an environment's page. The API lists all deployments.
 _MAX_DEPLOYMENTS = 10
+#: Maximum number of deployments that are marked in the chart.
+_MAX_MARKS = 200
 
 environments = PageBlueprint(
     "environments", __name__, url_prefix="/<names:project_path>/-/environments"
@@ -97,13 +102,17 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         following=parse_sort_cursor(given.get("before"), AlertSlice.order),
         preceding=parse_sort_cursor(given.get("after"), AlertSlice.order),
     )
+    days = charts.count_alerts_by_day(
+        project.id, get_current_time().date(), environment=environment.name, session=session
+    )
     return render_template(
         "environments/show.html",
         project=project,
         environment=environment,
         page=build_page_links(list_alerts(wanted, part, session=session)),
-        days=charts.count_alerts_by_day(
-            project.id, get_current_time().date(), environment=environment.name, session=session
+        days=days,
+        marks=find_deployment_days(
+            environment, since=days[0].day, maximum=_MAX_MARKS, session=session
         ),
         history=find_deployment_history(
             get_unit_of_work(), project, environment, maximum=_MAX_DEPLOYMENTS

@@ -1,6 +1,6 @@
 """Project pages: creation, overview, settings and members."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import current_app, flash, redirect, render_template, request, url_for
@@ -13,8 +13,10 @@ from blueprints.git.commits import build_clone_url
 from blueprints.projects.member_pages import add_member_pages, share, unshare
 from domain.access.features import Feature
 from domain.accounts.names import is_valid_path
+from domain.alerts.integrations.delivery_hours import find_delivery_hours
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing.filters import AlertFilter
+from domain.alerts.listing.project_hours import count_alerts_by_hour
 from domain.alerts.listing.queries import count_by_status, list_open_alerts
 from domain.alerts.listing.watched_projects import build_single_project_query
 from domain.core.errors import ForbiddenError, NotFoundError
@@ -186,6 +188,9 @@ def _render_project(project: ProjectView) -> ResponseReturnValue:
         "projects/show.html",
         project=project,
         integrations=list_integrations(get_unit_of_work(), project) if sees_integrations else (),
+        hours=find_delivery_hours(project.id, session=db.session(), now=get_current_time())
+        if sees_integrations
+        else {},
         sees_integrations=sees_integrations,
         **_build_alerts_context(project),
         clone_url=build_clone_url(project),
@@ -213,6 +218,7 @@ def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
         "unanswered": find_unanswered_alerts([alert.id for alert in alerts], session=session),
         "in_force": find_active_mutes([project], moment=get_current_time(), session=session),
         "counts": _count_alerts(project),
+        "strips": _count_alerts_by_hour([project]),
         "on_call": list_schedules_on_call(get_unit_of_work(), project),
         "pages_nobody": project.can_maintain
         and has_no_applicable_policy(project.id, session=session),
@@ -229,9 +235,16 @@ def _render_group(group: GroupView) -> ResponseReturnValue:
         group=add_subgroups(group, session=session),
         projects=projects.items,
         in_force=find_active_mutes(projects.items, moment=get_current_time(), session=session),
+        strips=_count_alerts_by_hour(projects.items),
         total=projects.total,
         page=build_numbered_links(projects, part),
     )
+
+
+def _count_alerts_by_hour(shown: Iterable[ProjectView]) -> Mapping[int, Sequence[int]]:
+    """Return the alerts of the last 24 hours of the projects whose alerts the user can see."""
+    ids = [each.id for each in shown if each.shows_alerts]
+    return count_alerts_by_hour(ids, session=db.session(), now=get_current_time())
 
 
 def _count_alerts(project: ProjectView) -> dict[str, int]:

@@ -342,3 +342,22 @@ def _iterate_events(event_filter: EventFilter, *, session: Session) -> Iterator[
         if page.next_before is None:
             return
         before = int(page.next_before)
+
+
+def read_event_times(
+    kind: EventKind, since: datetime, *, maximum: int, session: Session
+) -> Sequence[datetime]:
+    """Return the times of events of a kind since a time, newest first, at most `maximum`."""
+    first = (
+        select(AuditEvent.id)
+        .where(AuditEvent.created_at >= since)
+        .order_by(AuditEvent.created_at)
+        .limit(1)
+        .scalar_subquery()
+    )
+    return session.scalars(
+        select(AuditEvent.created_at)
+        .where(AuditEvent.kind == kind.value, AuditEvent.id >= first)
+        .order_by(AuditEvent.kind, AuditEvent.id.desc())
+        .limit(maximum)
+    ).all()

@@ -1,8 +1,9 @@
 """Actions on deployments, which record the commits that were deployed to environments."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
@@ -185,6 +186,23 @@ def find_latest_deployments(
         .limit(maximum)
     )
     return _build_deployments(work, [(row, environment) for row in rows])
+
+
+def find_deployment_days(
+    environment: EnvironmentView, *, since: date, maximum: int, session: Session
+) -> Mapping[date, Sequence[str]]:
+    """Return the names of deployed versions by day (UTC), for at most `maximum` deployments."""
+    rows = session.execute(
+        select(DeploymentRow.created_at, DeploymentRow.ref)
+        .where(DeploymentRow.environment_id == environment.id)
+        .order_by(DeploymentRow.id.desc())
+        .limit(maximum)
+    )
+    found: dict[date, list[str]] = defaultdict(list)
+    for at, ref in rows:
+        if at.date() >= since:
+            found[at.date()].append(ref)
+    return found
 
 
 def find_newest_deployment_by_environment(

@@ -14,6 +14,11 @@ from domain.paging.on_call.schedules import get_schedule, get_schedule_row
 from domain.projects.owners import build_owner_match_condition
 from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import report_formats as writing
+from domain.reports.comparison import (
+    PreviousFigures,
+    find_previous_figures,
+    measure_on_call_time,
+)
 from domain.reports.handoff_drafts import build_draft, find_shift_to_hand_off
 from domain.reports.handoff_notes import build_note, find_latest_notes, select_notes
 from domain.reports.report_builder import build_on_call_report, read_all_pages
@@ -42,6 +47,16 @@ def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) ->
     return build_on_call_report(
         work, holder, query.build_period(work.now), normalize_zone_name(query.time_zone)
     )
+
+
+@read_action("on_call_reports.show")
+def compare_report(
+    work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery
+) -> tuple[PreviousFigures | None, Mapping[str, int]]:
+    """Return the figures of the period before, and the seconds on call by user name."""
+    period, zone = query.build_period(work.now), normalize_zone_name(query.time_zone)
+    previous = find_previous_figures(work, holder, period, zone)
+    return previous, measure_on_call_time(work, holder, period)
 
 
 @read_action("on_call_reports.show")

@@ -15,13 +15,16 @@ from statistics import median
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.core.time_zones import convert_to_local, get_zone
+from domain.paging.on_call.schedule_values import Period
 from domain.reports.rows import CountedAlert, CountedPage, StatusEntry
+from domain.reports.time_buckets import TimeBuckets
 from domain.reports.types import (
     AnswerKind,
     PageAnswer,
     PersonFigures,
     ReportTotals,
     ResponseTimes,
+    TrendPoint,
 )
 
 #: Hours at which the night starts and ends, in the user's time zone.
@@ -83,6 +86,14 @@ class _ResponseDurations:
     acknowledged: "array[float]" = field(default_factory=_create_durations)
     resolved: "array[float]" = field(default_factory=_create_durations)
 
+    def count_alert(self, alert: CountedAlert, acknowledgement: StatusEntry | None) -> None:
+        """Add the response times of an alert."""
+        self.alerts += 1
+        if acknowledgement is not None:
+            self.acknowledged.append(_compute_duration(alert.created_at, acknowledgement.at))
+        if alert.status == RESOLVED and alert.ended_at:
+            self.resolved.append(_compute_duration(alert.started_at, alert.ended_at))
+
     def compute_times(self, severity: str | None) -> ResponseTimes:
         """Return the medians and 90th percentiles."""
         return ResponseTimes(
@@ -100,14 +111,16 @@ class _ResponseDurations:
 class ReportFigures:
     """Counters for the figures of a report."""
 
-    def __init__(self, time_zone: str) -> None:
-        """Initialize all figures with zero; `time_zone` determines the hours of the day."""
+    def __init__(self, time_zone: str, period: Period) -> None:
+        """Initialize all figures with zero; `time_zone` determines the days and their hours."""
         self._zone = get_zone(time_zone)
+        self.buckets = TimeBuckets(period, time_zone)
+        self._trend = [_ResponseDurations() for _ in self.buckets.starts]
         self._durations_by_severity: dict[str, _ResponseDurations] = defaultdict(_ResponseDurations)
         self._acknowledged = Counter[str]()
         self._pages = Counter[str]()
         self._nights: dict[str, set[date]] = defaultdict(set)
-        self._hours = Counter[int]()
+        self._weekday_hours = Counter[tuple[int, int]]()
         self._answers = Counter[AnswerKind]()
         self._paged_incidents = 0
         self._user_ids: set[int] = set()
@@ -115,14 +128,12 @@ class ReportFigures:
 
     def count_alert(self, alert: CountedAlert) -> None:
         """Count an alert that started in the period."""
-        lengths = self._durations_by_severity[alert.severity]
-        lengths.alerts += 1
         first = next((e for e in list_user_changes(alert) if e.status == _ACKNOWLEDGED), None)
         if first is not None:
-            lengths.acknowledged.append(_compute_duration(alert.created_at, first.at))
             self._acknowledged[first.by] += 1
-        if alert.status == RESOLVED and alert.ended_at:
-            lengths.resolved.append(_compute_duration(alert.started_at, alert.ended_at))
+        bucket = self._trend[self.buckets.find(alert.started_at)]
+        for lengths in (self._durations_by_severity[alert.severity], bucket):
+            lengths.count_alert(alert, first)
 
     def count_answer(self, alert: CountedAlert, paged_at: datetime) -> None:
         """Count how an alert or incident was answered after its first page in the period."""
@@ -133,7 +144,8 @@ class ReportFigures:
         """Count a page in the period."""
         self._all_pages += 1
         if page.channel_id is None:
-            self._hours[convert_to_local(page.at, self._zone).hour] += 1
+            local = convert_to_local(page.at, self._zone)
+            self._weekday_hours[local.weekday(), local.hour] += 1
         if page.user_id is not None:
             self._user_ids.add(page.user_id)
         if page.user is not None:
@@ -171,6 +183,13 @@ class ReportFigures:
             *(self._durations_by_severity[word].compute_times(word) for word in words),
         ]
 
+    def build_trend(self) -> list[TrendPoint]:
+        """Return the response times for each hour, day or week."""
+        return [
+            TrendPoint.model_validate({**dict(lengths.compute_times(None)), "starts_at": start})
+            for start, lengths in zip(self.buckets.starts, self._trend, strict=True)
+        ]
+
     def build_user_figures(self) -> list[PersonFigures]:
         """Return the figures of each user, most paged users first."""
         figures = [
@@ -187,7 +206,11 @@ class ReportFigures:
 
     def count_pages_by_hour(self) -> list[int]:
         """Return the numbers of pages to users by hour of the day."""
-        return [self._hours[hour] for hour in range(24)]
+        return [sum(column) for column in zip(*self.count_pages_by_weekday(), strict=True)]
+
+    def count_pages_by_weekday(self) -> list[list[int]]:
+        """Return the numbers of pages to users by weekday and hour of the day."""
+        return [[self._weekday_hours[day, hour] for hour in range(24)] for day in range(7)]
 
 
 def _find_night(page: CountedPage) -> date | None:

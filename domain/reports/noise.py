@@ -1,5 +1,6 @@
 """Finds rules that open alerts repeatedly, and proposes how to make them less noisy."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
@@ -14,6 +15,23 @@ MAX_RULES = 10
 #: Maximum duration of an alert that needed no attention.
 MAX_UNATTENDED_DURATION = timedelta(minutes=10)
 _MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minutes"
+
+
+#: Share of alerts that people act on if the alerts are needed.
+_MIN_NEEDED_SHARE = 0.4
+#: Quantile of the normal distribution for a one-sided confidence of 90%.
+_CONFIDENCE_QUANTILE = 1.2816
+
+
+def compute_upper_bound(count: int, total: int) -> float:
+    """Return the upper limit of the Wilson score interval for a share, with 90% confidence.
+
+    The limit of few alerts is far above their share, so that a proposal needs evidence.
+    """
+    share, square = count / total, _CONFIDENCE_QUANTILE**2
+    center = share + square / (2 * total)
+    margin = _CONFIDENCE_QUANTILE * math.sqrt(share * (1 - share) / total + square / (4 * total**2))
+    return (center + margin) / (1 + square / total)
 
 
 def format_title_matcher(title: str) -> str:
@@ -91,10 +109,11 @@ def _choose_proposal(counted: _RuleCounts) -> tuple[ProposalKind, str]:
             "which was still open. Create an incident rule, which combines an alert storm into "
             "one incident, or group the alerts at the sender."
         )
-    if not answered:
+    if compute_upper_bound(answered, openings) < _MIN_NEEDED_SHARE:
+        who = f"People acted on only {answered}" if answered else "Nobody acted on any"
         return ProposalKind.SILENCE, (
-            f"Nobody acknowledged, resolved or ignored any of the {openings} alerts. Silence them "
-            "until you have decided whether they are needed."
+            f"{who} of the {openings} alerts. Silence them until you have decided whether they are "
+            "needed."
         )
     return ProposalKind.CAUSE, (
         f"People acted on {answered} of {openings} alerts, so the alerts are needed. Fix their "

@@ -27,7 +27,7 @@ def build_on_call_report(
     ranked = rows.rank_rules(
         wanted, least_openings=MIN_OPENINGS, maximum=MAX_RULES, session=session
     )
-    figures, noisy = ReportFigures(time_zone), NoisyRules(ranked)
+    figures, noisy = ReportFigures(time_zone, period), NoisyRules(ranked)
     for alert in rows.read_alerts(wanted, session=session):
         figures.count_alert(alert)
         noisy.count_alert(alert)
@@ -51,8 +51,11 @@ def build_on_call_report(
         # A page may be queued while the report is being built.
         earlier_pages=max(totals.pages - len(last), 0),
         times=figures.build_response_times(),
+        trend_unit=figures.buckets.unit,
+        trend=figures.build_trend(),
         people=figures.build_user_figures(),
         hours=figures.count_pages_by_hour(),
+        weekday_hours=figures.count_pages_by_weekday(),
         noisy_rules=noisy.build_noisy_rules(
             {each.id: each.path for each in scope.projects.values()}
         ),

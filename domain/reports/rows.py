@@ -51,6 +51,7 @@ from models import (
     IncidentNote,
     Page,
     PageRecipient,
+    Project,
     User,
 )
 
@@ -204,6 +205,39 @@ def read_alerts(report_filter: ReportFilter, *, session: Session) -> Iterator[Co
     return (
         _build_alert(row, entries) for row, entries in _group_by_alert(in_order, session=session)
     )
+
+
+def count_alerts(report_filter: ReportFilter, *, session: Session) -> int:
+    """Return the number of alerts that started in the period."""
+    return session.scalar(select(func.count(Alert.id)).where(report_filter.started_condition)) or 0
+
+
+def has_alerts_before(project_ids: Collection[int], moment: datetime, *, session: Session) -> bool:
+    """Return whether an alert of the projects started before a time."""
+    # The minimum is the first entry of an index. With EXISTS, PostgreSQL may scan the table.
+    first = (
+        select(func.min(Alert.started_at))
+        .where(Alert.project_id == Project.id)
+        .correlate(Project)
+        .scalar_subquery()
+    )
+    some = select(Project.id).where(Project.id.in_(project_ids), first < moment).limit(1)
+    return session.scalar(some) is not None
+
+
+def read_acknowledgement_times(report_filter: ReportFilter, *, session: Session) -> Iterator[float]:
+    """Yield the seconds from the arrival of each alert until a user first acknowledged it."""
+    is_by_user = or_(AlertNote.via.is_(None), ~AlertNote.via.startswith(AUTOMATIC_VIA))
+    first = (
+        select(func.min(AlertNote.created_at))
+        .where(AlertNote.alert_id == Alert.id, _IS_STATUS, is_by_user)
+        .where(AlertNote.text == "acknowledged")
+        .correlate(Alert)
+        .scalar_subquery()
+    )
+    found = select(Alert.created_at, first.label("at")).where(report_filter.started_condition)
+    for rows in _read_in_batches(found, session=session):
+        yield from (max((at - since).total_seconds(), 0.0) for since, at in rows if at is not None)
 
 
 def read_paged_alerts(

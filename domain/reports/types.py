@@ -192,6 +192,25 @@ class ResponseTimes(Resource):
     resolve_90th: float | None
 
 
+class TrendUnit(StrEnum):
+    """Unit of time by which a report shows its trend."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+
+
+class TrendPoint(Resource):
+    """Response times of alerts that started in an hour, day or week, in seconds."""
+
+    starts_at: Time
+    alerts: int
+    acknowledge_median: float | None
+    acknowledge_90th: float | None
+    resolve_median: float | None
+    resolve_90th: float | None
+
+
 class PersonFigures(Resource):
     """Statistics of one user for the period."""
 
@@ -293,9 +312,19 @@ class Report(Resource):
         description="Response times of all alerts, followed by the response times for each "
         "severity."
     )
+    trend_unit: TrendUnit = Field(
+        description="Unit of `trend`: `hour` for at most 2 days, `day` for at most 35 days."
+    )
+    trend: list[TrendPoint] = Field(
+        description="Response times for each hour, day or week of the period, in `time_zone`."
+    )
     people: list[PersonFigures]
     hours: list[int] = Field(
         description="Numbers of pages to users by hour of the day, from 0 to 23, in `time_zone`."
+    )
+    weekday_hours: list[list[int]] = Field(
+        description="Numbers of pages to users by weekday, starting with Monday, and hour of the "
+        "day, in `time_zone`."
     )
     noisy_rules: list[NoisyRule]
     handover_notes: list[HandoverNote]

@@ -28,6 +28,7 @@ from web.access.decorators import can_open_group
 from web.access.return_urls import shorten_address
 from web.access.second_factor_rule import find_upcoming_factor_requirement
 from web.http.public_urls import get_current_path, page_url
+from web.pages.charts import TEMPLATE_GLOBALS
 from web.pages.compiled_templates import open_template_cache
 from web.pages.double_taps import is_result_of_form
 from web.pages.list_query import build_page_size_choice
@@ -331,6 +332,7 @@ def init_app(app: Flask) -> None:
         "mark_code": mark_code,
     }
     app.jinja_env.filters.update(filters)
+    app.jinja_env.globals.update(TEMPLATE_GLOBALS)
     app.jinja_env.tests["web_link"] = is_web_url
     app.jinja_env.tests["with_files"] = can_read_repository
     app.jinja_env.tests["open_group"] = can_open_group

@@ -1,41 +1,56 @@
-"""Shows which integrations of a project received deliveries in each of the last 24 hours."""
+"""Finds the deliveries of integrations in the last 24 hours, and counts them by day."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import Row, bindparam, text
 from sqlalchemy.orm import Session
 
 from models import Delivery
 
 SHOWN_HOURS = 24
-#: Query for the first accepted and the first rejected delivery of each integration in each hour.
+#: Maximum number of deliveries of an integration that are counted for a day.
+MAX_DAY_COUNT = 10_000
+#: Common table expression for the first ID and the following ID of each part of a period.
 #: Deliveries have no index on their time. Their IDs increase with the time, so a binary search
-#: finds the first ID of each hour, and the cost hardly depends on the number of deliveries.
-_QUERY = """
-WITH RECURSIVE search (hour, since, low, high) AS (
-  SELECT hour, since, CAST(0 AS BIGINT), (SELECT coalesce(max(id), 0) + 1 FROM deliveries)
+#: finds the first ID of each part, and the cost hardly depends on the number of deliveries.
+_PARTS = """
+WITH RECURSIVE search (part, since, low, high) AS (
+  SELECT part, since, CAST(0 AS BIGINT), (SELECT coalesce(max(id), 0) + 1 FROM deliveries)
   FROM ({starts}) AS starts
   UNION ALL
-  SELECT hour, since, CASE WHEN {is_earlier} THEN (low + high) / 2 + 1 ELSE low END,
+  SELECT part, since, CASE WHEN {is_earlier} THEN (low + high) / 2 + 1 ELSE low END,
     CASE WHEN {is_earlier} THEN high ELSE (low + high) / 2 END
   FROM search WHERE low < high
-), hours AS (
-  SELECT hour, low AS first, coalesce(lead(low) OVER (ORDER BY hour),
+), parts AS (
+  SELECT part, low AS first, coalesce(lead(low) OVER (ORDER BY part),
     (SELECT max(id) + 1 FROM deliveries)) AS following
   FROM search WHERE low = high
 )
+"""
+#: Query for the first accepted and the first rejected delivery of each integration in each hour.
+_HOURS = """
 SELECT integrations.id,
   (SELECT deliveries.id FROM deliveries WHERE {inside} AND is_test IS FALSE AND status_code < 300
     ORDER BY integration_id, deliveries.id LIMIT 1) IS NOT NULL AS received,
   (SELECT deliveries.id FROM deliveries WHERE {inside} AND is_test IS FALSE AND status_code >= 300
     ORDER BY integration_id, deliveries.id LIMIT 1) IS NOT NULL AS rejected
-FROM integrations CROSS JOIN hours WHERE project_id = :project_id ORDER BY integrations.id, hour
+FROM integrations CROSS JOIN parts WHERE project_id = :project_id ORDER BY integrations.id, part
 """
-_STARTS = " UNION ALL ".join(
-    f"SELECT {hour} AS hour, :since_{hour} AS since" for hour in range(SHOWN_HOURS)
-)
+#: Query for the numbers of all deliveries and of rejected deliveries of all integrations. Both are
+#: counted in an index, without reading the rows and their bodies.
+_DAYS = """
+SELECT part, sum(deliveries) AS deliveries, sum(rejected) AS rejected FROM (
+  SELECT part,
+    (SELECT count(*) FROM (SELECT deliveries.id FROM deliveries WHERE {inside}
+      ORDER BY integration_id, deliveries.id LIMIT :maximum) AS counted_rows) AS deliveries,
+    (SELECT count(*) FROM (SELECT deliveries.id FROM deliveries WHERE {inside}
+      AND status_code >= 300 ORDER BY integration_id, deliveries.id LIMIT :maximum) AS counted_rows
+    ) AS rejected
+  FROM integrations CROSS JOIN parts
+) AS counted GROUP BY part ORDER BY part
+"""
 _IS_EARLIER = """(SELECT received_at FROM deliveries WHERE id >= (low + high) / 2
   ORDER BY id LIMIT 1) < since"""
 #: Conditions by dialect. For pairs in this order, Postgres can only use the indexes that begin with
@@ -61,17 +76,43 @@ def find_delivery_hours(
     project_id: int, *, session: Session, now: datetime
 ) -> Mapping[int, tuple[DeliveryHour, ...]]:
     """Return the last 24 hours of each integration of a project, oldest first, without tests."""
-    inside = _INSIDE[session.get_bind().dialect.name]
-    statement = _QUERY.format(starts=_STARTS, is_earlier=_IS_EARLIER, inside=inside)
-    times = (
-        bindparam(
-            f"since_{hour}", now - timedelta(hours=SHOWN_HOURS - hour), Delivery.received_at.type
-        )
-        for hour in range(SHOWN_HOURS)
-    )
-    rows = session.execute(text(statement).bindparams(*times), {"project_id": project_id})
+    starts = [now - timedelta(hours=SHOWN_HOURS - hour) for hour in range(SHOWN_HOURS)]
     found: dict[int, tuple[DeliveryHour, ...]] = {}
-    for row in rows:
+    for row in _read_parts(_HOURS, starts, {"project_id": project_id}, session):
         hour = DeliveryHour(bool(row.received), bool(row.rejected))
         found[row.id] = (*found.get(row.id, ()), hour)
     return found
+
+
+class DeliveryCount(NamedTuple):
+    """The number of deliveries on a day."""
+
+    accepted: int
+    rejected: int
+
+
+def count_deliveries(starts: Sequence[datetime], *, session: Session) -> list[DeliveryCount]:
+    """Return the numbers of deliveries of all integrations since each time until the next one.
+
+    At most MAX_DAY_COUNT deliveries of an integration are counted for each time.
+    """
+    found = {
+        row.part: DeliveryCount(int(row.deliveries - row.rejected), int(row.rejected))
+        for row in _read_parts(_DAYS, starts, {"maximum": MAX_DAY_COUNT}, session)
+    }
+    return [found.get(part, DeliveryCount(0, 0)) for part in range(len(starts))]
+
+
+def _read_parts(
+    query: str, starts: Sequence[datetime], parameters: Mapping[str, int], session: Session
+) -> Iterable[Row[Any]]:
+    inside = _INSIDE[session.get_bind().dialect.name]
+    union = " UNION ALL ".join(
+        f"SELECT {part} AS part, :since_{part} AS since" for part in range(len(starts))
+    )
+    times = (
+        bindparam(f"since_{part}", start, Delivery.received_at.type)
+        for part, start in enumerate(starts)
+    )
+    statement = (_PARTS + query).format(starts=union, is_earlier=_IS_EARLIER, inside=inside)
+    return session.execute(text(statement).bindparams(*times), parameters)

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from domain.paging.on_call.schedule_values import Period
-from domain.reports.figures import compute_percentile
+from domain.reports.figures import ReportFigures, compute_percentile
 from domain.reports.noise import NoisyRules
-from domain.reports.rows import CountedAlert, RankedRule, StatusEntry
-from domain.reports.types import ReportPeriod, ReportQuery
+from domain.reports.rows import CountedAlert, CountedPage, RankedRule, StatusEntry
+from domain.reports.time_buckets import TimeBuckets
+from domain.reports.types import ReportPeriod, ReportQuery, TrendUnit
 
 MINUTE = timedelta(minutes=1)
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -82,3 +83,54 @@ def test_a_noisy_rule_gets_a_proposal_with_its_reason(
     (rule,) = counted.build_noisy_rules({7: "acme/shop"})
     assert (rule.project, rule.proposal) == ("acme/shop", proposal)
     assert figure in rule.reason
+
+
+@pytest.mark.parametrize(
+    ("case", "before", "after"),
+    [
+        ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 0, 1),
+        ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 3, 4),
+        ({"every": 60 * MINUTE, "lasts": 10 * MINUTE}, 0, 1),
+        ({"every": 5 * MINUTE, "lasts": None}, 0, 1),
+    ],
+)
+def test_one_acknowledgement_of_eight_alerts_does_not_change_the_proposal(
+    case: dict[str, Any], before: int, after: int
+) -> None:
+    proposals = set()
+    for answered in (before, after):
+        rule = RankedRule(project_id=7, title="Disk full", fingerprints=1, pages=0)
+        counted = NoisyRules([rule])
+        for alert in opened(8, answered, **case):
+            counted.count_alert(alert)
+        proposals |= {each.proposal for each in counted.build_noisy_rules({7: "acme/shop"})}
+    assert len(proposals) == 1
+
+
+def test_days_of_a_trend_follow_the_clock_of_the_reader() -> None:
+    start = datetime(2026, 3, 27, 23, tzinfo=UTC)
+    buckets = TimeBuckets(Period(start, start + timedelta(days=4)), "Europe/Berlin")
+    assert buckets.unit is TrendUnit.DAY
+    # The clock goes forward on 29 March, so that the next day starts an hour earlier in UTC.
+    assert [each.hour for each in buckets.starts] == [23, 23, 22, 22, 22]
+    assert buckets.find(datetime(2026, 3, 29, 21, 59, tzinfo=UTC)) == 1
+    assert buckets.find(datetime(2026, 3, 29, 22, 0, tzinfo=UTC)) == 2
+
+
+@pytest.mark.parametrize(
+    ("days", "unit", "count"), [(1, "hour", 25), (30, "day", 31), (90, "week", 13)]
+)
+def test_the_unit_of_a_trend_depends_on_the_length(days: int, unit: str, count: int) -> None:
+    start = NOON + 5 * MINUTE
+    buckets = TimeBuckets(Period(start, start + timedelta(days=days)), "UTC")
+    assert (buckets.unit, len(buckets.starts)) == (unit, count)
+
+
+def test_pages_are_counted_by_weekday_and_hour() -> None:
+    figures = ReportFigures("Europe/Berlin", Period(NOON, NOON + timedelta(days=7)))
+    page = CountedPage(NOON, None, 1, "alice", "UTC", None)
+    for each in (page, page._replace(at=NOON + 60 * MINUTE), page._replace(channel_id=3)):
+        figures.count_page(each)
+    counts = figures.count_pages_by_weekday()
+    assert (counts[0][13], counts[0][14], sum(map(sum, counts))) == (1, 1, 2)
+    assert figures.count_pages_by_hour()[13:15] == [1, 1]

@@ -1,15 +1,17 @@
 """On-call reports on pages, in the API, in files and on the command line."""
 
 import csv
+import re
 from datetime import timedelta
 from io import StringIO
 from urllib.parse import quote, urlencode
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from models import Alert, EscalationPage, Project
+from tests.http.pages.test_charts import tables_of
 from tests.support.accounts.administration import find_user_id
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import alice, database_of, now, signed_in
@@ -18,6 +20,7 @@ from tests.support.alerts.senders import connect
 from tests.support.database.audit_log import list_events_with_subject
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
+from web.pages.charts import format_seconds
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -122,6 +125,52 @@ def test_a_report_is_the_same_in_all_interfaces(gatebell: LiveGatebell, night: N
 
     (exported,) = browser.get(f"{gatebell.url}/{night.project}/-/alerts/export.json").json()
     assert (exported["acknowledged_by"], exported["pages"]) == (name, 1)
+
+
+def test_the_page_of_a_report_shows_the_values_of_the_api(
+    gatebell: LiveGatebell, night: Night
+) -> None:
+    for number in range(3):
+        night.endpoint.accepted(title="<Noisy>", fingerprint=f"{number}")
+    report = night.caller().done("GET", f"{night.at}/on_call/report?period=last_week")
+    assert report["trend_unit"] == "day"
+    assert sum(each["alerts"] for each in report["trend"]) == report["totals"]["alerts"] == 4
+    hours = [sum(column) for column in zip(*report["weekday_hours"], strict=True)]
+    assert hours == report["hours"]
+    browser = browser_of(gatebell, night.project, Role.DEVELOPER)
+    page = browser.get(f"{gatebell.url}/{night.project}/-/on_call/reports?period=last_week").text
+    figures = re.findall(r"<dt>(.*?)</dt><dd><strong>(.*?)</strong><span>(.*?)</span>", page)
+    assert [name for name, _, _ in figures] == [
+        *("Alerts", "Pages", "Nights with a page", "Median time to acknowledge")
+    ]
+    assert [value for _, value, _ in figures][:2] == ["4", "1"]
+    assert {change for _, _, change in figures} == {"no earlier data"}
+    tables = tables_of(page)
+    heat = tables["Pages to people by weekday and hour (UTC)"]
+    assert [[int(row[day]) for row in heat.values()] for day in range(7)] == report["weekday_hours"]
+    (median,) = {cells[0] for cells in tables["Time to acknowledge by day"].values()} - {"\u2013"}
+    (expected,) = {each["acknowledge_median"] for each in report["trend"]} - {None}
+    assert median == format_seconds(expected)
+    link = f'<a href="/{night.project}/-/alerts?status=all&amp;search=%3CNoisy%3E">'
+    assert f'{link}<bdi>&lt;Noisy&gt;</bdi><svg class="meter"' in page
+    assert page.index("Noisy rules") < page.index("Load by person") < page.index("Show 1 page")
+
+
+def test_a_report_is_compared_with_the_period_before(gatebell: LiveGatebell, night: Night) -> None:
+    for number in range(3):
+        night.endpoint.accepted(title="Earlier", fingerprint=f"{number}")
+    earlier = now() - timedelta(days=10)
+    with database_of(gatebell) as session:
+        project = select(Project.id).where(Project.path == night.project).scalar_subquery()
+        session.execute(
+            update(Alert)
+            .where(Alert.project_id == project, Alert.title == "Earlier")
+            .values(started_at=earlier, created_at=earlier)
+        )
+    browser = browser_of(gatebell, night.project, Role.DEVELOPER)
+    page = browser.get(f"{gatebell.url}/{night.project}/-/on_call/reports?period=last_week").text
+    assert "67% fewer than in the 7 days before (3)" in page
+    assert "no acknowledgements in the 7 days before" in page
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Deliveries of the last 24 hours, which are found quickly among very many."""
+"""Deliveries by hour and by day, which are found quickly among very many."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,12 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.alerts.integrations.delivery_hours import DeliveryHour, find_delivery_hours
+from domain.alerts.integrations.delivery_hours import (
+    DeliveryCount,
+    DeliveryHour,
+    count_deliveries,
+    find_delivery_hours,
+)
 from tests.support.alerts.bulk import NUMBERS
 from tests.support.database.sql_statements import collect_postgres_statements, collect_statements
 from tests.support.service.commands import operate
@@ -82,3 +87,14 @@ def test_each_hour_shows_whether_deliveries_were_accepted_or_rejected(app: Flask
     assert found[busy] == (*(18 * [NOTHING]), *(4 * [RECEIVED]), NOTHING, NOTHING)
     assert found[rare] == (*(21 * [NOTHING]), REJECTED, NOTHING, RECEIVED)
     assert found[silent] == tuple(24 * [NOTHING])
+
+
+def test_deliveries_are_counted_since_each_time(app: Flask) -> None:
+    fill(app, 3 * 3600)
+    starts = [NOW - timedelta(hours=hours) for hours in (6, 4, 3, 2, 1)]
+    with collect_statements(app) as sent, app.app_context():
+        found = count_deliveries(starts, session=db.session())
+    assert len([each for each in sent if "deliveries" in each]) == 1
+    # A delivery each second, from 5.5 to 2.5 hours ago, and three deliveries after them.
+    assert [sum(each) for each in found] == pytest.approx([5400, 3600, 1801, 1, 1], abs=1)
+    assert (found[2].rejected, found[3], found[4]) == (1, DeliveryCount(1, 0), DeliveryCount(1, 0))

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.reports.actions import show_report
+from domain.reports.actions import compare_report, show_report
 from domain.reports.types import ReportQuery
 from tests.support.database.sql_statements import collect_postgres_statements
 from tests.support.database.work import project_in
@@ -55,6 +55,9 @@ def test_a_report_scans_no_table(app: Flask, *, is_analyzed: bool) -> None:
         query = ReportQuery.model_validate({"from": unit.now - NIGHT})
         with collect_postgres_statements() as asked:
             report = show_report(unit, project_in(session, ids[0]), query)
+            previous, _ = compare_report(unit, project_in(session, ids[0]), query)
+        assert previous is not None
+        assert (previous.alerts in {90, 91}, previous.pages in {22, 23}) == (True, True)
         assert report.totals.alerts in {90, 91}
         assert report.totals.pages in {22, 23}
         plans = []

@@ -1,0 +1,55 @@
+"""Counts the API requests, tokens and rejected requests of an application by day (UTC)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, literal, or_, select
+from sqlalchemy.orm import Session
+
+from models import AccessToken, CallCount, TokenRefusal
+
+SHOWN_DAYS = 14
+#: Maximum number of rows that a count reads, so that its cost does not grow with the application.
+MAX_COUNTED_ROWS = 50_000
+
+
+class DailyUse(NamedTuple):
+    """The use of an application on each of the last days, oldest day first."""
+
+    days: tuple[date, ...]
+    #: API requests with a token of the application. Empty if there are too many rows to count.
+    requests: Sequence[int]
+    #: Issued access tokens. Empty as above.
+    tokens: Sequence[int]
+    #: Stored rejected requests. Only the newest requests with each reason are stored, together with
+    #: the number of similar requests.
+    rejections: Sequence[int]
+
+
+def find_daily_use(application_id: int, *, session: Session, today: date) -> DailyUse:
+    """Return the use of an application on the last days, including today."""
+    days = tuple(today - timedelta(days=offset) for offset in reversed(range(SHOWN_DAYS)))
+    first = datetime.combine(days[0], time(), UTC)
+    calls = select(CallCount.day, CallCount.count).where(
+        CallCount.application_id == application_id, CallCount.day >= days[0]
+    )
+    tokens = select(AccessToken.created_at, literal(1)).where(
+        AccessToken.application_id == application_id,
+        AccessToken.created_at >= first,
+        # This condition only limits the part of the index that is read.
+        or_(AccessToken.revoked_at.is_(None), AccessToken.revoked_at >= first),
+    )
+    rejections = select(TokenRefusal.refused_at, TokenRefusal.skipped + 1).where(
+        TokenRefusal.application_id == application_id, TokenRefusal.refused_at >= first
+    )
+
+    def count(found: Select[Any]) -> list[int]:
+        rows = session.execute(found.limit(MAX_COUNTED_ROWS)).all()
+        counts = Counter[date]()
+        for at, number in rows:
+            counts[at.date() if isinstance(at, datetime) else at] += number
+        return [counts[day] for day in days] if len(rows) < MAX_COUNTED_ROWS else []
+
+    return DailyUse(days, count(calls), count(tokens), count(rejections))

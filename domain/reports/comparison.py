@@ -1,0 +1,89 @@
+"""Compares a report with the period before it, and measures the time that users were on call."""
+
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+from itertools import chain
+from statistics import median
+from typing import NamedTuple
+
+from domain.access.actor import UnitOfWork
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
+from domain.paging.escalations.types import PAGE_RETENTION
+from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedules import list_all_schedules
+from domain.paging.on_call.shifts import compute_balance, find_shifts_by_schedule
+from domain.projects.views import ProjectOrGroup
+from domain.reports import rows
+from domain.reports.figures import ReportFigures
+from domain.reports.rows import ReportFilter
+from domain.reports.scope import find_report_scope
+
+_DAY = timedelta(days=1)
+
+
+class PreviousFigures(NamedTuple):
+    """The figures of the period before a report."""
+
+    #: Name of the period, such as `the 7 days before`.
+    name: str
+    alerts: int
+    pages: int
+    #: Median time to acknowledge, in seconds. None if no alert was acknowledged.
+    acknowledge_median: float | None
+    #: Number of nights in which a user was paged, summed over all users.
+    nights: int
+
+
+def find_previous_figures(
+    work: UnitOfWork, holder: ProjectOrGroup, period: Period, time_zone: str
+) -> PreviousFigures | None:
+    """Return the figures of the period before a report, or None without earlier data.
+
+    The period before starts whole days earlier, so that a night is compared with the night before.
+    """
+    name, previous = _shift_back(period, time_zone)
+    scope, session = find_report_scope(work, holder), work.session
+    wanted = ReportFilter(project_ids=tuple(scope.projects), within=previous)
+    if previous.start < work.now - PAGE_RETENTION or not rows.has_alerts_before(
+        wanted.project_ids, period.start, session=session
+    ):
+        return None
+    figures = ReportFigures(time_zone, previous)
+    for page in rows.read_pages(wanted, session=session):
+        figures.count_page(page)
+    lengths = [*rows.read_acknowledgement_times(wanted, session=session)]
+    return PreviousFigures(
+        name,
+        rows.count_alerts(wanted, session=session),
+        figures.build_totals().pages,
+        median(lengths) if lengths else None,
+        sum(each.nights for each in figures.build_user_figures()),
+    )
+
+
+def _shift_back(period: Period, time_zone: str) -> tuple[str, Period]:
+    """Return the name and the times of the period whole days before a period."""
+    place = get_zone(time_zone)
+    start, end = (convert_to_local(each, place) for each in (period.start, period.end))
+    days = max(math.ceil((end - start) / _DAY), 1)
+    earlier = Period(*(convert_to_utc(each - days * _DAY, place) for each in (start, end)))
+    if days > 1:
+        return f"the {days} days before", earlier
+    return f"the {'night' if end - start < _DAY else 'day'} before", earlier
+
+
+def measure_on_call_time(
+    work: UnitOfWork, holder: ProjectOrGroup, period: Period
+) -> Mapping[str, int]:
+    """Return the seconds on call in a period until now, by user name, added over all schedules.
+
+    The schedules of the project or group and of the groups above it count.
+    """
+    schedules = list_all_schedules(work, holder, with_groups_above=True)
+    until = Period(period.start, min(period.end, work.now))
+    if not schedules or until.end <= until.start:
+        return {}
+    shifts = find_shifts_by_schedule(work, [each.id for each in schedules], until)
+    balance = compute_balance(chain.from_iterable(shifts.values()), until)
+    return {each.user.username: each.seconds for each in balance.users}

@@ -1,0 +1,68 @@
+"""Charts by day of the pages of applications and of the administration."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
+
+from domain.alerts.integrations.delivery_hours import MAX_DAY_COUNT, DeliveryCount
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
+from domain.oauth.applications.daily_use import SHOWN_DAYS, DailyUse
+from web.pages.charts import Chart, Series, build_bars, label_days
+
+#: Maximum number of events that a chart counts.
+MAX_EVENTS = 20_000
+
+
+class TitledChart(NamedTuple):
+    """A chart with its title, and a note about its values."""
+
+    title: str
+    chart: Chart
+    note: str = ""
+
+
+def list_last_days(now: datetime, time_zone: str) -> dict[date, datetime]:
+    """Return the last days in a time zone and their start times, oldest first."""
+    place = get_zone(time_zone)
+    today = convert_to_local(now, place).date()
+    days = [today - timedelta(days=offset) for offset in reversed(range(SHOWN_DAYS))]
+    return {day: convert_to_utc(datetime.combine(day, time()), place) for day in days}
+
+
+def build_use_charts(use: DailyUse) -> Sequence[TitledChart]:
+    """Return the charts of an application that have a value."""
+    calls = "API requests with a token of the application. Days are in UTC."
+    issued = "Access tokens from all grants, including refreshed tokens. Days are in UTC."
+    rejected = "Requests to sign in or for tokens. Only the newest with each reason are stored."
+    labels = label_days(use.days)
+    return [
+        TitledChart(title, build_bars(labels, [Series(name, title, values)]), note)
+        for title, name, values, note in (
+            ("API requests", "requests", use.requests, calls),
+            ("Tokens issued", "tokens", use.tokens, issued),
+            ("Rejected requests", "bad", use.rejections, rejected),
+        )
+        if values and any(values)
+    ]
+
+
+def build_instance_charts(
+    days: dict[date, datetime], deliveries: Sequence[DeliveryCount], failures: Sequence[datetime]
+) -> Sequence[TitledChart]:
+    """Return the charts of deliveries and failed sign-ins by day."""
+    labels, starts = label_days(days), [*days.values()]
+    counts = Counter(bisect_right(starts, each) - 1 for each in failures)
+    received = (
+        Series("bad", "Rejected", [each.rejected for each in deliveries]),
+        Series("received", "Accepted", [each.accepted for each in deliveries]),
+    )
+    failed = Series("bad", "Failed sign-ins", [counts[place] for place in range(len(days))])
+    limit = f"At most {MAX_DAY_COUNT:,} deliveries of an integration are counted for a day."
+    is_limited = any(sum(each) >= MAX_DAY_COUNT for each in deliveries)
+    last = f"Only the last {MAX_EVENTS:,} are counted." if len(failures) == MAX_EVENTS else ""
+    return [
+        TitledChart("Deliveries of alerts", build_bars(labels, received), limit * is_limited),
+        TitledChart("Failed sign-ins", build_bars(labels, [failed]), last),
+    ]
