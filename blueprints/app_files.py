@@ -1,6 +1,7 @@
 """Files that let browsers install the service as an app and show its notifications."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from flask import Response, jsonify, request, send_from_directory, url_for
 from flask.typing import ResponseReturnValue
@@ -14,8 +15,27 @@ from web.services import get_settings
 
 app_files = MachineBlueprint("app_files", __name__, errors=ErrorFormat.MESSAGE)
 _SCRIPTS = Path(__file__).parent.parent / "static" / "js"
-#: Sizes of the icons in `static/icons` in pixels, with the purpose of each icon.
-_ICONS = (("192", "any"), ("512", "any"), ("maskable-512", "maskable"))
+
+
+class _Icon(NamedTuple):
+    """An icon below `static/`, as the manifest describes it."""
+
+    file: str
+    sizes: str
+    purpose: str = "any"
+
+
+_ICONS = (
+    _Icon("logo.svg", "any"),
+    _Icon("icons/192.png", "192x192"),
+    _Icon("icons/512.png", "512x512"),
+    _Icon("icons/maskable-512.png", "512x512", "maskable"),
+)
+_APPEARANCE = {
+    "display": "standalone",
+    "background_color": "#ffffff",
+    "theme_color": "#1d5bbf",
+}
 #: Both files change with a release or a setting.
 _REVALIDATE = {"Cache-Control": "no-cache"}
 
@@ -25,27 +45,12 @@ _REVALIDATE = {"Cache-Control": "no-cache"}
 def manifest() -> Response:
     """Return the manifest of the app (https://www.w3.org/TR/appmanifest/)."""
     name, home = get_settings().instance_name, add_base_path("/")
+    places = {"id": home, "start_url": home, "scope": home}
     icons = [
-        {
-            "src": url_for("static", filename=f"icons/{file}.png"),
-            "sizes": f"{file.removeprefix('maskable-')}x{file.removeprefix('maskable-')}",
-            "type": "image/png",
-            "purpose": purpose,
-        }
-        for file, purpose in _ICONS
+        {"src": url_for("static", filename=each.file), "sizes": each.sizes, "purpose": each.purpose}
+        for each in _ICONS
     ]
-    logo = {"src": url_for("static", filename="logo.svg"), "sizes": "any", "type": "image/svg+xml"}
-    response = jsonify(
-        id=home,
-        name=name,
-        short_name=name,
-        start_url=home,
-        scope=home,
-        display="standalone",
-        background_color="#ffffff",
-        theme_color="#1d5bbf",
-        icons=[logo, *icons],
-    )
+    response = jsonify(name=name, short_name=name, icons=icons, **places, **_APPEARANCE)
     response.headers.update(_REVALIDATE)
     response.mimetype = "application/manifest+json"
     return response
@@ -55,7 +60,9 @@ def manifest() -> Response:
 @open_to_anyone
 def service_worker() -> Response:
     """Return the script that shows notifications, at the root so that it covers all pages."""
-    response = send_from_directory(_SCRIPTS, "service_worker.js", mimetype="text/javascript")
+    response = send_from_directory(
+        _SCRIPTS, "service_worker.js", mimetype="text/javascript", max_age=0
+    )
     response.headers.update(_REVALIDATE)
     response.headers["Content-Security-Policy"] = "default-src 'none'; connect-src 'self'"
     return response

@@ -227,13 +227,17 @@ def _render_page(
         preferences=shown,
         time_zone=user.user.time_zone,
         code_form=CodeForm(formdata=None),
-        device_form=DeviceForm(formdata=None),
-        device_identities=devices.find_device_identities(
-            user.id, session=db.session(), keyring=get_services().keyring
-        ),
+        **_find_device_context(user.id),
         **_find_code_context(),
     )
     return page, 422 if form.errors or shown.errors or rule.errors else 200
+
+
+def _find_device_context(user_id: int) -> dict[str, Any]:
+    """Return the form for this browser, and the identities of the user's devices."""
+    keyring = get_services().keyring
+    identities = devices.find_device_identities(user_id, session=db.session(), keyring=keyring)
+    return {"device_form": DeviceForm(formdata=None), "device_identities": identities}
 
 
 def _find_code_context() -> dict[str, Any]:

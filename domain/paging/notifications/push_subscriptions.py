@@ -1,4 +1,4 @@
-"""Push subscriptions of browsers, as `PushSubscription.toJSON()` of the Push API returns them."""
+"""Push subscriptions of browsers, in the JSON format of the Push API."""
 
 import base64
 import json
