@@ -73,7 +73,7 @@ class Device:
 
     @property
     def subscription(self) -> str:
-        """JSON as `PushSubscription.toJSON()` returns it."""
+        """JSON in the format of the Push API."""
         keys = {"p256dh": encode(self.public_bytes), "auth": encode(self.auth)}
         endpoint = f"https://127.0.0.1:{self.service.receiver.port}{self.path}"
         return json.dumps({"endpoint": endpoint, "expirationTime": None, "keys": keys})
