@@ -1,6 +1,6 @@
 """The user settings page for contacts and notification rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flask import flash, redirect, render_template, url_for
@@ -227,17 +227,16 @@ def _render_page(
         preferences=shown,
         time_zone=user.user.time_zone,
         code_form=CodeForm(formdata=None),
-        **_find_device_context(user.id),
+        device_identities=_find_device_identities(user.id),
         **_find_code_context(),
     )
     return page, 422 if form.errors or shown.errors or rule.errors else 200
 
 
-def _find_device_context(user_id: int) -> dict[str, Any]:
-    """Return the form for this browser, and the identities of the user's devices."""
-    keyring = get_services().keyring
-    identities = devices.find_device_identities(user_id, session=db.session(), keyring=keyring)
-    return {"device_form": DeviceForm(formdata=None), "device_identities": identities}
+def _find_device_identities(user_id: int) -> Mapping[int, devices.DeviceIdentity]:
+    return devices.find_device_identities(
+        user_id, session=db.session(), keyring=get_services().keyring
+    )
 
 
 def _find_code_context() -> dict[str, Any]:
