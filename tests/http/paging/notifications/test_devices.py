@@ -144,6 +144,9 @@ def test_the_api_lists_devices_but_cannot_create_them(paged: Paged, alice: Perso
     assert rejected.status_code == 400
     assert "open the contacts in your user settings on the device" in rejected.text
     assert device.path not in call("GET", "/user/contacts").text
+    exported = gatebell.cli("users", "export", alice.username)
+    assert [each["shown_address"] for each in exported["contacts"]] == ["127.0.0.1"]
+    assert device.path not in str(exported)
 
 
 def test_a_browser_renews_its_subscription_with_the_token_of_the_device(
