@@ -1,6 +1,6 @@
 """The user settings page for contacts and notification rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from flask import flash, redirect, render_template, url_for
@@ -226,17 +226,17 @@ def _render_page(
         rule_zone=get_time_zone(user.id, session=db.session()),
         preferences=shown,
         time_zone=user.user.time_zone,
-        code_form=CodeForm(formdata=None),
-        device_identities=_find_device_identities(user.id),
+        **_find_contact_context(user.id),
         **_find_code_context(),
     )
     return page, 422 if form.errors or shown.errors or rule.errors else 200
 
 
-def _find_device_identities(user_id: int) -> Mapping[int, devices.DeviceIdentity]:
-    return devices.find_device_identities(
-        user_id, session=db.session(), keyring=get_services().keyring
-    )
+def _find_contact_context(user_id: int) -> dict[str, Any]:
+    """Return the form for codes, and the identities of the user's devices."""
+    keyring = get_services().keyring
+    identities = devices.find_device_identities(user_id, session=db.session(), keyring=keyring)
+    return {"code_form": CodeForm(formdata=None), "device_identities": identities}
 
 
 def _find_code_context() -> dict[str, Any]:

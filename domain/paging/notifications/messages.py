@@ -377,7 +377,7 @@ def _build_firing_notification(
     A notification has no room for a selection, so several alerts and incidents are acknowledged on
     the web page of the link.
     """
-    first, ended = firing.named[0], tuple(_build_tag(each, policy) for each in follow_ups)
+    first, ended = firing.named[0], _build_tags(follow_ups, policy)
     title = f"{first.severity.capitalize()}: {_format_alert_title(first)}"
     if firing.single is None:
         where = _format_projects(first.path, firing.projects)
@@ -403,6 +403,10 @@ def _build_firing_notification(
     )
 
 
+def _build_tags(follow_ups: Sequence[FollowUp], policy: PagingSettings) -> tuple[str, ...]:
+    return tuple(_build_tag(each, policy) for each in follow_ups[:_MAX_FOLLOW_UPS])
+
+
 def _build_tag(subject: FiringSubject | FollowUp, policy: PagingSettings) -> str:
     """Return the tag of an alert or incident, from which push services learn nothing about it."""
     text = f"notification of {subject.about} {subject.path} {subject.iid}"
@@ -424,7 +428,7 @@ def _build_follow_up_content(
 def _build_follow_up_notification(
     follow_ups: Sequence[FollowUp], reader: MessageReader, policy: PagingSettings
 ) -> DeviceNotification:
-    first, tags = follow_ups[0], tuple(_build_tag(each, policy) for each in follow_ups)
+    first, tags = follow_ups[0], _build_tags(follow_ups, policy)
     if len(follow_ups) == 1:
         title = truncate_text(format_one_line(first.title), _MAX_SUBJECT_LENGTH)
         return DeviceNotification(

@@ -107,10 +107,11 @@ def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[st
             },
             ensure_ascii=False,
         ).encode()
-        if len(payload) <= _MAX_PAYLOAD_BYTES:
+        is_shortest = max(len(title), len(body)) <= _MIN_TEXT_LENGTH
+        if len(payload) <= _MAX_PAYLOAD_BYTES or is_shortest:
             return tag, payload
-        if body:
-            body = truncate_text(body, len(body) * 3 // 4) if len(body) > _MIN_TEXT_LENGTH else ""
+        if len(body) > _MIN_TEXT_LENGTH:
+            body = truncate_text(body, len(body) * 3 // 4)
         else:
             title = truncate_text(title, len(title) * 3 // 4)
 

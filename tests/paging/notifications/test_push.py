@@ -1,5 +1,6 @@
 """Tests of pages to browsers, through a push service on loopback that decrypts them."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,8 @@ from domain.housekeeping.rekeying import reencrypt_all_columns
 from domain.paging.notifications.acknowledging import parse_signed_link
 from domain.paging.notifications.contact_types.device import build_device_address
 from domain.paging.notifications.contacts import Contact, ContactOwner
+from domain.paging.notifications.messages import MessageContent
+from domain.paging.notifications.push_requests import serialize_notification
 from domain.paging.notifications.push_subscriptions import parse_push_subscription
 from domain.paging.notifications.recipients import (
     PagingPreferences,
@@ -26,6 +29,7 @@ from tests.support.notifications.push_service import (
     expires_within_a_day,
     running_push_service,
 )
+from tests.support.service.receiver import Received
 from web.settings.reader import Settings
 
 
@@ -133,7 +137,12 @@ def test_a_device_that_ended_its_subscription_expires_and_other_contacts_are_use
     assert "You have no other contact." in mails[0].text
     # Later pages do not try the device again.
     asked: list[str] = []
-    push_service.receiver.answer = lambda request: (asked.append(request.path), (status, {}))[1]
+
+    def refuse(request: Received) -> tuple[int, dict[str, str]]:
+        asked.append(request.path)
+        return status, {}
+
+    push_service.receiver.answer = refuse
     pages.page([pages.alert("Another")], alice)
     pages.run_for(60)
     assert asked == []
@@ -186,6 +195,16 @@ def test_a_long_title_is_truncated_to_the_size_of_a_push_message(
     assert push.size <= 4096
     assert push.payload["title"].startswith("Critical: \U0001f525")
     assert push.payload["acknowledge"]
+
+
+@pytest.mark.one_database("sqlite")
+def test_long_texts_of_other_messages_are_truncated_too() -> None:
+    for subject, text in (("Notice", "\U0001f525" * 5000), ("\U0001f525" * 5000, "")):
+        topic, payload = serialize_notification(MessageContent(subject=subject, text=text), 7)
+        assert len(payload) <= 3993
+        shown = json.loads(payload)
+        assert (shown["tag"], topic) == ("message-7", "message-7")
+        assert f"{shown['title']}{shown['body']}".endswith("…")
 
 
 def test_the_key_of_the_instance_survives_a_rotation_of_secret_key(
