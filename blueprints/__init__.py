@@ -26,6 +26,7 @@ from blueprints.alerts.events_api import events_api
 from blueprints.alerts.intake import intake
 from blueprints.api_description import api_description, api_viewer
 from blueprints.api_v4 import api_v4
+from blueprints.app_files import app_files
 from blueprints.applications import applications
 from blueprints.git.views import git
 from blueprints.health.views import health
@@ -160,6 +161,7 @@ BLUEPRINTS = (
     release_feeds,  # /help/releases.{atom,ics}
     registry_tokens,  # /jwt/…
     git,  # /<project>.git/…
+    app_files,  # /manifest.webmanifest  /service-worker.js  /-/devices/renew
     health,  # /healthz  /readyz  /metrics
 )
 

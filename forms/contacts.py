@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
 
-from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringField
+from wtforms import BooleanField, HiddenField, IntegerField, RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
 
 from domain.paging.contacts.rule_types import (
@@ -16,7 +16,7 @@ from domain.paging.contacts.types import ContactBody, ContactPreferencesBody
 from domain.paging.notifications.contact_types.base import ContactType
 from domain.paging.notifications.contact_types.registry import (
     ADDRESS_WORDS,
-    CONTACT_TYPES,
+    ENTERED_CONTACT_TYPES,
     get_contact_type,
     guess_contact_type,
 )
@@ -34,8 +34,8 @@ class ContactForm(Form):
 
     type = RadioField(
         "Type",
-        choices=[(each.name, each.label) for each in CONTACT_TYPES],
-        default=CONTACT_TYPES[0].name,
+        choices=[(each.name, each.label) for each in ENTERED_CONTACT_TYPES],
+        default=ENTERED_CONTACT_TYPES[0].name,
         validators=[InputRequired("Choose a type.")],
     )
     address = TextLineField(
@@ -59,14 +59,21 @@ class ContactForm(Form):
     @property
     def example(self) -> str:
         """Example addresses for each type."""
-        return " or ".join(each.example for each in CONTACT_TYPES)
+        return " or ".join(each.example for each in ENTERED_CONTACT_TYPES)
 
     def build_type_help(self, *, sends_mail: bool) -> dict[str, str]:
         """Return the help text of each type."""
         return {
             each.name: _NO_MAIL_TEXT if each.uses_mail_server and not sends_mail else each.help
-            for each in CONTACT_TYPES
+            for each in ENTERED_CONTACT_TYPES
         }
+
+
+class DeviceForm(Form):
+    """The form that a browser sends after it has subscribed to notifications."""
+
+    subscription = HiddenField(validators=[DataRequired("The browser sent no subscription.")])
+    label = HiddenField(validators=[limit_length(100, "A label")])
 
 
 class CodeForm(Form):

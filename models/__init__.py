@@ -75,6 +75,7 @@ from models.notifications import (
     PageMessage,
     PageRecipient,
     PageTotal,
+    PushKey,
 )
 from models.oauth import (
     AccessToken,

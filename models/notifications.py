@@ -26,7 +26,7 @@ class Contact(WithId):
     user_id: Mapped[int | None] = build_cascade_key("users", index=True)
     project_id: Mapped[int | None] = build_cascade_key("projects", index=True)
     group_id: Mapped[int | None] = build_cascade_key("groups", index=True)
-    #: Type: email or apprise.
+    #: Type: email, apprise or device.
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
     #: Address encrypted with SECRET_KEY, because some addresses contain credentials. NULL stands
@@ -239,3 +239,13 @@ class PageTotal(Base):
     type: Mapped[str] = mapped_column(String(16), primary_key=True)
     outcome: Mapped[str] = mapped_column(String(16), primary_key=True)
     count: Mapped[int] = mapped_column(BigId, default=0)
+
+
+class PushKey(WithId):
+    """The key pair of the instance that signs requests to push services of browsers (VAPID)."""
+
+    __tablename__ = "push_keys"
+
+    #: Encrypted private JWK.
+    private_ciphertext: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]

@@ -20,6 +20,7 @@ from models import (
     AuditStream,
     IdentityProvider,
     Integration,
+    PushKey,
     RegistryKey,
     SecretKeyUse,
     SigningKey,
@@ -114,6 +115,7 @@ def _iterate_ciphertexts(session: Session) -> Iterable[str]:
         select(AuditStream.secret_ciphertext).order_by(AuditStream.id.desc()),
         select(IdentityProvider.client_secret_ciphertext).order_by(IdentityProvider.id.desc()),
         select(RegistryKey.private_ciphertext).order_by(RegistryKey.id.desc()),
+        select(PushKey.private_ciphertext).order_by(PushKey.id.desc()),
     )
     for sample in samples:
         yield from session.scalars(sample.limit(_SAMPLE_SIZE))

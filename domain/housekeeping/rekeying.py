@@ -27,6 +27,7 @@ _ENCRYPTED_COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = {
     "signing_keys": models.SigningKey.private_ciphertext,
     "audit_keys": models.AuditKey.ciphertext,
     "registry_keys": models.RegistryKey.private_ciphertext,
+    "push_keys": models.PushKey.private_ciphertext,
     "audit_stream_secrets": models.AuditStream.secret_ciphertext,
     "previous_audit_stream_secrets": models.AuditStream.previous_secret_ciphertext,
     "webhook_secrets": models.WebhookEndpoint.secret_ciphertext,

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 #: Reasons why endpoints for programs are not described, by the first part of their names.
 LEFT_OUT = {
     "acknowledgement.": "pages for people who are not signed in",
+    "app_files.": "files and requests of the installed app, which only its own scripts use",
     "api_description.graphql": "there is none, which is all that it says",
     "git.": "Git's own protocol, which carries no JSON",
     "health.metrics": "the text format of Prometheus",

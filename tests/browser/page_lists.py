@@ -23,8 +23,10 @@ from tests.support.accounts.people import (
 from tests.support.accounts.resource_tokens import get_namespace, make_bot_token, script_of
 from tests.support.accounts.team import give_role, person_for
 from tests.support.alerts.heartbeats import heartbeat
+from tests.support.notifications.push_service import Device, PushService
 from tests.support.oauth.oauth_wire import post_token
 from tests.support.service.live import LiveGatebell
+from tests.support.service.receiver import Receiver
 from tests.support.wire.html_forms import form_to, submit
 
 
@@ -41,7 +43,7 @@ def alert_pages(gatebell: LiveGatebell, owner: Person, project: str, name: str) 
 
 
 def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:
-    """Return the pages of contacts, with an unconfirmed contact and a channel."""
+    """Return the pages of contacts, with an unconfirmed contact, devices and a channel."""
     email = {"type": "email", "address": "a.very.long.name.of.somebody@pager.example.org"}
     api_caller(gatebell, person, "/user/contacts").done("POST", status=201, json=email)
     phone = ("--type", "email", "--address", "phone@pager.example", "--label", NASTY[:100])
@@ -52,6 +54,12 @@ def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str
     link = AcknowledgementLink(user_id=1, first_batch_id=1, last_batch_id=1)
     sealed = sign_link(link, [settings_of(gatebell).secret_key], now=now())
     contacts = "/-/user_settings/contacts"
+    browser = signed_in(gatebell, person)
+    page = browser.get(gatebell.url + contacts)
+    form = form_to(page, "/contacts/devices")
+    for name, label in (("first", "Firefox on Linux"), ("second", NASTY[:100])):
+        device = Device(PushService(Receiver(port=443), gatebell.instance_path), name)
+        submit(browser, page, form, subscription=device.subscription, label=label)
     own = [contacts, f"{contacts}/rules/{rule['id']}", "/-/on_call", "/-/on_call/cover"]
     return [*own, f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]
 

@@ -46,6 +46,13 @@ def test_pages_and_their_scripts_work_below_a_path(
     page.keyboard.press("a")  # The page's script acknowledges it, and the page is reloaded.
     page.get_by_text("is now acknowledged").wait_for()
     assert page.url.startswith(alerts)
+    manifest = page.request.get(f"{proxy.url}/manifest.webmanifest").json()
+    assert {manifest[each] for each in ("id", "start_url", "scope")} == {f"{PATH}/"}
+    page.goto(f"{proxy.url}/-/user_settings/contacts")
+    # The worker covers all pages of the service, and no others.
+    worker = page.locator("[data-this-device]").get_attribute("data-worker")
+    script = "(url) => navigator.serviceWorker.register(url).then(({ scope }) => scope)"
+    assert page.evaluate(script, worker) == f"{proxy.url}/"
     leave(page)
     assert (told, proxy.strays) == ([], [])
     assert PATH in proxy.url

@@ -12,6 +12,7 @@ from threading import Lock, Thread
 from time import monotonic
 from typing import NamedTuple
 
+from joserfc.jwk import ECKey
 from sqlalchemy import or_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -28,7 +29,7 @@ from domain.delivery.mail.smtp import (
     UnconfirmedDeliveryError,
 )
 from domain.delivery.outgoing.deadlines import run_with_deadline
-from domain.delivery.outgoing.errors import DeadlineExceededError
+from domain.delivery.outgoing.errors import DeadlineExceededError, OutgoingError
 from domain.incidents.paging import find_incident_page_reasons as reasons_of_incidents
 from domain.paging.escalations.explanation import find_page_reasons
 from domain.paging.escalations.page_holds import find_page_holds
@@ -53,8 +54,16 @@ from domain.paging.notifications.outbox import (
 )
 from domain.paging.notifications.page_targets import SubjectKind
 from domain.paging.notifications.policy import PagingSettings
+from domain.paging.notifications.push_keys import get_or_create_push_key
+from domain.paging.notifications.push_requests import (
+    build_push_request,
+    find_push_problem,
+    serialize_notification,
+)
+from domain.paging.notifications.push_subscriptions import PushSubscription
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
+from web.outgoing.client import OutgoingClient
 from web.outgoing.mail_server import build_mail_server, build_sender
 from web.settings.policies.alerts import build_parser_settings
 from web.settings.reader import Settings
@@ -127,9 +136,12 @@ class LaneSlots:
 class PageSenders:
     """Thread-safe senders that a worker uses for pages."""
 
-    def __init__(self, settings: Settings, *, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, *, clock: Clock, read_push_key: Callable[[], ECKey]
+    ) -> None:
         """Store the settings of the environment without opening any connection."""
         self.apprise = AppriseProcesses(settings)
+        self._read_push_key = read_push_key
         self._settings = settings
         self._clock = clock
         self._idle: list[tuple[Settings, Mailer]] = []
@@ -186,6 +198,33 @@ class PageSenders:
         self._return_mailer(settings, mailer)
         return None
 
+    def send_push(
+        self,
+        subscription: PushSubscription,
+        content: MessageContent,
+        attempt_id: int,
+        settings: Settings,
+    ) -> SendProblem | None:
+        """Send a notification to the push service of a browser."""
+        topic, payload = serialize_notification(content, attempt_id)
+        request = build_push_request(
+            subscription,
+            payload,
+            topic=topic,
+            key=self._read_push_key(),
+            contact_url=_build_contact_url(settings),
+            now=self._clock(),
+        )
+        client = OutgoingClient.from_settings(settings)
+        try:
+            answer = client.send_post(subscription.url, request.body, request.headers)
+        except OutgoingError as error:
+            may_have_arrived = isinstance(error, DeadlineExceededError)
+            return SendProblem(str(error), may_have_arrived=may_have_arrived)
+        finally:
+            client.close_connection()
+        return find_push_problem(answer.status, answer.retry_after)
+
     def _take_mailer(self, settings: Settings) -> Mailer:
         """Return a mailer that no other thread uses, with an open connection if possible."""
         with self._lock, suppress(IndexError):
@@ -199,6 +238,11 @@ class PageSenders:
     def _return_mailer(self, settings: Settings, mailer: Mailer) -> None:
         with self._lock:
             self._idle.append((settings, mailer))
+
+
+def _build_contact_url(settings: Settings) -> str:
+    """Return the URL at which operators of push services reach the operator of this instance."""
+    return f"mailto:{settings.mail_from}" if settings.mail_from else settings.base_url
 
 
 def _build_mail_problem(error: MailError) -> SendProblem:
@@ -222,6 +266,12 @@ class _PageTransports(NamedTuple):
     def send_by_apprise(self, url: str, content: MessageContent) -> SendProblem | None:
         """Send a message through Apprise."""
         return self.senders.send_by_apprise(url, content)
+
+    def send_push(
+        self, subscription: PushSubscription, content: MessageContent, attempt_id: int
+    ) -> SendProblem | None:
+        """Send a notification to a browser."""
+        return self.senders.send_push(subscription, content, attempt_id, self.settings)
 
     def prepare_apprise(self) -> None:
         """Start an Apprise process."""
@@ -255,7 +305,7 @@ class PagingJob(Job):
         self._share = share
         self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
         self._lanes = LaneSlots()
-        self._senders = PageSenders(settings, clock=clock)
+        self._senders = PageSenders(settings, clock=clock, read_push_key=self._read_push_key)
         self._threads: list[Thread] = []
 
     def finish_current_run(self) -> None:
@@ -434,6 +484,10 @@ class PagingJob(Job):
                 "Page delivery failed; the worker retries.",
                 extra={"event": "page.attempt_failed", **said},
             )
+
+    def _read_push_key(self) -> ECKey:
+        with Session(self.engine) as session, session.begin():
+            return get_or_create_push_key(session=session, keyring=self._keyring, now=self.clock())
 
     def _run_in_transaction(self, work: Callable[[Session], None]) -> None:
         with Session(self.engine) as session, session.begin():

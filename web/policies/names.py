@@ -11,7 +11,8 @@ from web.services import get_settings
 _URL_FIRST_SEGMENTS = frozenset(
     {
         *(".well-known", "admin", "api", "groups", "healthz", "help", "jwt", "metrics", "oauth"),
-        *("-", "projects", "readyz", "static", "users", "v2"),
+        *("-", "manifest.webmanifest", "projects", "readyz", "service-worker.js", "static"),
+        *("users", "v2"),
     }
 )
 #: Names that look like parts of the service, and files that browsers and robots request.

@@ -165,7 +165,8 @@ _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
 OWN_FIRST_SEGMENTS = frozenset(
     {
         *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
-        *("jwt", "oauth", "projects", "readyz", "static", "users", "v2"),
+        *("jwt", "manifest.webmanifest", "oauth", "projects", "readyz", "service-worker.js"),
+        *("static", "users", "v2"),
     }
 )
 

@@ -12,20 +12,21 @@ from blueprints.paging.notifications.shared import (
 )
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import InvalidError
-from domain.paging.contacts import actions, rule_actions
+from domain.paging.contacts import actions, devices, rule_actions
 from domain.paging.contacts.rule_types import ContactRuleChange, ContactRuleQuery, NewContactRule
 from domain.paging.contacts.types import ContactCodeBody, ContactQuery
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
 from domain.paging.notifications.contacts import Contact
+from domain.paging.notifications.push_keys import encode_public_key, get_or_create_push_key
 from domain.paging.notifications.recipients import get_preferences, get_time_zone
-from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm, RuleForm
+from forms.contacts import CodeForm, ContactForm, DeviceForm, PagingPreferencesForm, RuleForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import get_list_query
-from web.services import get_settings
+from web.services import get_current_time, get_services, get_settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
 _CONTACT_PATH = f"/<int(max={MAX_ID}):contact_id>"
@@ -106,6 +107,32 @@ def delete(contact_id: int) -> ResponseReturnValue:
     """Delete a contact."""
     gone = actions.delete_contact(get_unit_of_work(), contact_id)
     flash(f"The contact “{gone.label}” was deleted.")
+    return _redirect_to_list()
+
+
+@contacts.post("/devices/key.json")
+@sign_in_required
+def find_push_key() -> ResponseReturnValue:
+    """Return the public key with which a browser subscribes; the first request creates the key."""
+    key = get_or_create_push_key(
+        session=db.session(), keyring=get_services().keyring, now=get_current_time()
+    )
+    return {"public_key": encode_public_key(key)}
+
+
+@contacts.post("/devices")
+@sign_in_required
+def add_device() -> ResponseReturnValue:
+    """Add the browser as a contact."""
+    form = DeviceForm()
+    if not form.validate_on_submit():
+        flash(next(iter(form.errors.values()))[0], "error")
+        return _redirect_to_list()
+    with show_errors_on_next_page(InvalidError):
+        made = devices.register_device(
+            get_unit_of_work(), form.subscription.data or "", form.label.data or ""
+        )
+        flash(f"Pages are now shown on “{made.label}”. Send a test message to check it.")
     return _redirect_to_list()
 
 
@@ -199,10 +226,17 @@ def _render_page(
         rule_zone=get_time_zone(user.id, session=db.session()),
         preferences=shown,
         time_zone=user.user.time_zone,
-        code_form=CodeForm(formdata=None),
+        **_find_contact_context(user.id),
         **_find_code_context(),
     )
     return page, 422 if form.errors or shown.errors or rule.errors else 200
+
+
+def _find_contact_context(user_id: int) -> dict[str, Any]:
+    """Return the form for codes, and the identities of the user's devices."""
+    keyring = get_services().keyring
+    identities = devices.find_device_identities(user_id, session=db.session(), keyring=keyring)
+    return {"code_form": CodeForm(formdata=None), "device_identities": identities}
 
 
 def _find_code_context() -> dict[str, Any]:

@@ -234,7 +234,8 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Contact,
-        "Contacts at which the person is paged, and when messages were sent to them",
+        "Contacts at which the person is paged, including devices, and when messages were sent to "
+        "them",
         exported="type label shown_address created_at confirmed_at last_sent_at last_failed_at "
         "last_error failing_since",
         internal="authorization_id project_id group_id lane code_expires_at code_tries next_try_at "

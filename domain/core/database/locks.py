@@ -34,6 +34,7 @@ class AdvisoryLock(IntEnum):
     #: Serializes failures of contacts. Each failure reroutes pages and notifies other users, so
     #: concurrent failures could deadlock on each other's contacts.
     FAILING_CONTACTS = 7_240_118_369
+    PUSH_KEYS = 7_240_118_370
 
     def acquire(self, session: Session) -> None:
         """Acquire the lock until the transaction ends.

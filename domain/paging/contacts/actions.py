@@ -110,7 +110,7 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
     if lock_authorization(work) is None:
         contacts.detach_from_application(contact_id, session=work.session)
     if not was_confirmed:
-        _record_contact_event(
+        record_contact_event(
             work, EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, confirmed
         )
     return confirmed
@@ -223,15 +223,19 @@ def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -
 def _create_contact(
     work: UnitOfWork, owner: ContactOwner, contact_body: ContactBody, *, is_confirmed: bool
 ) -> Contact:
-    means = work.policy(ContactFunctions)
+    means, contact_type = work.policy(ContactFunctions), get_contact_type(contact_body.type)
+    if not contact_type.is_entered:
+        message = (
+            f'`type` cannot be "{contact_type.name}". To add a device, open the contacts in your '
+            "user settings on the device, and turn on notifications there."
+        )
+        raise InvalidError(message, field="type")
 
     def read_url(url: str) -> UrlService:
         release_locks(work.session)  # Starting the process that reads the URL takes a moment.
         return means.read_url(url)
 
-    address = get_contact_type(contact_body.type).validate_address(
-        contact_body.address.strip(), read_url=read_url
-    )
+    address = contact_type.validate_address(contact_body.address.strip(), read_url=read_url)
     made = contacts.create_contact(
         NewContact(
             owner=owner,
@@ -244,7 +248,7 @@ def _create_contact(
         keyring=work.policy(Keyring),
         now=work.now,
     )
-    _record_contact_event(work, EventKind.CONTACT_CREATED, EventKind.CHANNEL_CREATED, made)
+    record_contact_event(work, EventKind.CONTACT_CREATED, EventKind.CHANNEL_CREATED, made)
     return made
 
 
@@ -276,7 +280,7 @@ def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) 
 
 def _delete_contact(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> Contact:
     gone = contacts.delete_contact(contact_id, owner, session=work.session, now=work.now)
-    _record_contact_event(work, EventKind.CONTACT_REMOVED, EventKind.CHANNEL_REMOVED, gone)
+    record_contact_event(work, EventKind.CONTACT_REMOVED, EventKind.CHANNEL_REMOVED, gone)
     return gone
 
 
@@ -284,9 +288,10 @@ def _get_preferences(work: UnitOfWork) -> PagingPreferences:
     return recipients.get_preferences(_build_user_owner(work).user_id or 0, session=work.session)
 
 
-def _record_contact_event(
+def record_contact_event(
     work: UnitOfWork, of_person: EventKind, of_project: EventKind, contact: Contact
 ) -> None:
+    """Record an event about a contact of a user, or about a channel of a project or group."""
     kind = of_project if contact.user_id is None else of_person
     # Other users can read the audit log, so it contains neither the label nor the address.
     details: dict[str, object] = {"type": contact.type, "contact_id": contact.id}

@@ -23,7 +23,11 @@ from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.randomness import generate_random_letters
 from domain.core.types.base import Resource, Time, describe_choices, get_column_values
 from domain.paging.notifications.contact_types.base import ContactAddress, ContactType
-from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES, CONTACT_TYPES
+from domain.paging.notifications.contact_types.registry import (
+    CONTACT_TYPE_NAMES,
+    CONTACT_TYPES,
+    get_contact_type,
+)
 from domain.paging.notifications.delivery_status import delete_contact_and_evaluate
 from domain.paging.notifications.queueing import MessageKind, queue_message
 from models import Contact as ContactRow
@@ -43,6 +47,8 @@ class ContactState(StrEnum):
     UNCONFIRMED = "unconfirmed"
     READY = "ready"
     FAILING = "failing"
+    #: The browser ended the subscription of a device.
+    EXPIRED = "expired"
 
 
 class CodeState(StrEnum):
@@ -88,7 +94,8 @@ class ContactOwner:
 def build_contact(row: ContactRow) -> Contact:
     """Build a contact from a database row."""
     if row.confirmed_at is None:
-        state = ContactState.UNCONFIRMED
+        is_entered = get_contact_type(row.type).is_entered
+        state = ContactState.UNCONFIRMED if is_entered else ContactState.EXPIRED
     else:
         state = ContactState.FAILING if row.failing_since else ContactState.READY
     return Contact(
@@ -264,6 +271,9 @@ def send_code(
     row = get_contact_row(contact_id, owner, session=session)
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
+    if not get_contact_type(row.type).is_entered:
+        message = "Turn on notifications again in the browser of this device."
+        raise InvalidError(message, field="contact")
     _claim_contact_sending(row, owner, sender_id, session=session, keyring=keyring, now=now)
     row.code_ciphertext = keyring.encrypt(generate_random_letters("0123456789", _CODE_DIGITS))
     row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0

@@ -21,7 +21,12 @@ from domain.paging.notifications.notice_checks import serialize_notice_subject
 from domain.paging.notifications.page_targets import SUBJECT_PROJECT_ID, SubjectKind
 from domain.paging.notifications.paging import PageKind
 from domain.paging.notifications.policy import PagingSettings
-from domain.paging.notifications.queueing import is_message_due, queue_notice, schedule_contact
+from domain.paging.notifications.queueing import (
+    build_confirmed_conditions,
+    is_message_due,
+    queue_notice,
+    schedule_contact,
+)
 from domain.paging.notifications.states import PageEvent, PageState, find_page_states_before
 from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace
@@ -272,6 +277,40 @@ def report_failed_batches(
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
     _report_contact_failure(_FAILED_NOTE, contact, reason, policy, *live, session=session, now=now)
+
+
+def end_device(
+    contact: Contact, policy: PagingSettings, *, session: Session, now: datetime
+) -> None:
+    """Send no more messages to a device that ended its subscription, and notify its user by email.
+
+    The device stays in the list of contacts until the user deletes it or turns it on again.
+    """
+    contact.confirmed_at = None
+    user = session.get(User, contact.user_id)
+    if user is None or not policy.sends_mail:
+        return
+    others = select(Contact.id).where(*build_confirmed_conditions(user.id)).limit(1)
+    follows = (
+        "You are still paged through your other contacts."
+        if session.scalar(others) is not None
+        else "You have no other contact. Until you add one, you are paged at this email address."
+    )
+    text = (
+        f"Hello {user.name or user.username},\n\n"
+        f"The device “{contact.label}” receives no more notifications, because its browser has "
+        f"ended the subscription.\n{follows}\n\n"
+        "To be paged on the device again, open this page on it and turn on notifications:\n"
+        f"{policy.base_url}/-/user_settings/contacts\n\n"
+        f"-- \n{policy.instance_name}, {policy.base_url}\n"
+    )
+    email = NewEmail(
+        key=f"device {contact.id} ended at {now}",
+        recipient=user.email,
+        subject=f"{contact.label} receives no more notifications",
+        text=text,
+    )
+    queue_emails([email], session=session, keyring=policy.keyring, now=now)
 
 
 def report_given_up_messages(

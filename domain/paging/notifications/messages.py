@@ -22,6 +22,7 @@ from domain.paging.notifications.message_facts import (
 )
 from domain.paging.notifications.page_targets import SubjectKind, format_subject_counts
 from domain.paging.notifications.policy import PageReason, PagingSettings
+from domain.paging.notifications.push_subscriptions import encode_base64url
 from domain.paging.notifications.recipients import DEFAULT_ZONE, get_time_zone
 from models import Contact, PageMessage
 
@@ -33,6 +34,8 @@ _MIN_TITLE_LENGTH = 50
 _MAX_TITLE_LENGTH = 200
 _MAX_VALUE_LENGTH = 300
 _MINUTE = timedelta(minutes=1)
+#: Length of a tag before it is encoded, so that it fits into the header Topic (32 characters).
+_TAG_BYTES = 24
 #: Characters that reverse the direction of the following text, which can disguise it.
 _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
 
@@ -285,6 +288,23 @@ def format_one_line(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeviceNotification:
+    """A notification that a browser shows."""
+
+    title: str
+    body: str
+    #: Page that opens when the notification is selected. Empty for the home page.
+    url: str = ""
+    #: URL that acknowledges the alert or incident. Empty if there are none, or several.
+    acknowledge_url: str = ""
+    #: Name of the notification, at most 32 characters. A later notification with the same tag
+    #: replaces it. Empty if it replaces no other notification.
+    tag: str = ""
+    #: Tags of notifications about alerts and incidents that no longer need attention.
+    ended_tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class MessageContent:
     """The content of a message."""
 
@@ -294,6 +314,8 @@ class MessageContent:
     short_text: str | None = None
     #: True if the message is an alarm, which some services show in another color.
     is_alarm: bool = False
+    #: Notification of browsers. None for a notification with the subject and the text.
+    notification: DeviceNotification | None = None
 
 
 def build_page_content(
@@ -339,7 +361,56 @@ def _build_firing_content(
         text="\n\n".join(parts) + _format_signature(policy),
         short_text="\n".join(filter(None, (brief, way))),
         is_alarm=True,
+        notification=_build_firing_notification(firing, follow_ups, link, reader, policy),
     )
+
+
+def _build_firing_notification(
+    firing: FiringSummary,
+    follow_ups: Sequence[FollowUp],
+    link: str | None,
+    reader: MessageReader,
+    policy: PagingSettings,
+) -> DeviceNotification:
+    """Return the notification about alerts and incidents that need attention.
+
+    A notification has no room for a selection, so several alerts and incidents are acknowledged on
+    the web page of the link.
+    """
+    first, ended = firing.named[0], _build_tags(follow_ups, policy)
+    title = f"{first.severity.capitalize()}: {_format_alert_title(first)}"
+    if firing.single is None:
+        where = _format_projects(first.path, firing.projects)
+        others = [f"{each.severity}: {_format_alert_title(each)}" for each in firing.named[1:4]]
+        return DeviceNotification(
+            title=truncate_text(title, _MAX_SUBJECT_LENGTH),
+            body="\n".join((f"{_format_firing_count(firing)} in {where}", *others)),
+            url=link or reader.get_url(first),
+            ended_tags=ended,
+        )
+    details = dict(firing.single.details)
+    facts = (_format_reference(first), details.get("Service"), details.get("Hosts"))
+    lines = (truncate_text(format_one_line(each), _MAX_VALUE_LENGTH) for each in facts if each)
+    return DeviceNotification(
+        title=truncate_text(title, _MAX_SUBJECT_LENGTH),
+        body="\n".join(
+            truncate_text(format_one_line(each), _MAX_VALUE_LENGTH) for each in lines if each
+        ),
+        url=reader.get_url(first),
+        acknowledge_url=link or "",
+        tag=_build_tag(first, policy),
+        ended_tags=ended,
+    )
+
+
+def _build_tags(follow_ups: Sequence[FollowUp], policy: PagingSettings) -> tuple[str, ...]:
+    return tuple(_build_tag(each, policy) for each in follow_ups[:_MAX_FOLLOW_UPS])
+
+
+def _build_tag(subject: FiringSubject | FollowUp, policy: PagingSettings) -> str:
+    """Return the tag of an alert or incident, from which push services learn nothing about it."""
+    text = f"notification of {subject.about} {subject.path} {subject.iid}"
+    return encode_base64url(policy.keyring.compute_digest(text)[:_TAG_BYTES])
 
 
 def _build_follow_up_content(
@@ -350,6 +421,27 @@ def _build_follow_up_content(
         subject=format_follow_up_subject(follow_ups),
         text=format_follow_up_text(follow_ups, reader) + _format_signature(policy),
         short_text=reader.get_url(first),
+        notification=_build_follow_up_notification(follow_ups, reader, policy),
+    )
+
+
+def _build_follow_up_notification(
+    follow_ups: Sequence[FollowUp], reader: MessageReader, policy: PagingSettings
+) -> DeviceNotification:
+    first, tags = follow_ups[0], _build_tags(follow_ups, policy)
+    if len(follow_ups) == 1:
+        title = truncate_text(format_one_line(first.title), _MAX_SUBJECT_LENGTH)
+        return DeviceNotification(
+            title=f"{first.words}: {title}",
+            body=f"{first.path} #{first.iid}",
+            url=reader.get_url(first),
+            tag=tags[0],
+        )
+    return DeviceNotification(
+        title=format_follow_up_subject(follow_ups),
+        body="",
+        url=reader.get_url(first),
+        ended_tags=tags,
     )
 
 

@@ -24,6 +24,7 @@ from domain.core.schedule_conditions import NOW, Moment
 from domain.paging.notifications.contact_types.base import ContactMessage, SendProblem
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.delivery_status import (
+    end_device,
     find_batches_without_message,
     find_failed_batches,
     record_pages_accepted,
@@ -381,15 +382,18 @@ def record_failure(  # noqa: PLR0913 - inputs and results of an attempt
         # the owner of the contact can see the response.
         each.last_error = problem.reason if each.kind in RETRIED_KINDS else contact.last_error
     over = [each for each in waiting if _is_final_failure(each, problem, now)]
+    if problem.has_ended:
+        end_device(contact, policy, session=session, now=now)
     report_given_up_messages(contact, over, problem.reason, policy, session=session, now=now)
     _reroute_failed_batches(contact, waiting, problem, policy, session=session, now=now)
     for outcome, kinds in _FAILURE_OUTCOMES:
         some = [each for each in over if each.kind in kinds]
         _end_messages(contact, some, outcome, session=session, now=now)
     contact.claimed_until = None
-    again_at = (
-        now + compute_retry_pause(contact.tries, share=share) if len(over) < len(waiting) else None
+    pause = compute_retry_pause(
+        contact.tries, share=share, requested_seconds=problem.retry_after or 0
     )
+    again_at = now + pause if len(over) < len(waiting) else None
     by_rule = _find_next_delayed_time(contact, session=session, now=now)
     contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
     _add_to_outcome_total(contact, FAILED_ATTEMPT_TOTAL, 1, session=session)

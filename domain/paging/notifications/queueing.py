@@ -26,15 +26,17 @@ NEW_MESSAGE_PAUSE = timedelta(seconds=5)
 GIVE_UP_AFTER = timedelta(hours=6)
 
 
-def compute_retry_pause(failures: int, *, share: float) -> timedelta:
+def compute_retry_pause(failures: int, *, share: float, requested_seconds: int = 0) -> timedelta:
     """Return the pause after consecutive failures.
 
     `share`, a number from 0 to 1, varies the pause. The first pause is at most 12.5 seconds, and
-    the longest pause is slightly over six minutes.
+    the longest pause is slightly over six minutes. The pause is at least the number of seconds that
+    the service requested, up to the longest pause.
     """
     doublings = min(max(failures, 1) - 1, _MAX_DOUBLINGS)
     seconds = min(_FIRST_PAUSE_SECONDS * 2**doublings, _MAX_PAUSE_SECONDS)
-    return timedelta(seconds=seconds * (1 - _JITTER + 2 * _JITTER * share))
+    varied = timedelta(seconds=seconds * (1 - _JITTER + 2 * _JITTER * share))
+    return max(varied, min(timedelta(seconds=requested_seconds), MAX_RETRY_PAUSE))
 
 
 class MessageKind(StrEnum):

@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from domain.delivery.mail.outbox import ClaimedEmail
 from domain.paging.notifications.messages import MessageContent
+from domain.paging.notifications.push_subscriptions import PushSubscription
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,10 @@ class SendProblem(NamedTuple):
     is_of_all_mail: bool = False
     #: True if the message may have arrived although no response was received.
     may_have_arrived: bool = False
+    #: True if the address no longer exists. The contact then receives no more messages.
+    has_ended: bool = False
+    #: Number of seconds after which the service accepts another attempt, if it stated one.
+    retry_after: int | None = None
 
 
 class UrlService(NamedTuple):
@@ -84,6 +89,12 @@ class ContactTransports(Protocol):
         """Send a message to an Apprise URL; return the problem, or None."""
         ...
 
+    def send_push(
+        self, subscription: PushSubscription, content: MessageContent, attempt_id: int
+    ) -> SendProblem | None:
+        """Send a notification to a browser; return the problem, or None."""
+        ...
+
     def prepare_apprise(self) -> None:
         """Start the Apprise process in advance, since the start takes a moment."""
         ...
@@ -108,6 +119,8 @@ class ContactType(ABC):
     #: mail server is configured. Failures may be caused by the mail server rather than the contact.
     #: The server's response may be shown to the user who added the address.
     uses_mail_server: ClassVar[bool] = False
+    #: False if users do not enter an address, since a browser registers itself.
+    is_entered: ClassVar[bool] = True
 
     def accepts_text(self, text: str) -> bool:
         """Return whether a text looks like an address of this type."""

@@ -3,14 +3,17 @@
 from domain.core.errors import InvalidError
 from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactType
+from domain.paging.notifications.contact_types.device import DEVICE
 from domain.paging.notifications.contact_types.mail import EMAIL
 
 #: Types in the order in which forms list them. The first usable type is the default choice.
-CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE)
+CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE, DEVICE)
 _BY_NAME = {each.name: each for each in CONTACT_TYPES}
+#: Types whose addresses users enter.
+ENTERED_CONTACT_TYPES = tuple(each for each in CONTACT_TYPES if each.is_entered)
 CONTACT_TYPE_NAMES = tuple(_BY_NAME)
 #: Noun phrase for all kinds of addresses that follows the word “Enter”.
-ADDRESS_WORDS = " or ".join(each.address_words for each in CONTACT_TYPES)
+ADDRESS_WORDS = " or ".join(each.address_words for each in ENTERED_CONTACT_TYPES)
 
 
 def get_contact_type(name: str) -> ContactType:
@@ -27,7 +30,7 @@ def get_contact_type(name: str) -> ContactType:
 
 def guess_contact_type(contact_type: ContactType, text: str) -> ContactType:
     """Return the chosen contact type, or another type if only that one accepts the address."""
-    others = (each for each in CONTACT_TYPES if each.accepts_text(text))
+    others = (each for each in ENTERED_CONTACT_TYPES if each.accepts_text(text))
     return contact_type if contact_type.accepts_text(text) else next(others, contact_type)
 
 

@@ -318,3 +318,13 @@ def test_the_link_acknowledges_incidents_with_their_alerts(
     assert (entry.user_name, entry.details["via"]) == ("alice", "from the link in a message")
     events = {each.kind: each.actor_id for each in pages.rows(AuditEvent)}
     assert events["incident.changed"] == alice.id
+
+
+def test_a_device_acknowledges_without_a_page(
+    pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
+) -> None:
+    link = link_of(pages, mailbox, [pages.alert()], alice)
+    json = {"Accept": "application/json"}
+    assert client.post(link, headers=json).json == {"acknowledged": 1}
+    assert statuses(pages) == ["acknowledged"]
+    assert client.post(link, headers=json).json == {"acknowledged": 0}

@@ -1,0 +1,142 @@
+"""Contacts that are browsers: registration, and renewal of their push subscriptions.
+
+Only a browser can register itself, so these functions are not part of the API. The subscription
+itself proves that messages reach the browser, so the contact needs no confirmation.
+"""
+
+import hmac
+from collections.abc import Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from domain.access.actor import UnitOfWork
+from domain.accounts.users import ACTIVE
+from domain.audit.events import EventKind
+from domain.core.database.paging import MAX_ID
+from domain.core.errors import NotFoundError
+from domain.core.keyring import Keyring, UndecipherableError
+from domain.paging.contacts.actions import record_contact_event
+from domain.paging.notifications import contacts
+from domain.paging.notifications.contact_types.device import DEVICE, build_device_address
+from domain.paging.notifications.contacts import Contact, ContactOwner, NewContact
+from domain.paging.notifications.push_subscriptions import (
+    PushSubscription,
+    parse_push_subscription,
+)
+from models import Contact as ContactRow
+from models import User
+
+_NOT_FOUND_MESSAGE = "Device not found. Turn on notifications again."
+
+
+def register_device(work: UnitOfWork, subscription_text: str, label: str) -> Contact:
+    """Add the browser of the acting user as a contact, or renew its contact.
+
+    A contact whose subscription has expired is renewed if it has the same label, so that
+    notification rules stay valid. Raise InvalidError if the subscription is invalid, or if the user
+    has the maximum number of contacts.
+    """
+    subscription, keyring = parse_push_subscription(subscription_text), work.policy(Keyring)
+    own = _select_devices().where(ContactRow.user_id == work.actor.id).with_for_update()
+    rows = work.session.scalars(own).all()
+    # A browser has one subscription for each service.
+    same = (each for each in rows if _has_endpoint(each, subscription, keyring))
+    expired = (each for each in rows if each.confirmed_at is None and each.label == label)
+    row = next(chain(same, expired), None)
+    if row is not None:
+        return _renew(work, row, subscription)
+    new = NewContact(
+        owner=ContactOwner(user_id=work.actor.id),
+        address=build_device_address(subscription),
+        label=label,
+        is_confirmed=True,
+    )
+    made = contacts.create_contact(new, session=work.session, keyring=keyring, now=work.now)
+    record_contact_event(work, EventKind.CONTACT_CREATED, EventKind.CHANNEL_CREATED, made)
+    return made
+
+
+def renew_device(work: UnitOfWork, token: str, subscription_text: str) -> str:
+    """Replace the subscription of a device, whose token the browser presents; return its new token.
+
+    Raise NotFoundError if the token does not belong to the current subscription of a device, or
+    InvalidError if the new subscription is invalid.
+    """
+    contact_id, _, code = token.partition(".")
+    is_number = contact_id.isascii() and contact_id.isdecimal() and int(contact_id) <= MAX_ID
+    row = _lock_device(int(contact_id), session=work.session) if is_number else None
+    user = work.session.get(User, row.user_id) if row is not None else None
+    keyring = work.policy(Keyring)
+    subscription = _find_subscription(row, keyring) if row is not None else None
+    if row is None or subscription is None or user is None or user.state != ACTIVE:
+        raise NotFoundError(_NOT_FOUND_MESSAGE)
+    codes = keyring.compute_digests(_format_signed_text(row, subscription))
+    if not any(hmac.compare_digest(each.hex().encode(), code.encode()) for each in codes):
+        raise NotFoundError(_NOT_FOUND_MESSAGE)
+    own = work.with_actor(user.id, user.username)
+    renewed = parse_push_subscription(subscription_text)
+    _renew(own, row, renewed)
+    return _build_token(row, renewed, keyring)
+
+
+class DeviceIdentity(NamedTuple):
+    """Values with which a browser recognizes itself, and renews its subscription."""
+
+    digest: str
+    token: str
+
+
+def find_device_identities(
+    user_id: int, *, session: Session, keyring: Keyring
+) -> Mapping[int, DeviceIdentity]:
+    """Return the identities of a user's devices by contact id."""
+    found = {}
+    for row in session.scalars(_select_devices().where(ContactRow.user_id == user_id)):
+        subscription = _find_subscription(row, keyring)
+        if subscription is not None:
+            token = _build_token(row, subscription, keyring)
+            found[row.id] = DeviceIdentity(subscription.digest, token)
+    return found
+
+
+def _build_token(row: ContactRow, subscription: PushSubscription, keyring: Keyring) -> str:
+    return f"{row.id}.{keyring.compute_digest(_format_signed_text(row, subscription)).hex()}"
+
+
+def _format_signed_text(row: ContactRow, subscription: PushSubscription) -> str:
+    return f"renew device {row.id} {subscription.digest}"
+
+
+def _renew(work: UnitOfWork, row: ContactRow, subscription: PushSubscription) -> Contact:
+    address = build_device_address(subscription)
+    row.address_ciphertext = work.policy(Keyring).encrypt(address.clear)
+    row.shown_address, row.lane = address.shown, address.lane
+    was_expired, row.confirmed_at = row.confirmed_at is None, row.confirmed_at or work.now
+    if was_expired:
+        row.tries, row.failing_since, row.last_error = 0, None, None
+    renewed = contacts.build_contact(row)
+    record_contact_event(work, EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, renewed)
+    return renewed
+
+
+def _select_devices() -> Select[ContactRow]:
+    return select(ContactRow).where(ContactRow.type == DEVICE.name).order_by(ContactRow.id)
+
+
+def _lock_device(contact_id: int, *, session: Session) -> ContactRow | None:
+    return session.scalar(_select_devices().where(ContactRow.id == contact_id).with_for_update())
+
+
+def _find_subscription(row: ContactRow, keyring: Keyring) -> PushSubscription | None:
+    try:
+        return parse_push_subscription(keyring.decrypt(row.address_ciphertext or ""))
+    except UndecipherableError:
+        return None
+
+
+def _has_endpoint(row: ContactRow, subscription: PushSubscription, keyring: Keyring) -> bool:
+    found = _find_subscription(row, keyring)
+    return found is not None and found.endpoint == subscription.endpoint

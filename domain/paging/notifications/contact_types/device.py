@@ -1,0 +1,55 @@
+"""Contacts that are browsers, which show pages as notifications."""
+
+from domain.core.errors import InvalidError
+from domain.paging.notifications.contact_types.base import (
+    ContactAddress,
+    ContactMessage,
+    ContactTransports,
+    ContactType,
+    SendProblem,
+    UrlReader,
+)
+from domain.paging.notifications.push_subscriptions import (
+    PushSubscription,
+    parse_push_subscription,
+)
+
+
+class DeviceContactType(ContactType):
+    """Contact type for browsers that subscribed to push messages (RFC 8030)."""
+
+    name = "device"
+    label, plural = "This device", "Devices"
+    address_words = "a push subscription"
+    example = ""
+    help = "A notification of a browser or an installed app."
+    is_entered = False
+
+    def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
+        """Validate and return the subscription of a browser as JSON.
+
+        Raise InvalidError if the subscription is invalid.
+        """
+        del read_url
+        return build_device_address(parse_push_subscription(text))
+
+    def send_message(
+        self, delivery: ContactMessage, transports: ContactTransports
+    ) -> SendProblem | None:
+        """Send a notification to a browser; return the problem, or None."""
+        try:
+            subscription = parse_push_subscription(delivery.address)
+        except InvalidError as error:
+            return SendProblem(str(error), is_final=True, has_ended=True)
+        return transports.send_push(subscription, delivery.content, delivery.attempt_id)
+
+
+DEVICE = DeviceContactType()
+
+
+def build_device_address(subscription: PushSubscription) -> ContactAddress:
+    """Return the address of a browser."""
+    url = subscription.url
+    return ContactAddress(
+        type=DEVICE, clear=subscription.serialize(), shown=url.host, lane=url.authority
+    )

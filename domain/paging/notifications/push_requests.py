@@ -1,0 +1,128 @@
+"""Requests to the push services of browsers (RFC 8030).
+
+The content is encrypted for the browser (RFC 8291), so the push service cannot read it. A signed
+token identifies this instance (RFC 8292).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from http import HTTPStatus
+
+import http_ece
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from joserfc import jwt
+from joserfc.jwk import ECKey
+
+from domain.delivery.outgoing.errors import describe_status_problem
+from domain.paging.notifications.contact_types.base import SendProblem
+from domain.paging.notifications.messages import (
+    DeviceNotification,
+    MessageContent,
+    truncate_text,
+)
+from domain.paging.notifications.push_keys import encode_public_key
+from domain.paging.notifications.push_subscriptions import PushSubscription
+
+#: Time for which the push service keeps a message for a device that is offline, in seconds.
+TTL_SECONDS = 86_400
+#: Lifetime of a token, which must be at most 24 hours (RFC 8292 section 2).
+_TOKEN_LIFETIME = timedelta(hours=12)
+_ALGORITHM = "ES256"
+#: Size of a payload that every push service accepts after encryption (RFC 8291 section 4).
+_MAX_PAYLOAD_BYTES = 3993
+_MIN_TEXT_LENGTH = 20
+#: Statuses with which a push service reports that a subscription has ended (RFC 8030 section 7.3).
+_GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+_GONE_REASON = "the browser has ended its subscription"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushRequest:
+    """The headers and the encrypted body of a request to a push service."""
+
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+def build_push_request(
+    subscription: PushSubscription,
+    payload: bytes,
+    *,
+    topic: str,
+    key: ECKey,
+    contact_url: str,
+    now: datetime,
+) -> PushRequest:
+    """Build the request that sends a payload to a browser.
+
+    A message with the same topic replaces a message that the push service still keeps. The operator
+    of the push service can reach the instance at `contact_url`.
+    """
+    claims = {
+        "aud": f"https://{subscription.url.authority}",
+        "exp": int((now + _TOKEN_LIFETIME).timestamp()),
+        "sub": contact_url,
+    }
+    token = jwt.encode({"alg": _ALGORITHM, "typ": "JWT"}, claims, key)
+    body: bytes = http_ece.encrypt(
+        payload,
+        private_key=generate_private_key(SECP256R1()),
+        dh=subscription.p256dh,
+        auth_secret=subscription.auth,
+        version="aes128gcm",
+    )
+    headers = {
+        "Authorization": f"vapid t={token}, k={encode_public_key(key)}",
+        "Content-Encoding": "aes128gcm",
+        "Content-Type": "application/octet-stream",
+        "TTL": str(TTL_SECONDS),
+        "Topic": topic,
+        "Urgency": "high",
+    }
+    return PushRequest(headers=headers, body=body)
+
+
+def serialize_notification(content: MessageContent, attempt_id: int) -> tuple[str, bytes]:
+    """Return the topic and the payload of a message, as `static/js/service_worker.js` expects it.
+
+    Texts are truncated to the maximum size of a payload.
+    """
+    found = content.notification or DeviceNotification(
+        title=content.subject, body=content.text.partition("\n\n-- \n")[0]
+    )
+    tag = found.tag or f"message-{attempt_id}"
+    title, body = found.title, found.body
+    while True:
+        payload = json.dumps(
+            {
+                "title": title,
+                "body": body,
+                "url": found.url,
+                "acknowledge": found.acknowledge_url,
+                "tag": tag,
+                "ended": found.ended_tags,
+                "alarm": content.is_alarm,
+            },
+            ensure_ascii=False,
+        ).encode()
+        is_shortest = max(len(title), len(body)) <= _MIN_TEXT_LENGTH
+        if len(payload) <= _MAX_PAYLOAD_BYTES or is_shortest:
+            return tag, payload
+        if len(body) > _MIN_TEXT_LENGTH:
+            body = truncate_text(body, len(body) * 3 // 4)
+        else:
+            title = truncate_text(title, len(title) * 3 // 4)
+
+
+def find_push_problem(status: int, retry_after: int | None) -> SendProblem | None:
+    """Return the problem that the response of a push service describes, or None."""
+    if status in _GONE:
+        return SendProblem(_GONE_REASON, is_final=True, has_ended=True)
+    problem = describe_status_problem(status)
+    if problem is None:
+        return None
+    return SendProblem(
+        problem.replace("the server", "the push service", 1), retry_after=retry_after
+    )
