@@ -4,9 +4,10 @@ The operator can manage the contacts of a user without confirmation codes. In th
 `work.actor.id` is the id of the user.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
+from typing import NamedTuple
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -16,10 +17,13 @@ from domain.core.database.locks import release_locks
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
 from domain.core.types.base import ListPage
+from domain.paging.contacts.services.base import MessagingService
+from domain.paging.contacts.services.registry import parse_address
 from domain.paging.contacts.types import (
     Channel,
     ChannelQuery,
     ContactBody,
+    ContactChange,
     ContactCodeBody,
     ContactPreferences,
     ContactPreferencesBody,
@@ -29,9 +33,9 @@ from domain.paging.contacts.types import (
 from domain.paging.escalations.policies import check_no_policy_pages
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.notifications import contacts, recipients
-from domain.paging.notifications.contact_types.base import UrlReader, UrlService
+from domain.paging.notifications.contact_types.base import ContactAddress, UrlReader, UrlService
 from domain.paging.notifications.contact_types.registry import get_contact_type
-from domain.paging.notifications.contacts import Contact, ContactOwner, NewContact
+from domain.paging.notifications.contacts import ChangedContact, Contact, ContactOwner, NewContact
 from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
 from domain.paging.notifications.states import MessageState
 from domain.projects.owners import build_owner_columns, find_group_ids_above, find_owner_group_paths
@@ -50,6 +54,13 @@ class ContactFunctions:
     #: Function that returns the outcome and the last error of a message. The outcome is None while
     #: the message is queued. The function returns None if the message was deleted.
     find_outcome: Callable[[int], Sequence[str | None] | None]
+
+
+class ContactFields(NamedTuple):
+    """The service of a contact, and the values of its fields with their secrets."""
+
+    service: MessagingService
+    values: Mapping[str, str]
 
 
 @read_action("contacts.index")
@@ -72,6 +83,14 @@ def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
     """
     made = _create_contact(work, _build_user_owner(work), new, is_confirmed=work.actor.is_trusted)
     return made if made.confirmed_at else send_code(work, made.id)
+
+
+@action("contacts.change")
+def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> Contact:
+    """Change a contact. If its address changes, a code is sent to confirm it again."""
+    changed = _change_contact(work, contact_id, _build_user_owner(work), change)
+    needs_code = changed.confirmed_at is None and changed.code_state is None
+    return send_code(work, contact_id) if needs_code else changed
 
 
 @action("contacts.send_code")
@@ -120,6 +139,12 @@ def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -
 def send_contact_test(work: UnitOfWork, contact_id: int) -> ContactTest:
     """Send a test message and return the result."""
     return _send_test_and_wait(work, contact_id, _build_user_owner(work))
+
+
+@read_action("contacts.show")
+def read_contact_fields(work: UnitOfWork, contact_id: int) -> ContactFields:
+    """Return the service of a contact, and the values of its fields with their secrets."""
+    return _read_fields(work, contact_id, _build_user_owner(work))
 
 
 @action("contacts.delete")
@@ -182,10 +207,25 @@ def create_channel(work: UnitOfWork, holder: ProjectOrGroup, new: ContactBody) -
     )[0]
 
 
+@action("notification_channels.change")
+def change_channel(
+    work: UnitOfWork, holder: ProjectOrGroup, channel_id: int, change: ContactChange
+) -> Channel:
+    """Change a channel."""
+    owner = _build_namespace_owner(holder)
+    return _build_channels(work, [_change_contact(work, channel_id, owner, change)])[0]
+
+
 @action("notification_channels.send_test", command="test")
 def send_channel_test(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> ContactTest:
     """Send a test message and return the result."""
     return _send_test_and_wait(work, channel_id, _build_namespace_owner(holder))
+
+
+@read_action("notification_channels.show")
+def read_channel_fields(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> ContactFields:
+    """Return the service of a channel, and the values of its fields with their secrets."""
+    return _read_fields(work, channel_id, _build_namespace_owner(holder))
 
 
 @action("notification_channels.delete")
@@ -223,15 +263,7 @@ def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -
 def _create_contact(
     work: UnitOfWork, owner: ContactOwner, contact_body: ContactBody, *, is_confirmed: bool
 ) -> Contact:
-    means = work.policy(ContactFunctions)
-
-    def read_url(url: str) -> UrlService:
-        release_locks(work.session)  # Starting the process that reads the URL takes a moment.
-        return means.read_url(url)
-
-    address = get_contact_type(contact_body.type).validate_address(
-        contact_body.address.strip(), read_url=read_url
-    )
+    address = _validate_address(work, contact_body.type, contact_body.address)
     made = contacts.create_contact(
         NewContact(
             owner=owner,
@@ -246,6 +278,49 @@ def _create_contact(
     )
     _record_contact_event(work, EventKind.CONTACT_CREATED, EventKind.CHANNEL_CREATED, made)
     return made
+
+
+def _validate_address(work: UnitOfWork, type_name: str, text: str) -> ContactAddress:
+    means = work.policy(ContactFunctions)
+
+    def read_url(url: str) -> UrlService:
+        release_locks(work.session)  # Starting the process that reads the URL takes a moment.
+        return means.read_url(url)
+
+    return get_contact_type(type_name).validate_address(text.strip(), read_url=read_url)
+
+
+def _change_contact(
+    work: UnitOfWork, contact_id: int, owner: ContactOwner, change: ContactChange
+) -> Contact:
+    present = contacts.get_contact(contact_id, owner, session=work.session)
+    address = None
+    if change.address is not None:
+        address = _validate_address(work, present.type, change.address)
+    changed = contacts.change_contact(
+        contact_id,
+        ChangedContact(
+            owner=owner,
+            address=address,
+            label=change.label,
+            is_confirmed=owner.user_id is None or work.actor.is_trusted,
+            authorization_id=None if owner.user_id is None else lock_authorization(work),
+        ),
+        session=work.session,
+        keyring=work.policy(Keyring),
+        now=work.now,
+    )
+    if changed != present or address is not None:
+        _record_contact_event(work, EventKind.CONTACT_CHANGED, EventKind.CHANNEL_CHANGED, changed)
+    return changed
+
+
+def _read_fields(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactFields:
+    found = contacts.get_contact(contact_id, owner, session=work.session)
+    address = contacts.get_contact_address(
+        contact_id, owner, session=work.session, keyring=work.policy(Keyring)
+    )
+    return ContactFields(*parse_address(found.type, found.address, address))
 
 
 def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactTest:
