@@ -44,7 +44,7 @@ class ContactForm(Form):
     label: TextLineField
 
     @property
-    def address(self) -> str:
+    def entered_address(self) -> str:
         """The entered address. Empty secrets keep their stored values.
 
         Raise InvalidError for a missing or malformed value.
@@ -55,7 +55,7 @@ class ContactForm(Form):
         return self.service.build_url(entered)
 
     @property
-    def new_contact(self) -> ContactBody:
+    def entered_contact(self) -> ContactBody:
         """The entered contact. Its default label is the name of its service.
 
         Raise InvalidError for invalid values.
@@ -64,17 +64,17 @@ class ContactForm(Form):
         return self.build_entered_body(
             ContactBody,
             type=self.service.type.name,
-            address=self.address,
+            address=self.entered_address,
             label=self.label.data or default,
         )
 
     @property
-    def change(self) -> ContactChange:
+    def entered_change(self) -> ContactChange:
         """The entered changes to a contact.
 
         Raise InvalidError for invalid values.
         """
-        return self.build_entered_body(ContactChange, address=self.address)
+        return self.build_entered_body(ContactChange, address=self.entered_address)
 
 
 def build_contact_form(

@@ -44,7 +44,7 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Add a channel."""
     form = build_new_form(request.form.get("service", ""))
     made = form.run_if_valid(
-        lambda: actions.create_channel(get_unit_of_work(), holder, form.new_contact)
+        lambda: actions.create_channel(get_unit_of_work(), holder, form.entered_contact)
     )
     if made is None:
         return _render_new_page(holder, form)
@@ -60,7 +60,7 @@ def edit(holder: ProjectOrGroup, channel_id: int) -> ResponseReturnValue:
     found = actions.read_channel_fields(get_unit_of_work(), holder, channel_id)
     form = build_change_form(found, channel.label)
     changed = form.run_if_valid(
-        lambda: actions.change_channel(get_unit_of_work(), holder, channel_id, form.change)
+        lambda: actions.change_channel(get_unit_of_work(), holder, channel_id, form.entered_change)
     )
     if changed is None:
         return render_service_page(form, **_build_frame_context(holder))

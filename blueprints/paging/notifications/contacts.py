@@ -50,7 +50,7 @@ def index() -> ResponseReturnValue:
 def create() -> ResponseReturnValue:
     """Add a contact and send it a code."""
     form = build_new_form(request.form.get("service", ""))
-    made = form.run_if_valid(lambda: actions.create_contact(get_unit_of_work(), form.new_contact))
+    made = form.run_if_valid(lambda: actions.create_contact(get_unit_of_work(), form.entered_contact))
     if made is None:
         return _render_new_page(form)
     flash("Contact added.")
@@ -65,7 +65,7 @@ def edit(contact_id: int) -> ResponseReturnValue:
     found = actions.read_contact_fields(get_unit_of_work(), contact_id)
     form = build_change_form(found, contact.label)
     changed = form.run_if_valid(
-        lambda: actions.change_contact(get_unit_of_work(), contact_id, form.change)
+        lambda: actions.change_contact(get_unit_of_work(), contact_id, form.entered_change)
     )
     if changed is None:
         return render_service_page(form, frame=_FRAME, back=url_for("contacts.index"))

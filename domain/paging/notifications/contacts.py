@@ -188,7 +188,7 @@ def change_contact(
 
     If a contact has to be confirmed again, its queued messages are deleted. Raise InvalidError for
     a label that is too long. Raise ConflictError if the owner already has a contact with this
-    address, or if a message is being sent.
+    address.
     """
     address, owner = change.address, change.owner
     get_contact_row(contact_id, owner, session=session)
@@ -199,9 +199,8 @@ def change_contact(
     kept_label = "" if row.label == row.shown_address else row.label
     if address is not None and not _has_address(row, address, keyring):
         _check_address_is_new(address, _list_contact_rows(owner, session=session), keyring)
-        if row.claimed_until is not None and row.claimed_until > now:
-            message = "A message is being sent to this contact. Try again in a moment."
-            raise ConflictError(message, field="address")
+        # A worker that is sending a message to the old address loses its claim.
+        row.claim, row.claimed_until = row.claim + 1, None
         row.address_ciphertext = keyring.encrypt(address.clear)
         row.shown_address = address.shown[:_MAX_SHOWN_ADDRESS_LENGTH]
         row.lane = address.lane

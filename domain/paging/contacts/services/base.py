@@ -159,12 +159,12 @@ class MessagingService:
         """
         values = dict(entered)
         urls = [each for each in self.fields if each.kind is FieldKind.URL and not each.is_secret]
-        moved = next((each for each in urls if entered.get(each.name) != stored[each.name]), None)
+        is_moved = any(entered.get(each.name) != stored[each.name] for each in urls)
         for each in self.secret_fields:
             if entered.get(each.name) or not stored[each.name]:
                 continue
-            if moved is not None:
-                message = f"Enter {each.noun} again, because the {moved.label} has changed."
+            if is_moved:
+                message = f"Enter {each.noun} again, because the server has changed."
                 raise InvalidError(message, field=each.name)
             values[each.name] = stored[each.name]
         return values

@@ -50,6 +50,8 @@ class EmailContactType(ContactType):
                 text=delivery.content.text,
                 created_at=delivery.created_at,
                 tries=delivery.tries,
+                buttons=delivery.content.buttons,
+                thread=delivery.content.thread,
             )
         )
 
