@@ -29,12 +29,6 @@ from forms.base import (
 SomeRule = TypeVar("SomeRule", bound=NewContactRule)
 
 
-class MaskedField(TextLineField):
-    """A field for a secret, which stays in the form if another field is wrong."""
-
-    widget = PasswordInput(hide_value=False)
-
-
 class ContactForm(Form):
     """The form for a contact or channel. `build_contact_form` adds the fields of its service."""
 
@@ -44,27 +38,21 @@ class ContactForm(Form):
     label: TextLineField
 
     @property
-    def entered_address(self) -> str:
-        """The entered address. Empty secrets keep their stored values.
-
-        Raise InvalidError for a missing or malformed value.
-        """
-        entered = {each.name: self[each.name].data or "" for each in self.service.fields}
-        if self.stored:
-            entered = {**self.service.keep_secrets(entered, self.stored)}
-        return self.service.build_url(entered)
-
-    @property
     def entered_contact(self) -> ContactBody:
-        """The entered contact. Its default label is the name of its service.
+        """The entered contact, with the stored values of empty secrets.
 
-        Raise InvalidError for invalid values.
+        The default label is the name of the service. Raise InvalidError for invalid values.
         """
+        entered: Mapping[str, str] = {
+            each.name: self[each.name].data for each in self.service.fields
+        }
+        if self.stored:
+            entered = self.service.keep_secrets(entered, self.stored)
         default = self.service.name if self.service.schemes else ""
         return self.build_entered_body(
             ContactBody,
             type=self.service.type.name,
-            address=self.entered_address,
+            address=self.service.build_url(entered),
             label=self.label.data or default,
         )
 
@@ -74,7 +62,8 @@ class ContactForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return self.build_entered_body(ContactChange, address=self.entered_address)
+        entered = self.entered_contact
+        return ContactChange(address=entered.address, label=entered.label)
 
 
 def build_contact_form(
@@ -103,11 +92,13 @@ def _build_field(service_field: ServiceField, stored: str) -> TextLineField:
     validators: list[Any] = [check]
     if not service_field.is_optional and not is_kept:
         validators.insert(0, DataRequired(f"Enter {service_field.noun}."))
-    kind = MaskedField if service_field.is_masked else TextLineField
-    return kind(
+    # A masked value stays in the form if another field is wrong.
+    masked = {"widget": PasswordInput(hide_value=False)} if service_field.is_masked else {}
+    return TextLineField(
         service_field.label,
         *validators,
         default="" if service_field.is_secret else stored or service_field.default,
+        **masked,
     )
 
 

@@ -57,8 +57,7 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
 def edit(holder: ProjectOrGroup, channel_id: int) -> ResponseReturnValue:
     """Show the form of a channel's service, and change the channel."""
     channel = actions.show_channel(get_unit_of_work(), holder, channel_id)
-    found = actions.read_channel_fields(get_unit_of_work(), holder, channel_id)
-    form = build_change_form(found, channel.label)
+    form = build_change_form(channel)
     changed = form.run_if_valid(
         lambda: actions.change_channel(get_unit_of_work(), holder, channel_id, form.entered_change)
     )

@@ -33,7 +33,6 @@ from web.services import get_settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
 _CONTACT_PATH = f"/<int(max={MAX_ID}):contact_id>"
-_FRAME = "account/frame.html"
 _RULE_PATH = f"/rules/<int(max={MAX_ID}):rule_id>"
 
 
@@ -50,7 +49,9 @@ def index() -> ResponseReturnValue:
 def create() -> ResponseReturnValue:
     """Add a contact and send it a code."""
     form = build_new_form(request.form.get("service", ""))
-    made = form.run_if_valid(lambda: actions.create_contact(get_unit_of_work(), form.entered_contact))
+    made = form.run_if_valid(
+        lambda: actions.create_contact(get_unit_of_work(), form.entered_contact)
+    )
     if made is None:
         return _render_new_page(form)
     flash("Contact added.")
@@ -62,13 +63,12 @@ def create() -> ResponseReturnValue:
 def edit(contact_id: int) -> ResponseReturnValue:
     """Show the form of a contact's service, and change the contact."""
     contact = actions.show_contact(get_unit_of_work(), contact_id)
-    found = actions.read_contact_fields(get_unit_of_work(), contact_id)
-    form = build_change_form(found, contact.label)
+    form = build_change_form(contact)
     changed = form.run_if_valid(
         lambda: actions.change_contact(get_unit_of_work(), contact_id, form.entered_change)
     )
     if changed is None:
-        return render_service_page(form, frame=_FRAME, back=url_for("contacts.index"))
+        return render_service_page(form, back=url_for("contacts.index"))
     flash("Contact saved." if changed.confirmed_at else "Contact saved. Confirm its new address.")
     return _redirect_to_list()
 
@@ -223,8 +223,8 @@ def _render_page(
 
 
 def _render_new_page(form: ContactForm) -> ResponseReturnValue:
-    back = url_for("contacts.index")
-    return render_service_page(form, frame=_FRAME, back=back, create=back)
+    here = url_for("contacts.index")
+    return render_service_page(form, back=here, create=here)
 
 
 def _find_code_context() -> dict[str, Any]:

@@ -7,11 +7,12 @@ from flask import flash
 from flask.typing import ResponseReturnValue
 
 from domain.core.randomness import generate_random_letters
-from domain.paging.contacts.actions import ContactFields
+from domain.paging.contacts.actions import find_contact_fields
 from domain.paging.contacts.services.registry import find_service, get_service, search_services
 from domain.paging.contacts.types import ContactTest
 from domain.paging.notifications.contacts import Contact
 from forms.contacts import ContactForm, build_contact_form
+from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
 from web.pages.qr_codes import build_qr_code
@@ -36,12 +37,13 @@ def build_new_form(service: str) -> ContactForm:
     return build_contact_form(get_service(service), {}, data={"topic": topic})
 
 
-def build_change_form(found: ContactFields, label: str) -> ContactForm:
+def build_change_form(contact: Contact) -> ContactForm:
     """Return the form that changes a contact. Stored secrets are not shown.
 
     Raise NotFoundError if contacts of this service have no form.
     """
-    return build_contact_form(get_service(found.service.slug), found.values, data={"label": label})
+    service, values = find_contact_fields(get_unit_of_work(), contact)
+    return build_contact_form(get_service(service.slug), values, data={"label": contact.label})
 
 
 def render_service_page(form: ContactForm, **context: Any) -> ResponseReturnValue:
@@ -54,7 +56,7 @@ def render_service_page(form: ContactForm, **context: Any) -> ResponseReturnValu
         topic_url=url,
         qr_code=build_qr_code(url) if url else None,
         sends_mail=bool(get_settings().mail_url),
-        **{"holder": None, "create": None, **context},
+        **{"holder": None, "frame": "account/frame.html", "create": None, **context},
     )
 
 

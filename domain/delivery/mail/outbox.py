@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from domain.core.database.rows import insert_into, update_rows
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.schedule_conditions import NOW
-from domain.delivery.mail.html_part import EmailButton
 from models import Mail
 
 #: Time for which a worker claims a message. After that, another worker may claim the message.
@@ -62,8 +61,8 @@ class ClaimedEmail(NewEmail):
     created_at: datetime
     #: Number of attempts, including this one.
     tries: int
-    #: Buttons in the HTML part, which are not stored.
-    buttons: Sequence[EmailButton] = field(default=(), repr=False)
+    #: Labels and URLs of the buttons in the HTML part, which are not stored.
+    buttons: Sequence[tuple[str, str]] = field(default=(), repr=False)
     #: Name of the subject of several messages, which mail clients show together.
     thread: str = ""
 

@@ -7,7 +7,6 @@ The operator can manage the contacts of a user without confirmation codes. In th
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import NamedTuple
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
@@ -35,7 +34,7 @@ from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.notifications import contacts, recipients
 from domain.paging.notifications.contact_types.base import ContactAddress, UrlReader, UrlService
 from domain.paging.notifications.contact_types.registry import get_contact_type
-from domain.paging.notifications.contacts import ChangedContact, Contact, ContactOwner, NewContact
+from domain.paging.notifications.contacts import Contact, ContactOwner, NewContact
 from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
 from domain.paging.notifications.states import MessageState
 from domain.projects.owners import build_owner_columns, find_group_ids_above, find_owner_group_paths
@@ -56,11 +55,16 @@ class ContactFunctions:
     find_outcome: Callable[[int], Sequence[str | None] | None]
 
 
-class ContactFields(NamedTuple):
-    """The service of a contact, and the values of its fields with their secrets."""
+def find_contact_fields(
+    work: UnitOfWork, contact: Contact
+) -> tuple[MessagingService, Mapping[str, str]]:
+    """Return the service of a contact, and the values of its fields with their secrets.
 
-    service: MessagingService
-    values: Mapping[str, str]
+    Raise InvalidError if the contact is the email address of the account.
+    """
+    keyring = work.policy(Keyring)
+    address = contacts.get_contact_address(contact.id, session=work.session, keyring=keyring)
+    return parse_address(contact.type, contact.address, address)
 
 
 @read_action("contacts.index")
@@ -141,12 +145,6 @@ def send_contact_test(work: UnitOfWork, contact_id: int) -> ContactTest:
     return _send_test_and_wait(work, contact_id, _build_user_owner(work))
 
 
-@read_action("contacts.show")
-def read_contact_fields(work: UnitOfWork, contact_id: int) -> ContactFields:
-    """Return the service of a contact, and the values of its fields with their secrets."""
-    return _read_fields(work, contact_id, _build_user_owner(work))
-
-
 @action("contacts.delete")
 def delete_contact(work: UnitOfWork, contact_id: int) -> Contact:
     """Delete a contact and its queued messages."""
@@ -222,12 +220,6 @@ def send_channel_test(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int)
     return _send_test_and_wait(work, channel_id, _build_namespace_owner(holder))
 
 
-@read_action("notification_channels.show")
-def read_channel_fields(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> ContactFields:
-    """Return the service of a channel, and the values of its fields with their secrets."""
-    return _read_fields(work, channel_id, _build_namespace_owner(holder))
-
-
 @action("notification_channels.delete")
 def delete_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> Channel:
     """Delete a channel and its queued messages.
@@ -299,13 +291,11 @@ def _change_contact(
         address = _validate_address(work, present.type, change.address)
     changed = contacts.change_contact(
         contact_id,
-        ChangedContact(
-            owner=owner,
-            address=address,
-            label=change.label,
-            is_confirmed=owner.user_id is None or work.actor.is_trusted,
-            authorization_id=None if owner.user_id is None else lock_authorization(work),
-        ),
+        owner,
+        address=address,
+        label=change.label,
+        is_confirmed=owner.user_id is None or work.actor.is_trusted,
+        authorization_id=None if owner.user_id is None else lock_authorization(work),
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
@@ -313,14 +303,6 @@ def _change_contact(
     if changed != present or address is not None:
         _record_contact_event(work, EventKind.CONTACT_CHANGED, EventKind.CHANNEL_CHANGED, changed)
     return changed
-
-
-def _read_fields(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactFields:
-    found = contacts.get_contact(contact_id, owner, session=work.session)
-    address = contacts.get_contact_address(
-        contact_id, owner, session=work.session, keyring=work.policy(Keyring)
-    )
-    return ContactFields(*parse_address(found.type, found.address, address))
 
 
 def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactTest:

@@ -163,34 +163,24 @@ def create_contact(
     return build_contact(row)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangedContact:
-    """Changes to a contact. None keeps the current address or label."""
-
-    owner: ContactOwner
-    address: ContactAddress | None
-    label: str | None
-    #: True if the contact stays confirmed with a new address.
-    is_confirmed: bool
-    #: Id of the authorization of the application that changes the address.
-    authorization_id: int | None
-
-
-def change_contact(
+def change_contact(  # noqa: PLR0913 - the fields that can change
     contact_id: int,
-    change: ChangedContact,
+    owner: ContactOwner,
     *,
+    address: ContactAddress | None,
+    label: str | None,
+    is_confirmed: bool,
+    authorization_id: int | None,
     session: Session,
     keyring: Keyring,
     now: datetime,
 ) -> Contact:
-    """Change the address or the label of a contact.
+    """Change the address or the label of a contact; None keeps the current value.
 
-    If a contact has to be confirmed again, its queued messages are deleted. Raise InvalidError for
-    a label that is too long. Raise ConflictError if the owner already has a contact with this
-    address.
+    Unless a contact with a new address stays confirmed, its queued messages are deleted. Raise
+    InvalidError for a label that is too long. Raise ConflictError if the owner already has a
+    contact with this address.
     """
-    address, owner = change.address, change.owner
     get_contact_row(contact_id, owner, session=session)
     row = session.scalars(
         select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
@@ -207,13 +197,11 @@ def change_contact(
         # Responses of the new service are shown only after it has accepted a message.
         row.last_sent_at = row.failing_since = row.last_failed_at = row.last_error = None
         row.tries = 0
-        row.authorization_id = change.authorization_id
-        if not change.is_confirmed:
+        row.authorization_id = authorization_id
+        if not is_confirmed:
             row.confirmed_at = row.code_ciphertext = row.code_expires_at = None
             delete_waiting_messages(row, session=session, now=now)
-    row.label = _normalize_label(
-        kept_label if change.label is None else change.label, row.shown_address
-    )
+    row.label = _normalize_label(kept_label if label is None else label, row.shown_address)
     session.flush()
     return build_contact(row)
 
@@ -274,15 +262,12 @@ def list_types_in_use(*, session: Session) -> Sequence[ContactType]:
     ]
 
 
-def get_contact_address(
-    contact_id: int, owner: ContactOwner, *, session: Session, keyring: Keyring
-) -> str:
+def get_contact_address(contact_id: int, *, session: Session, keyring: Keyring) -> str:
     """Return the address of a contact with its secrets; empty if it cannot be decrypted.
 
-    Raise NotFoundError if there is no such contact, or InvalidError if it is the email address of
-    the account.
+    Raise InvalidError if it is the email address of the account.
     """
-    row = get_contact_row(contact_id, owner, session=session)
+    row = session.get_one(ContactRow, contact_id)
     _check_not_account_email(row)
     try:
         return keyring.decrypt(row.address_ciphertext or "")

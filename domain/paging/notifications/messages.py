@@ -11,7 +11,6 @@ from domain.alerts.handling.activity import EarlierAlerts
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.text_links import is_web_url
 from domain.core.time_zones import format_local_time
-from domain.delivery.mail.html_part import EmailButton
 from domain.paging.notifications.acknowledging import AcknowledgementLink, sign_link
 from domain.paging.notifications.message_facts import (
     FiringSubject,
@@ -295,8 +294,8 @@ class MessageContent:
     short_text: str | None = None
     #: True if the message is an alarm, which some services show in another color.
     is_alarm: bool = False
-    #: Buttons for links in the text, for emails.
-    buttons: tuple[EmailButton, ...] = ()
+    #: Labels and URLs of buttons in emails, for links in the text.
+    buttons: tuple[tuple[str, str], ...] = ()
     #: Name of the alert or incident, if there is only one. Emails with the same name are a thread.
     thread: str = ""
 
@@ -340,23 +339,17 @@ def _build_firing_content(
     brief = format_short_firing_text(firing, reader)
     url = reader.get_url(first)
     way = f"Acknowledge: {link}" if link else url
-    buttons = [EmailButton("Acknowledge", link)] if link is not None else []
+    buttons = [("Acknowledge", link)] if link is not None else []
     if firing.count == 1:
-        buttons.append(EmailButton(f"Open {first.about}", url))
+        buttons.append((f"Open {first.about}", url))
     return MessageContent(
         subject=format_firing_subject(firing, reader),
         text="\n\n".join(parts) + _format_signature(policy),
         short_text="\n".join(filter(None, (brief, way))),
         is_alarm=True,
         buttons=tuple(buttons),
-        thread=_name_thread([first, *follow_ups], reader) if firing.count == 1 else "",
+        thread=url if firing.count == 1 else "",
     )
-
-
-def _name_thread(subjects: Sequence[FiringSubject | FollowUp], reader: MessageReader) -> str:
-    """Return the name of the thread of messages, if they are about one alert or incident only."""
-    urls = {reader.get_url(each) for each in subjects}
-    return urls.pop() if len(urls) == 1 else ""
 
 
 def _build_follow_up_content(
@@ -367,7 +360,7 @@ def _build_follow_up_content(
         subject=format_follow_up_subject(follow_ups),
         text=format_follow_up_text(follow_ups, reader) + _format_signature(policy),
         short_text=reader.get_url(first),
-        thread=_name_thread(follow_ups, reader),
+        thread=reader.get_url(first) if len(follow_ups) == 1 else "",
     )
 
 

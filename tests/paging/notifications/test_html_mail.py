@@ -16,13 +16,14 @@ class _Words(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.text, self.links, self.tags = "", [], set[str]()
+        self.text, self.tags = "", set[str]()
+        self.links: list[str] = []
         self._hidden = 0
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        self.links += [value for name, value in attrs if name in {"href", "src"}]
+        self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
         self._hidden += tag in {"style", "title"}
 
     def handle_endtag(self, tag: str) -> None:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
+from typing import Literal
 
 from domain.core.errors import InvalidError
 from domain.core.labeled_enums import LabeledEnum
@@ -19,14 +19,6 @@ class ServiceKind(LabeledEnum):
     TEXT = "text", "Text messages"
     CHAT = "chat", "Chat"
     OTHER = "other", "Other"
-
-
-class FieldKind(Enum):
-    """The kind of a field. The value is its input mode on phones."""
-
-    TEXT = "text"
-    URL = "url"
-    PHONE = "tel"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +36,8 @@ class ServiceField:
     #: Value with its parts in braces, if it has several parts.
     shape: str = ""
     help: str = ""
-    kind: FieldKind = FieldKind.TEXT
+    #: Input mode on phones.
+    kind: Literal["text", "url", "tel"] = "text"
     #: True if the value is never shown again.
     is_secret: bool = False
     is_optional: bool = False
@@ -64,7 +57,7 @@ class ServiceField:
             return {}
         if not text:
             raise InvalidError(f"Enter {self.noun}.", field=self.name)
-        value = re.sub(r"[\s()./-]", "", text) if self.kind is FieldKind.PHONE else text
+        value = re.sub(r"[\s()./-]", "", text) if self.kind == "tel" else text
         pattern = self.pattern if "(?P<" in self.pattern else f"(?P<{self.name}>{self.pattern})"
         found = re.fullmatch(pattern, value)
         if found is None:
@@ -145,23 +138,16 @@ class MessagingService:
         )
         return re.compile(f"{text}/?")
 
-    @property
-    def secret_fields(self) -> tuple[ServiceField, ...]:
-        """Fields whose values are never shown again."""
-        return tuple(each for each in self.fields if each.is_secret)
-
-    def keep_secrets(
-        self, entered: Mapping[str, str], stored: Mapping[str, str]
-    ) -> Mapping[str, str]:
+    def keep_secrets(self, entered: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
         """Return the entered values, with stored secrets in place of empty ones.
 
         Raise InvalidError for a secret that would be sent to another server than before.
         """
         values = dict(entered)
-        urls = [each for each in self.fields if each.kind is FieldKind.URL and not each.is_secret]
+        urls = [each for each in self.fields if each.kind == "url" and not each.is_secret]
         is_moved = any(entered.get(each.name) != stored[each.name] for each in urls)
-        for each in self.secret_fields:
-            if entered.get(each.name) or not stored[each.name]:
+        for each in self.fields:
+            if not each.is_secret or entered.get(each.name) or not stored[each.name]:
                 continue
             if is_moved:
                 message = f"Enter {each.noun} again, because the server has changed."

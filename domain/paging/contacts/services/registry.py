@@ -7,12 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from domain.core.errors import NotFoundError
-from domain.paging.contacts.services.base import (
-    FieldKind,
-    MessagingService,
-    ServiceField,
-    ServiceKind,
-)
+from domain.paging.contacts.services.base import MessagingService, ServiceField, ServiceKind
 from domain.paging.notifications.contact_types.apprise import APPRISE
 from domain.paging.notifications.contact_types.base import ContactType
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
@@ -24,12 +19,11 @@ def _load_services() -> Iterator[MessagingService]:
     """Yield the services that are declared in `services.toml`."""
     declared = tomllib.loads(_DECLARATIONS.read_text(encoding="utf-8"))
     for each in declared["services"]:
-        kind, fields = ServiceKind(each["kind"]), []
-        for given in each["fields"]:
-            preset = declared["presets"].get(given.pop("preset", ""), {})
-            values = {"kind": "text", **preset, **given}
-            fields.append(ServiceField(**{**values, "kind": FieldKind(values["kind"])}))
-        yield MessagingService(**{**each, "kind": kind, "fields": tuple(fields)})
+        fields = tuple(
+            ServiceField(**{**declared["presets"].get(given.pop("preset", ""), {}), **given})
+            for given in each["fields"]
+        )
+        yield MessagingService(**{**each, "kind": ServiceKind(each["kind"]), "fields": fields})
 
 
 def _build_plain_service(contact_type: ContactType) -> MessagingService:
