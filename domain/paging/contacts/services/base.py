@@ -114,8 +114,7 @@ class MessagingService:
         """Return the values of the fields for a URL, or None if the fields cannot express it."""
         if self.alternative is not None:
             url = re.sub(*self.alternative, url)
-        if self.marks_query:
-            url = re.sub(r"([?&])-", r"\1", url)
+        url = re.sub(r"([?&])-", r"\1", url) if self.marks_query else url.removesuffix("/")
         found = self._url_pattern.fullmatch(url)
         if found is None:
             return None
@@ -136,7 +135,7 @@ class MessagingService:
             lambda found: f"(?P<{found[1]}>{'s?' if found[1] == 'tls' else '.+'})",
             text,
         )
-        return re.compile(f"{text}/?")
+        return re.compile(text)
 
     def keep_secrets(self, entered: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
         """Return the entered values, with stored secrets in place of empty ones.
