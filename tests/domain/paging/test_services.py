@@ -1,6 +1,7 @@
 """Fields of messaging services become URLs that Apprise parses, and are read back from URLs."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import apprise
 import pytest
@@ -57,7 +58,7 @@ def test_fields_become_a_url_and_are_read_back(slug: str) -> None:
     assert service.parse_url(url) == values
     if slug == "email":
         return
-    found = apprise.Apprise.instantiate(url)
+    found: Any = apprise.Apprise.instantiate(url)
     assert found is not None
     scheme = found.url(privacy=True).partition(":")[0]
     shown = f"{scheme}://…"
