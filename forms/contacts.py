@@ -1,10 +1,11 @@
 """Forms for users' contacts, notification channels, notification rules and paging preferences."""
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeVar, cast
 
-from wtforms import BooleanField, HiddenField, IntegerField, RadioField, SelectField, StringField
+from wtforms import BooleanField, HiddenField, IntegerField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
+from wtforms.widgets import PasswordInput
 
 from domain.paging.contacts.rule_types import (
     ALERT_SELECTION_WORDS,
@@ -12,61 +13,93 @@ from domain.paging.contacts.rule_types import (
     ContactRule,
     NewContactRule,
 )
-from domain.paging.contacts.types import ContactBody, ContactPreferencesBody
-from domain.paging.notifications.contact_types.base import ContactType
-from domain.paging.notifications.contact_types.registry import (
-    ADDRESS_WORDS,
-    ENTERED_CONTACT_TYPES,
-    get_contact_type,
-    guess_contact_type,
-)
+from domain.paging.contacts.services.base import MessagingService, ServiceField
+from domain.paging.contacts.types import ContactBody, ContactChange, ContactPreferencesBody
 from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
 from domain.paging.on_call.rotation_syntax import format_restriction, parse_restriction
-from forms.base import Form, TextLineField, TimeZoneField, limit_length
+from forms.base import (
+    Form,
+    TextLineField,
+    TimeZoneField,
+    convert_domain_errors,
+    limit_length,
+)
 
 SomeRule = TypeVar("SomeRule", bound=NewContactRule)
-_NO_MAIL_TEXT = "This service cannot send email until an administrator sets MAIL_URL."
 
 
 class ContactForm(Form):
-    """The form for a new contact or channel."""
+    """The form for a contact or channel. `build_contact_form` adds the fields of its service."""
 
-    type = RadioField(
-        "Type",
-        choices=[(each.name, each.label) for each in ENTERED_CONTACT_TYPES],
-        default=ENTERED_CONTACT_TYPES[0].name,
-        validators=[InputRequired("Choose a type.")],
-    )
-    address = TextLineField(
-        "Address", DataRequired(f"Enter {ADDRESS_WORDS}."), limit_length(1000, "An address")
-    )
-    label = TextLineField("Label", limit_length(100, "A label"))
-
-    @property
-    def chosen_type(self) -> ContactType:
-        """Type of the contact, which may be guessed from the address."""
-        return guess_contact_type(get_contact_type(self.type.data), self.address.data or "")
+    service: ClassVar[MessagingService]
+    #: Values of the contact that is changed, with their secrets. Empty for a new contact.
+    stored: ClassVar[Mapping[str, str]]
+    label: TextLineField
 
     @property
     def entered_contact(self) -> ContactBody:
-        """The entered contact.
+        """The entered contact, with the stored values of empty secrets.
+
+        The default label is the name of the service. Raise InvalidError for invalid values.
+        """
+        entered: Mapping[str, str] = {
+            each.name: self[each.name].data for each in self.service.fields
+        }
+        if self.stored:
+            entered = self.service.keep_secrets(entered, self.stored)
+        default = self.service.name if self.service.schemes else ""
+        return self.build_entered_body(
+            ContactBody,
+            type=self.service.type.name,
+            address=self.service.build_url(entered),
+            label=self.label.data or default,
+        )
+
+    @property
+    def entered_change(self) -> ContactChange:
+        """The entered changes to a contact.
 
         Raise InvalidError for invalid values.
         """
-        return self.build_entered_body(ContactBody, type=self.chosen_type.name)
+        entered = self.entered_contact
+        return ContactChange(address=entered.address, label=entered.label)
 
-    @property
-    def example(self) -> str:
-        """Example addresses for each type."""
-        return " or ".join(each.example for each in ENTERED_CONTACT_TYPES)
 
-    def build_type_help(self, *, sends_mail: bool) -> dict[str, str]:
-        """Return the help text of each type."""
-        return {
-            each.name: _NO_MAIL_TEXT if each.uses_mail_server and not sends_mail else each.help
-            for each in ENTERED_CONTACT_TYPES
-        }
+def build_contact_form(
+    service: MessagingService, stored: Mapping[str, str], **given: Any
+) -> ContactForm:
+    """Return the form for a contact of a service; `stored` is empty for a new contact."""
+    members = {
+        "service": service,
+        "stored": stored,
+        # Problems of the whole address are shown at the first field.
+        "fields_of": {"address": service.fields[0].name},
+        **{each.name: _build_field(each, stored.get(each.name, "")) for each in service.fields},
+        "label": TextLineField("Label", limit_length(100, "A label")),
+    }
+    kind = cast("type[ContactForm]", type("ServiceContactForm", (ContactForm,), members))
+    return kind(**given)
+
+
+def _build_field(service_field: ServiceField, stored: str) -> TextLineField:
+    def check(_form: Form, field: TextLineField) -> None:
+        if field.data:
+            with convert_domain_errors():
+                service_field.parse_value(field.data)
+
+    is_kept = service_field.is_secret and stored
+    validators: list[Any] = [check]
+    if not service_field.is_optional and not is_kept:
+        validators.insert(0, DataRequired(f"Enter {service_field.noun}."))
+    # A masked value stays in the form if another field is wrong.
+    masked = {"widget": PasswordInput(hide_value=False)} if service_field.is_masked else {}
+    return TextLineField(
+        service_field.label,
+        *validators,
+        default="" if service_field.is_secret else stored or service_field.default,
+        **masked,
+    )
 
 
 class DeviceForm(Form):

@@ -267,7 +267,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
     **_build_permission_rows(
         "contacts",
-        "index create show confirm send_code send_test delete preferences change_preferences",
+        "index create show change confirm send_code send_test delete preferences "
+        "change_preferences",
         _instance(_WRITE),
     ),
     **_build_permission_rows(
@@ -275,7 +276,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     ),
     **_build_permission_rows(
         "notification_channels",
-        "index create show send_test delete",
+        "index create show change send_test delete",
         _namespace(_WRITE, Role.MAINTAINER),
     ),
     **_build_permission_rows(

@@ -142,6 +142,7 @@ class EventKind(StrEnum):
     #: Identity that no longer exists at the provider.
     IDENTITY_ENDED = "identity.ended"
     CONTACT_CREATED = "contact.created"
+    CONTACT_CHANGED = "contact.changed"
     CONTACT_CONFIRMED = "contact.confirmed"
     CONTACT_REMOVED = "contact.removed"
     CONTACT_RULE_CREATED = "contact_rule.created"
@@ -149,6 +150,7 @@ class EventKind(StrEnum):
     CONTACT_RULE_REMOVED = "contact_rule.removed"
     PAGING_PREFERENCES_CHANGED = "paging_preferences.changed"
     CHANNEL_CREATED = "notification_channel.created"
+    CHANNEL_CHANGED = "notification_channel.changed"
     CHANNEL_REMOVED = "notification_channel.removed"
     #: Alerts acknowledged by the link in a message, without a sign-in.
     ALERTS_ACKNOWLEDGED_BY_LINK = "alerts.acknowledged_by_link"

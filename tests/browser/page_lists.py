@@ -45,12 +45,14 @@ def alert_pages(gatebell: LiveGatebell, owner: Person, project: str, name: str) 
 def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:
     """Return the pages of contacts, with an unconfirmed contact, devices and a channel."""
     email = {"type": "email", "address": "a.very.long.name.of.somebody@pager.example.org"}
-    api_caller(gatebell, person, "/user/contacts").done("POST", status=201, json=email)
+    call = api_caller(gatebell, person, "/user/contacts")
+    made = call.done("POST", status=201, json=email)["id"]
     phone = ("--type", "email", "--address", "phone@pager.example", "--label", NASTY[:100])
     of = ("--contact", str(gatebell.cli("contacts", "create", person.username, *phone)["id"]))
     rule = gatebell.cli("contact-rules", "create", person.username, *of, "--alerts", "critical")
     at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
-    api_caller(gatebell, person, at).done("POST", status=201, json={**email, "label": "Team"})
+    team = {**email, "label": "Team"}
+    channel = api_caller(gatebell, person, at).done("POST", status=201, json=team)["id"]
     link = AcknowledgementLink(user_id=1, first_batch_id=1, last_batch_id=1)
     sealed = sign_link(link, [settings_of(gatebell).secret_key], now=now())
     contacts = "/-/user_settings/contacts"
@@ -61,7 +63,9 @@ def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str
         device = Device(PushService(Receiver(port=443), gatebell.instance_path), name)
         submit(browser, page, form, subscription=device.subscription, label=label)
     own = [contacts, f"{contacts}/rules/{rule['id']}", "/-/on_call", "/-/on_call/cover"]
-    return [*own, f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]
+    forms = [f"{contacts}?service=ntfy", f"{contacts}/{made}"]
+    channels = f"/{path}/-/settings/channels"
+    return [*own, *forms, channels, f"{channels}/{channel}", f"/-/acknowledge/{sealed}"]
 
 
 def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[str]:

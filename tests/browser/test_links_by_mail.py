@@ -38,7 +38,7 @@ def link_to(mailbox: Mailbox, person: Person) -> str:
 
     def texts() -> list[str]:
         sent = zip(mailbox.messages, mailbox.recipients, strict=True)
-        return [message.get_content() for message, to in sent if to == [person.email]]
+        return [message.text for message, to in sent if to == [person.email]]
 
     wait_until(lambda: bool(texts()), "the link arrives")
     found = re.search(r"http\S+/users/(?:password|sign_up)/\S+", texts()[-1])

@@ -79,4 +79,4 @@ def test_critical_alerts_page_immediately_after_the_clock_is_set_back(
 
 
 def _message_texts(mailbox: Mailbox) -> str:
-    return "\n".join(f"{each['Subject']}\n{each.get_content()}" for each in mailbox.messages)
+    return "\n".join(f"{each['Subject']}\n{each.text}" for each in mailbox.messages)

@@ -11,6 +11,7 @@ for act in (
     actions.create_contact,
     actions.list_contacts,
     actions.show_contact,
+    actions.change_contact,
     actions.send_contact_test,
     actions.delete_contact,
 ):

@@ -1,9 +1,18 @@
 """Pages for the notification channels of projects and groups."""
 
-from flask import flash, redirect, url_for
+from typing import Any
+
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.paging.notifications.shared import build_empty_form, flash_test_result
+from blueprints.paging.notifications.shared import (
+    build_change_form,
+    build_gallery_context,
+    build_new_form,
+    flash_test_result,
+    read_gallery_query,
+    render_service_page,
+)
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import ConflictError
 from domain.paging.contacts import actions
@@ -14,9 +23,6 @@ from web.access.decorators import permission_required
 from web.http.endpoints import NamespaceBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
-from web.pages.form_pages import render_form_page
-from web.pages.list_query import get_list_query
-from web.services import get_settings
 
 channels = NamespaceBlueprint("channels", __name__, below="settings/channels")
 _CHANNEL_PATH = f"/<int(max={MAX_ID}):channel_id>"
@@ -25,22 +31,39 @@ _CHANNEL_PATH = f"/<int(max={MAX_ID}):channel_id>"
 @channels.get("")
 @permission_required("notification_channels.index")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
-    """Show the channels of a project or group, and the channels of its ancestor groups."""
-    get_list_query()
-    return _render_page(holder)
+    """Show the channels of a project or group and its ancestor groups, or the form of a service."""
+    service, search = read_gallery_query()
+    if service:
+        return _render_new_page(holder, build_new_form(service))
+    return _render_page(holder, search)
 
 
 @channels.post("")
 @permission_required("notification_channels.create")
 def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Add a channel."""
-    form = ContactForm()
+    form = build_new_form(request.form.get("service", ""))
     made = form.run_if_valid(
         lambda: actions.create_channel(get_unit_of_work(), holder, form.entered_contact)
     )
     if made is None:
-        return _render_page(holder, form)
+        return _render_new_page(holder, form)
     flash("Channel added. Send a test message to check that messages arrive.")
+    return _redirect_to_list(holder)
+
+
+@channels.route(_CHANNEL_PATH, methods=["GET", "POST"])
+@permission_required("notification_channels.change")
+def edit(holder: ProjectOrGroup, channel_id: int) -> ResponseReturnValue:
+    """Show the form of a channel's service, and change the channel."""
+    channel = actions.show_channel(get_unit_of_work(), holder, channel_id)
+    form = build_change_form(channel)
+    changed = form.run_if_valid(
+        lambda: actions.change_channel(get_unit_of_work(), holder, channel_id, form.entered_change)
+    )
+    if changed is None:
+        return render_service_page(form, **_build_frame_context(holder))
+    flash("Channel saved. Send a test message to check that messages arrive.")
     return _redirect_to_list(holder)
 
 
@@ -62,19 +85,30 @@ def delete(holder: ProjectOrGroup, channel_id: int) -> ResponseReturnValue:
     return _redirect_to_list(holder)
 
 
-def _render_page(holder: ProjectOrGroup, form: ContactForm | None = None) -> ResponseReturnValue:
-    form = form or build_empty_form()
+def _render_page(holder: ProjectOrGroup, search: str) -> ResponseReturnValue:
     query = ChannelQuery(per_page=100, include_ancestor_groups=True)
     found = actions.list_channels(get_unit_of_work(), holder, query).items
     own = holder.path if holder.is_group else None
-    return render_form_page(
+    return render_template(
         "notifications/channels.html",
-        form,
         holder=holder,
         contacts=[each for each in found if each.group == own],
         above=[each for each in found if each.group != own],
-        sends_mail=bool(get_settings().mail_url),
+        **build_gallery_context(search, found),
     )
+
+
+def _render_new_page(holder: ProjectOrGroup, form: ContactForm) -> ResponseReturnValue:
+    create = url_for("channels.create", **holder.url_values)
+    return render_service_page(form, create=create, **_build_frame_context(holder))
+
+
+def _build_frame_context(holder: ProjectOrGroup) -> dict[str, Any]:
+    return {
+        "holder": holder,
+        "frame": "groups/frame.html" if holder.is_group else "projects/frame.html",
+        "back": url_for("channels.index", **holder.url_values),
+    }
 
 
 def _redirect_to_list(holder: ProjectOrGroup) -> ResponseReturnValue:

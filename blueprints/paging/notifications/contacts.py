@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from flask import flash, redirect, render_template, url_for
+from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.paging.notifications.shared import (
-    build_empty_form,
+    build_change_form,
+    build_gallery_context,
+    build_new_form,
     flash_test_result,
+    read_gallery_query,
+    render_service_page,
 )
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import InvalidError
@@ -36,22 +40,37 @@ _RULE_PATH = f"/rules/<int(max={MAX_ID}):rule_id>"
 @contacts.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """Show the user's contacts, rules and paging preferences."""
-    get_list_query()
-    return _render_page()
+    """Show the user's contacts, rules and paging preferences, or the form of a service."""
+    service, search = read_gallery_query()
+    return _render_new_page(build_new_form(service)) if service else _render_page(search=search)
 
 
 @contacts.post("")
 @sign_in_required
 def create() -> ResponseReturnValue:
     """Add a contact and send it a code."""
-    form = ContactForm()
+    form = build_new_form(request.form.get("service", ""))
     made = form.run_if_valid(
         lambda: actions.create_contact(get_unit_of_work(), form.entered_contact)
     )
     if made is None:
-        return _render_page(form=form)
+        return _render_new_page(form)
     flash("Contact added.")
+    return _redirect_to_list()
+
+
+@contacts.route(_CONTACT_PATH, methods=["GET", "POST"])
+@sign_in_required
+def edit(contact_id: int) -> ResponseReturnValue:
+    """Show the form of a contact's service, and change the contact."""
+    contact = actions.show_contact(get_unit_of_work(), contact_id)
+    form = build_change_form(contact)
+    changed = form.run_if_valid(
+        lambda: actions.change_contact(get_unit_of_work(), contact_id, form.entered_change)
+    )
+    if changed is None:
+        return render_service_page(form, back=url_for("contacts.index"))
+    flash("Contact saved." if changed.confirmed_at else "Contact saved. Confirm its new address.")
     return _redirect_to_list()
 
 
@@ -207,19 +226,17 @@ def _list_own_contacts() -> Sequence[Contact]:
 
 def _render_page(
     *,
-    form: ContactForm | None = None,
     preferences: PagingPreferencesForm | None = None,
     rule: RuleForm | None = None,
+    search: str = "",
 ) -> ResponseReturnValue:
     user, found = get_current_user(), _list_own_contacts()
     present = get_preferences(user.id, session=db.session())
-    form = form or build_empty_form()
     shown = preferences or PagingPreferencesForm.from_preferences(present, user.user.time_zone)
     rule = rule or RuleForm.build_with_contacts(found, formdata=None)
     page = render_template(
         "notifications/contacts.html",
         contacts=found,
-        form=form,
         rules=rule_actions.list_rules(get_unit_of_work(), ContactRuleQuery(per_page=100)).items,
         rule_summary=rule_actions.summarize_rules(get_unit_of_work()),
         rule_form=rule,
@@ -227,9 +244,14 @@ def _render_page(
         preferences=shown,
         time_zone=user.user.time_zone,
         **_find_contact_context(user.id),
-        **_find_code_context(),
+        **{**build_gallery_context(search, found), **_find_code_context()},
     )
-    return page, 422 if form.errors or shown.errors or rule.errors else 200
+    return page, 422 if shown.errors or rule.errors else 200
+
+
+def _render_new_page(form: ContactForm) -> ResponseReturnValue:
+    here = url_for("contacts.index")
+    return render_service_page(form, back=here, create=here)
 
 
 def _find_contact_context(user_id: int) -> dict[str, Any]:

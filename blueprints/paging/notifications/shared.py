@@ -1,18 +1,80 @@
 """Helpers for the contact and channel pages."""
 
-from flask import flash
+from collections.abc import Sequence
+from typing import Any
 
+from flask import flash
+from flask.typing import ResponseReturnValue
+
+from domain.core.randomness import generate_random_letters
+from domain.paging.contacts.actions import find_contact_fields
+from domain.paging.contacts.services.registry import find_service, get_service, search_services
 from domain.paging.contacts.types import ContactTest
-from domain.paging.notifications.contact_types.registry import get_default_contact_type
-from forms.contacts import ContactForm
+from domain.paging.notifications.contacts import Contact
+from forms.contacts import ContactForm, build_contact_form
+from web.http.work import get_unit_of_work
+from web.pages.form_pages import render_form_page
+from web.pages.list_query import get_list_query
+from web.pages.qr_codes import build_qr_code
 from web.services import get_settings
 
+_TOPIC_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
+_TOPIC_LENGTH = 24
 
-def build_empty_form() -> ContactForm:
-    """Return an empty form with a type that this service can send to."""
-    return ContactForm(
-        formdata=None, data={"type": get_default_contact_type(get_settings().mail_url).name}
+
+def read_gallery_query() -> tuple[str, str]:
+    """Return the chosen service, or an empty string, and the search text of the gallery."""
+    given = get_list_query("service", "search")
+    return given.get("service", ""), given.get("search", "").strip()
+
+
+def build_new_form(service: str) -> ContactForm:
+    """Return the form for a contact of a service. A topic is random until the user changes it.
+
+    Raise NotFoundError if there is no such service.
+    """
+    topic = f"gatebell-{generate_random_letters(_TOPIC_LETTERS, _TOPIC_LENGTH)}"
+    return build_contact_form(get_service(service), {}, data={"topic": topic})
+
+
+def build_change_form(contact: Contact) -> ContactForm:
+    """Return the form that changes a contact. Stored secrets are not shown.
+
+    Raise NotFoundError if contacts of this service have no form.
+    """
+    service, values = find_contact_fields(get_unit_of_work(), contact)
+    return build_contact_form(get_service(service.slug), values, data={"label": contact.label})
+
+
+def render_service_page(form: ContactForm, **context: Any) -> ResponseReturnValue:
+    """Return the page with the form of a service, with status 422 if the form has errors."""
+    url = _find_topic_url(form)
+    return render_form_page(
+        "notifications/service.html",
+        form,
+        service=form.service,
+        topic_url=url,
+        qr_code=build_qr_code(url) if url else None,
+        sends_mail=bool(get_settings().mail_url),
+        **{"holder": None, "frame": "account/frame.html", "create": None, **context},
     )
+
+
+def _find_topic_url(form: ContactForm) -> str | None:
+    """Return the URL at which a phone subscribes to the topic in a form, or None."""
+    if "topic" not in form or form["topic"].errors or form["server"].errors:
+        return None
+    return f"{(form['server'].data or '').rstrip('/')}/{form['topic'].data}"
+
+
+def build_gallery_context(search: str, contacts: Sequence[Contact]) -> dict[str, Any]:
+    """Return the services of the gallery, and the services of contacts by their ids."""
+    return {
+        "search": search,
+        "groups": search_services(search),
+        "services": {each.id: find_service(each.type, each.address) for each in contacts},
+        "sends_mail": bool(get_settings().mail_url),
+    }
 
 
 def flash_test_result(result: ContactTest) -> None:

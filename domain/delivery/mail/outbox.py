@@ -61,6 +61,10 @@ class ClaimedEmail(NewEmail):
     created_at: datetime
     #: Number of attempts, including this one.
     tries: int
+    #: Labels and URLs of the buttons in the HTML part, which are not stored.
+    buttons: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    #: Name of the subject of several messages, which mail clients show together.
+    thread: str = ""
 
 
 @dataclass(frozen=True)

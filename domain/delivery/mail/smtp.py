@@ -17,6 +17,7 @@ from socket import SHUT_RDWR, socket
 from typing import Any, Self
 
 from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
+from domain.delivery.mail.html_part import build_html_part
 from domain.delivery.mail.outbox import ClaimedEmail
 
 #: Timeout for connections and commands in seconds.
@@ -278,7 +279,13 @@ def compose_email(message: ClaimedEmail, sender: SenderAddress, *, now: datetime
     email["Message-ID"] = f"<{name}@{_get_domain(sender.address)}>"
     # Suppress automatic replies (RFC 3834 section 5).
     email["Auto-Submitted"] = "auto-generated"
+    if message.thread:
+        # Mail clients show messages with a common reference together, even if it does not exist.
+        thread = sha256(message.thread.encode()).hexdigest()[:32]
+        email["References"] = f"<{thread}@{_get_domain(sender.address)}>"
     email.set_content(message.text)
+    html = build_html_part(_join_lines(message.subject), message.text, message.buttons)
+    email.add_alternative(html, subtype="html")
     return email
 
 

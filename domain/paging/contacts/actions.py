@@ -4,7 +4,7 @@ The operator can manage the contacts of a user without confirmation codes. In th
 `work.actor.id` is the id of the user.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
 
@@ -16,10 +16,13 @@ from domain.core.database.locks import release_locks
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
 from domain.core.types.base import ListPage
+from domain.paging.contacts.services.base import MessagingService
+from domain.paging.contacts.services.registry import parse_address
 from domain.paging.contacts.types import (
     Channel,
     ChannelQuery,
     ContactBody,
+    ContactChange,
     ContactCodeBody,
     ContactPreferences,
     ContactPreferencesBody,
@@ -29,7 +32,7 @@ from domain.paging.contacts.types import (
 from domain.paging.escalations.policies import check_no_policy_pages
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.notifications import contacts, recipients
-from domain.paging.notifications.contact_types.base import UrlReader, UrlService
+from domain.paging.notifications.contact_types.base import ContactAddress, UrlReader, UrlService
 from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.contacts import Contact, ContactOwner, NewContact
 from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
@@ -52,6 +55,18 @@ class ContactFunctions:
     find_outcome: Callable[[int], Sequence[str | None] | None]
 
 
+def find_contact_fields(
+    work: UnitOfWork, contact: Contact
+) -> tuple[MessagingService, Mapping[str, str]]:
+    """Return the service of a contact, and the values of its fields with their secrets.
+
+    Raise InvalidError if the contact is the email address of the account.
+    """
+    keyring = work.policy(Keyring)
+    address = contacts.get_contact_address(contact.id, session=work.session, keyring=keyring)
+    return parse_address(contact.type, contact.address, address)
+
+
 @read_action("contacts.index")
 def list_contacts(work: UnitOfWork, query: ContactQuery) -> ListPage[Contact]:
     """List the contacts of an account."""
@@ -72,6 +87,14 @@ def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
     """
     made = _create_contact(work, _build_user_owner(work), new, is_confirmed=work.actor.is_trusted)
     return made if made.confirmed_at else send_code(work, made.id)
+
+
+@action("contacts.change")
+def change_contact(work: UnitOfWork, contact_id: int, change: ContactChange) -> Contact:
+    """Change a contact. If its address changes, a code is sent to confirm it again."""
+    changed = _change_contact(work, contact_id, _build_user_owner(work), change)
+    needs_code = changed.confirmed_at is None and changed.code_state is None
+    return send_code(work, contact_id) if needs_code else changed
 
 
 @action("contacts.send_code")
@@ -182,6 +205,15 @@ def create_channel(work: UnitOfWork, holder: ProjectOrGroup, new: ContactBody) -
     )[0]
 
 
+@action("notification_channels.change")
+def change_channel(
+    work: UnitOfWork, holder: ProjectOrGroup, channel_id: int, change: ContactChange
+) -> Channel:
+    """Change a channel."""
+    owner = _build_namespace_owner(holder)
+    return _build_channels(work, [_change_contact(work, channel_id, owner, change)])[0]
+
+
 @action("notification_channels.send_test", command="test")
 def send_channel_test(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> ContactTest:
     """Send a test message and return the result."""
@@ -223,19 +255,7 @@ def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -
 def _create_contact(
     work: UnitOfWork, owner: ContactOwner, contact_body: ContactBody, *, is_confirmed: bool
 ) -> Contact:
-    means, contact_type = work.policy(ContactFunctions), get_contact_type(contact_body.type)
-    if not contact_type.is_entered:
-        message = (
-            f'`type` cannot be "{contact_type.name}". To add a device, open the contacts in your '
-            "user settings on the device, and turn on notifications there."
-        )
-        raise InvalidError(message, field="type")
-
-    def read_url(url: str) -> UrlService:
-        release_locks(work.session)  # Starting the process that reads the URL takes a moment.
-        return means.read_url(url)
-
-    address = contact_type.validate_address(contact_body.address.strip(), read_url=read_url)
+    address = _validate_address(work, contact_body.type, contact_body.address)
     made = contacts.create_contact(
         NewContact(
             owner=owner,
@@ -250,6 +270,45 @@ def _create_contact(
     )
     record_contact_event(work, EventKind.CONTACT_CREATED, EventKind.CHANNEL_CREATED, made)
     return made
+
+
+def _validate_address(work: UnitOfWork, type_name: str, text: str) -> ContactAddress:
+    means, contact_type = work.policy(ContactFunctions), get_contact_type(type_name)
+    if not contact_type.is_entered:
+        message = (
+            f'`type` cannot be "{contact_type.name}". To add a device, open the contacts in your '
+            "user settings on the device, and turn on notifications there."
+        )
+        raise InvalidError(message, field="type")
+
+    def read_url(url: str) -> UrlService:
+        release_locks(work.session)  # Starting the process that reads the URL takes a moment.
+        return means.read_url(url)
+
+    return contact_type.validate_address(text.strip(), read_url=read_url)
+
+
+def _change_contact(
+    work: UnitOfWork, contact_id: int, owner: ContactOwner, change: ContactChange
+) -> Contact:
+    present = contacts.get_contact(contact_id, owner, session=work.session)
+    address = None
+    if change.address is not None:
+        address = _validate_address(work, present.type, change.address)
+    changed = contacts.change_contact(
+        contact_id,
+        owner,
+        address=address,
+        label=change.label,
+        is_confirmed=owner.user_id is None or work.actor.is_trusted,
+        authorization_id=None if owner.user_id is None else lock_authorization(work),
+        session=work.session,
+        keyring=work.policy(Keyring),
+        now=work.now,
+    )
+    if changed != present or address is not None:
+        record_contact_event(work, EventKind.CONTACT_CHANGED, EventKind.CHANNEL_CHANGED, changed)
+    return changed
 
 
 def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactTest:

@@ -54,6 +54,18 @@ class ContactBody(Body):
     )
 
 
+class ContactChange(Body):
+    """Changes to a contact or channel; omitted fields are kept. The type cannot be changed."""
+
+    address: Text | None = Field(
+        default=None,
+        description="New address. A user's contact has to be confirmed again after the change.",
+    )
+    label: Annotated[Text | None, Option("--name")] = Field(
+        default=None, max_length=100, description="Display name."
+    )
+
+
 class ContactCodeBody(Body):
     """The confirmation code that was sent to a contact."""
 

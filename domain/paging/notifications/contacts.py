@@ -5,7 +5,7 @@ credentials. Other modules send the messages.
 """
 
 import hmac
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -28,7 +28,10 @@ from domain.paging.notifications.contact_types.registry import (
     CONTACT_TYPES,
     get_contact_type,
 )
-from domain.paging.notifications.delivery_status import delete_contact_and_evaluate
+from domain.paging.notifications.delivery_status import (
+    delete_contact_and_evaluate,
+    delete_waiting_messages,
+)
 from domain.paging.notifications.queueing import MessageKind, queue_message
 from models import Contact as ContactRow
 
@@ -140,24 +143,18 @@ def create_contact(
     Raise InvalidError if the label is too long or the limit is reached. Raise ConflictError if the
     owner already has a contact with this address.
     """
-    label = " ".join(new_contact.label.split()) or new_contact.address.shown[:_MAX_LABEL_LENGTH]
-    if len(label) > _MAX_LABEL_LENGTH:
-        raise InvalidError(
-            f"A label can have at most {_MAX_LABEL_LENGTH} characters.", field="label"
-        )
     others = _list_contact_rows(new_contact.owner, session=session)
     if len(others) >= MAX_CONTACTS:
         things = "channels" if new_contact.owner.user_id is None else "contacts"
         message = f"You can have at most {MAX_CONTACTS} {things}. Delete one first."
         raise InvalidError(message, field="address")
-    if any(_has_address(row, new_contact.address, keyring) for row in others):
-        raise ConflictError("This address has already been added.", field="address")
+    _check_address_is_new(new_contact.address, others, keyring)
     row = ContactRow(
         user_id=new_contact.owner.user_id,
         project_id=new_contact.owner.project_id,
         group_id=new_contact.owner.group_id,
         type=new_contact.address.type.name,
-        label=label,
+        label=_normalize_label(new_contact.label, new_contact.address.shown),
         address_ciphertext=keyring.encrypt(new_contact.address.clear),
         shown_address=new_contact.address.shown[:_MAX_SHOWN_ADDRESS_LENGTH],
         lane=new_contact.address.lane,
@@ -171,6 +168,75 @@ def create_contact(
     session.add(row)
     session.flush()  # The flush assigns the id.
     return build_contact(row)
+
+
+def change_contact(  # noqa: PLR0913 - the fields that can change
+    contact_id: int,
+    owner: ContactOwner,
+    *,
+    address: ContactAddress | None,
+    label: str | None,
+    is_confirmed: bool,
+    authorization_id: int | None,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> Contact:
+    """Change the address or the label of a contact; None keeps the current value.
+
+    Unless a contact with a new address stays confirmed, its queued messages are deleted. Raise
+    InvalidError for a label that is too long. Raise ConflictError if the owner already has a
+    contact with this address.
+    """
+    get_contact_row(contact_id, owner, session=session)
+    row = session.scalars(
+        select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
+    ).one()
+    _check_not_account_email(row)
+    kept_label = "" if row.label == row.shown_address else row.label
+    if address is not None and not _has_address(row, address, keyring):
+        _check_address_is_new(address, _list_contact_rows(owner, session=session), keyring)
+        # A worker that is sending a message to the old address loses its claim.
+        row.claim, row.claimed_until = row.claim + 1, None
+        row.address_ciphertext = keyring.encrypt(address.clear)
+        row.shown_address = address.shown[:_MAX_SHOWN_ADDRESS_LENGTH]
+        row.lane = address.lane
+        # Responses of the new service are shown only after it has accepted a message.
+        row.last_sent_at = row.failing_since = row.last_failed_at = row.last_error = None
+        row.tries = 0
+        row.authorization_id = authorization_id
+        if not is_confirmed:
+            row.confirmed_at = row.code_ciphertext = row.code_expires_at = None
+            delete_waiting_messages(row, session=session, now=now)
+    row.label = _normalize_label(kept_label if label is None else label, row.shown_address)
+    session.flush()
+    return build_contact(row)
+
+
+def _normalize_label(label: str, shown_address: str) -> str:
+    """Return a label without extra spaces, or the shown address in place of an empty label."""
+    label = " ".join(label.split()) or shown_address[:_MAX_LABEL_LENGTH]
+    if len(label) > _MAX_LABEL_LENGTH:
+        raise InvalidError(
+            f"A label can have at most {_MAX_LABEL_LENGTH} characters.", field="label"
+        )
+    return label
+
+
+def _check_address_is_new(
+    address: ContactAddress, others: Iterable[ContactRow], keyring: Keyring
+) -> None:
+    if any(_has_address(row, address, keyring) for row in others):
+        raise ConflictError("This address has already been added.", field="address")
+
+
+def _check_not_account_email(row: ContactRow) -> None:
+    if row.address_ciphertext is None:
+        message = (
+            "Your account's email address cannot be changed or deleted here. Add another contact "
+            "instead."
+        )
+        raise InvalidError(message, field="contact")
 
 
 def _has_address(row: ContactRow, address: ContactAddress, keyring: Keyring) -> bool:
@@ -203,6 +269,19 @@ def list_types_in_use(*, session: Session) -> Sequence[ContactType]:
     ]
 
 
+def get_contact_address(contact_id: int, *, session: Session, keyring: Keyring) -> str:
+    """Return the address of a contact with its secrets; empty if it cannot be decrypted.
+
+    Raise InvalidError if it is the email address of the account.
+    """
+    row = session.get_one(ContactRow, contact_id)
+    _check_not_account_email(row)
+    try:
+        return keyring.decrypt(row.address_ciphertext or "")
+    except UndecipherableError:
+        return ""
+
+
 def get_contact(contact_id: int, owner: ContactOwner, *, session: Session) -> Contact:
     """Return a contact of an owner.
 
@@ -220,9 +299,7 @@ def delete_contact(
     the account.
     """
     row = get_contact_row(contact_id, owner, session=session)
-    if row.address_ciphertext is None:
-        message = "Your account's email address cannot be deleted. Add another contact instead."
-        raise InvalidError(message, field="contact")
+    _check_not_account_email(row)
     view = build_contact(row)
     delete_contact_and_evaluate(row, session=session, now=now)
     return view

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, exists, insert, literal, or_, select, true
+from sqlalchemy import ColumnElement, and_, delete, exists, insert, literal, or_, select, true
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
@@ -158,16 +158,19 @@ def find_batches_without_message(
 
 def delete_contact_and_evaluate(contact: Contact, *, session: Session, now: datetime) -> None:
     """Delete a contact with its messages, and evaluate the pages that waited for it."""
-    batches = session.scalars(
-        select(PageMessage.batch_id).where(
-            PageMessage.contact_id == contact.id,
-            PageMessage.batch_id.is_not(None),
-            PageMessage.ended_at.is_(None),
-        )
-    ).all()
+    delete_waiting_messages(contact, session=session, now=now)
     session.delete(contact)
-    session.flush()  # The next query reads the remaining messages.
-    known = [each for each in batches if each is not None]
+    session.flush()
+
+
+def delete_waiting_messages(contact: Contact, *, session: Session, now: datetime) -> None:
+    """Delete the queued messages of a contact, and evaluate the pages that waited for it."""
+    is_waiting = PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
+    batches = session.scalars(
+        delete(PageMessage).where(*is_waiting).returning(PageMessage.batch_id)
+    )
+    known = [each for each in batches.all() if each is not None]
+    contact.next_try_at = None
     failed = find_failed_batches(known, session=session, now=now)
     record_pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
 

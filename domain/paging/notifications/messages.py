@@ -314,6 +314,10 @@ class MessageContent:
     short_text: str | None = None
     #: True if the message is an alarm, which some services show in another color.
     is_alarm: bool = False
+    #: Labels and URLs of buttons in emails, for links in the text.
+    buttons: tuple[tuple[str, str], ...] = ()
+    #: Name of the alert or incident, if there is only one. Emails with the same name are a thread.
+    thread: str = ""
     #: Notification of browsers. None for a notification with the subject and the text.
     notification: DeviceNotification | None = None
 
@@ -355,12 +359,18 @@ def _build_firing_content(
         parts.append(format_follow_up_text(follow_ups, reader))
     first = firing.named[0]
     brief = format_short_firing_text(firing, reader)
-    way = f"Acknowledge: {link}" if link else reader.get_url(first)
+    url = reader.get_url(first)
+    way = f"Acknowledge: {link}" if link else url
+    buttons = [("Acknowledge", link)] if link is not None else []
+    if firing.count == 1:
+        buttons.append((f"Open {first.about}", url))
     return MessageContent(
         subject=format_firing_subject(firing, reader),
         text="\n\n".join(parts) + _format_signature(policy),
         short_text="\n".join(filter(None, (brief, way))),
         is_alarm=True,
+        buttons=tuple(buttons),
+        thread=url if firing.count == 1 else "",
         notification=_build_firing_notification(firing, follow_ups, link, reader, policy),
     )
 
@@ -421,6 +431,7 @@ def _build_follow_up_content(
         subject=format_follow_up_subject(follow_ups),
         text=format_follow_up_text(follow_ups, reader) + _format_signature(policy),
         short_text=reader.get_url(first),
+        thread=reader.get_url(first) if len(follow_ups) == 1 else "",
         notification=_build_follow_up_notification(follow_ups, reader, policy),
     )
 

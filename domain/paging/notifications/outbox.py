@@ -331,8 +331,9 @@ def record_message_sent(
     contact = _lock_contact(Contact.id == claim.contact_id, session=session)
     if contact is None:
         return
-    contact.tries, contact.failing_since, contact.last_error = 0, None, None
-    contact.last_sent_at = now
+    if contact.claim == claim.number:  # Otherwise, the contact may have another address now.
+        contact.tries, contact.failing_since, contact.last_error = 0, None, None
+        contact.last_sent_at = now
     messages = _find_waiting_messages(contact, delivery.message_ids, session=session)
     ended = get_message_state_after(MessageEvent.TAKEN)
     batches = [each.batch_id for each in messages if each.batch_id is not None]

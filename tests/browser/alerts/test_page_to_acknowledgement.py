@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from email.message import EmailMessage
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -16,7 +15,7 @@ from tests.support.accounts.people import Person, alice, database_of, make_proje
 from tests.support.accounts.team import give_role
 from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.mail.mail_server import Mailbox, ReceivedEmail, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.receiver import Receiver, running_receiver
 
@@ -71,7 +70,7 @@ def watched_project(live: LiveGatebell, sleeper: Person, waker: Person) -> Endpo
     return connect(live, project)
 
 
-def mail_to(mailbox: Mailbox, person: Person) -> list[EmailMessage]:
+def mail_to(mailbox: Mailbox, person: Person) -> list[ReceivedEmail]:
     to = f"{person.username}@telephones.example"
     sent = zip(mailbox.messages, mailbox.recipients, strict=True)
     return [message for message, recipients in sent if recipients == [to]]
@@ -90,7 +89,7 @@ def test_the_second_user_acknowledges_the_alert_from_the_message(
     assert len(mail_to(mailbox, sleeper)) == 1
     (message,) = mail_to(mailbox, waker)
     assert "Disk full on web-1" in message["Subject"]
-    link = _LINK.search(message.get_content())
+    link = _LINK.search(message.text)
     assert link is not None
 
     telephone.goto(link[1])
@@ -121,7 +120,7 @@ def test_one_of_several_alerts_is_not_acknowledged_on_a_phone(
     titles = ("Disk full on web-1", "Queue grows", "Certificate expires")
     monitor.post_json([{"title": each, "severity": "critical"} for each in titles])
     wait_until(lambda: bool(mail_to(mailbox, sleeper)), "the first person gets a digest")
-    link = _LINK_TO_MANY.search(mail_to(mailbox, sleeper)[0].get_content())
+    link = _LINK_TO_MANY.search(mail_to(mailbox, sleeper)[0].text)
     assert link is not None
     page.goto(link[1])
     assert problems_of(page) == []

@@ -199,11 +199,11 @@ class Weeks:
         """Return the messages to a user about a firing alert."""
         address = self.people[name].email
         return [
-            each.get_content()
+            each.text
             for each in list(self.mailbox.messages)
             if str(each["To"]) == address
-            and title in f"{each['Subject']}\n{each.get_content()}"
-            and "/-/acknowledge/" in each.get_content()
+            and title in f"{each['Subject']}\n{each.text}"
+            and "/-/acknowledge/" in each.text
         ]
 
     def wait_for(self, name: str, night: Night) -> str:

@@ -372,18 +372,24 @@ PAGING_LIVES: Mapping[str, Life] = {
         at=f"{PROJECT}/notification_channels",
         new={"type": "email", "address": "team@people.example", "label": "Team"},
         shown={"type": "email", "label": "Team"},
+        change={"label": "Crew", "address": "crew@people.example"},
+        changed={"label": "Crew", "address": "crew@people.example", "state": "ready"},
         commands=(
             "channels create {project} --type email --address team@people.example --name Team",
-            "",
+            "channels change {project} {id} --address crew@people.example --name Crew",
             "channels delete {project} {id}",
         ),
         pages=(
             Page(
-                at="/{project}/-/settings/channels",
+                at="/{project}/-/settings/channels?service=email",
                 to="/channels",
-                fields={"type": "email", "address": "team@people.example", "label": "Team"},
+                fields={"address": "team@people.example", "label": "Team"},
             ),
-            None,
+            Page(
+                at="/{project}/-/settings/channels/{id}",
+                to="/channels/{id}",
+                fields={"address": "crew@people.example", "label": "Crew"},
+            ),
             Page(at="/{project}/-/settings/channels", to="/channels/{id}/delete"),
         ),
     ),
@@ -391,25 +397,31 @@ PAGING_LIVES: Mapping[str, Life] = {
         at="/user/contacts",
         new={"type": "apprise", "address": "ntfys://ntfy.example/{project_id}", "label": "Phone"},
         shown={"type": "apprise", "label": "Phone"},
+        change={"label": "Bedside"},
+        changed={"label": "Bedside"},
         commands=(
             (
                 "contacts create {user} --type apprise --address ntfys://ntfy.example/{project_id}"
                 " --name Phone"
             ),
-            "",
+            "contacts change {user} {id} --name Bedside",
             "contacts delete {user} {id}",
         ),
         pages=(
             Page(
-                at="/-/user_settings/contacts",
+                at="/-/user_settings/contacts?service=ntfy",
                 to="/contacts",
                 fields={
-                    "type": "apprise",
-                    "address": "ntfys://ntfy.example/{project_id}",
+                    "server": "https://ntfy.example",
+                    "topic": "{project_id}",
                     "label": "Phone",
                 },
             ),
-            None,
+            Page(
+                at="/-/user_settings/contacts/{id}",
+                to="/contacts/{id}",
+                fields={"label": "Bedside"},
+            ),
             Page(at="/-/user_settings/contacts", to="/contacts/{id}/delete"),
         ),
     ),

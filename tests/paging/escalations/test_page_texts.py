@@ -45,9 +45,7 @@ def received(shop: Escalated, body: Any, body_format: str = "http") -> int:
 def texts_to(mailbox: Mailbox, name: str) -> list[str]:
     pairs = zip(mailbox.recipients, mailbox.messages, strict=True)
     return [
-        mail.get_content().replace("\r\n", "\n")
-        for to, mail in pairs
-        if to == [f"{name}@pager.example"]
+        mail.text.replace("\r\n", "\n") for to, mail in pairs if to == [f"{name}@pager.example"]
     ]
 
 
@@ -156,7 +154,7 @@ def test_an_alert_without_a_title_is_named_by_its_first_fields(
     )
     assert first["Bcc"] is None
     assert str(second["Subject"]) == ("[critical] 2 alerts in acme/shop: Backup failed and others")
-    assert "[critical] New: Alert (acme/shop #3)\n" in second.get_content().replace("\r\n", "\n")
+    assert "[critical] New: Alert (acme/shop #3)\n" in second.text.replace("\r\n", "\n")
 
 
 @pytest.mark.long

@@ -327,7 +327,7 @@ def test_an_unparsable_report_does_not_delay_pages(shop: Escalated, mailbox: Mai
     shop.run_for(3)
     (sent,) = mailbox.messages
     assert sent["Subject"] == "[high] 2 alerts in acme/shop: One and others"
-    assert "Quiet" not in sent.get_content()
+    assert "Quiet" not in sent.text
 
 
 _NOTHING = dict.fromkeys(("opened", "joined", "resolved", "skipped"), 0)

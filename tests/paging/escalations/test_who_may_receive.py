@@ -82,7 +82,7 @@ class Watched(Mailbox):
         answer = await super().handle_DATA(server, session, envelope)
         message = self.messages[-1]
         contact = envelope.rcpt_tos[0].partition("@")[0]
-        text = f"{message['Subject']}\n{message.get_content()}"
+        text = f"{message['Subject']}\n{message.text}"
         self.shop.model.receive(contact, text, self.shop.now)
         return answer
 

@@ -107,7 +107,7 @@ def test_quiet_hours_delay_pages_except_for_critical_alerts(pages: Pages, mailbo
     pages.run()
     assert subjects(mailbox)[1:] == ["[medium] Quiet 1 (acme/shop #1)"]
     # The follow-up was delayed as well, and is part of the same message.
-    assert "Resolved: Loud" in mailbox.messages[1].get_content()
+    assert "Resolved: Loud" in mailbox.messages[1].text
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ def test_the_first_page_is_sent_within_five_seconds(pages: Pages, mailbox: Mailb
     assert subjects(mailbox) == ["[critical] Disk full on web-1 (acme/shop #1)"]
     assert mailbox.recipients == [["alice@pager.example"]]
     (message,) = mailbox.messages
-    text = message.get_content()
+    text = message.text
     assert "http://localhost/acme/shop/-/alerts/1" in text
     assert "Acknowledge it: http://localhost/-/acknowledge/" in text
     pages.run_for(60)
@@ -46,7 +46,7 @@ def test_a_page_includes_the_severity_reason_and_earlier_notes(
     pages.page([pages.alert(**known)], alice)
     pages.run_for(4)
     (message,) = mailbox.messages
-    text = message.get_content().replace("\r\n", "\n")
+    text = message.text.replace("\r\n", "\n")
     assert "Severity reason: reported as “page”" in text
     assert "Seen twice before, last at " in text
     assert "@alice wrote: Restart the pool\nhttp://localhost/acme/shop/-/alerts/2\n" in text
@@ -69,7 +69,7 @@ def test_an_alert_storm_is_one_page_with_the_number_of_alerts(
     pages.run_for(3)
     assert subjects(mailbox) == ["[critical] 5000 alerts in acme/shop: Disk full 1 and others"] * 2
     assert sorted(mailbox.recipients) == [["alice@pager.example"], ["bob@pager.example"]]
-    assert "… and 4990 more." in mailbox.messages[0].get_content()
+    assert "… and 4990 more." in mailbox.messages[0].text
     pages.run_for(60)
     assert len(mailbox.messages) == 2
 
@@ -262,7 +262,7 @@ def test_a_channel_gets_only_pages_of_its_own_project(pages: Pages, mailbox: Mai
     pages.run_for(3)
     assert subjects(mailbox) == ["[critical] Ours (acme/shop #1)"]
     # The readers of a channel are unknown, so its pages have no link to acknowledge.
-    assert "acknowledge" not in mailbox.messages[0].get_content().lower()
+    assert "acknowledge" not in mailbox.messages[0].text.lower()
 
 
 def test_pages_for_missing_alerts_or_recipients_are_not_stored(pages: Pages) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from email.message import EmailMessage
 
 import pytest
 from sqlalchemy import func, select, update
@@ -39,7 +38,7 @@ from tests.support.accounts.sign_ups import (
     sign_up_link,
     unseal_test_value,
 )
-from tests.support.mail.mail_server import Mailbox, running_mail_server
+from tests.support.mail.mail_server import Mailbox, ReceivedEmail, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.ports import free_port
 from tests.support.wire.html_forms import form_with, submit
@@ -95,7 +94,7 @@ class Night:
                 self.send(moment, port)
                 due = self.next_try()
 
-    def message_to(self, email: str) -> EmailMessage:
+    def message_to(self, email: str) -> ReceivedEmail:
         """Return the only message to an address."""
         (found,) = (
             message
@@ -108,7 +107,7 @@ class Night:
 
     def link_to(self, email: str) -> str:
         """Return the link in the only message to an address."""
-        text = self.message_to(email).get_content()
+        text = self.message_to(email).text
         lines: list[str] = text.splitlines()
         return next(line for line in lines if line.startswith(self.service.url))
 
@@ -191,14 +190,14 @@ def test_all_messages_arrive_after_a_day_without_a_mail_server(night: Night) -> 
         service, night.link_to(people.invited.email), people.invited
     ).is_redirect
     assert night.link_to(people.approved.email) == f"{service.url}/users/sign_in"
-    assert "was approved" in night.message_to(people.approved.email).get_content()
+    assert "was approved" in night.message_to(people.approved.email).text
     sign_in(service, people.approved)
-    assert "was not approved" in night.message_to(people.rejected.email).get_content()
+    assert "was not approved" in night.message_to(people.rejected.email).text
     assert (
         get_administrator_browser(service).get(night.link_to(administrator.email)).status_code
         == 200
     )
-    notice = " ".join(night.message_to(people.idle.email).get_content().split())
+    notice = " ".join(night.message_to(people.idle.email).text.split())
     assert f"will be deactivated on {(night.began + timedelta(days=7)).date()}" in notice
     sign_in(service, people.idle)
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from typing import Any
+from typing import Any, Literal
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -13,11 +13,33 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 from tests.support.service.ports import free_port
 
 
+class ReceivedEmail(EmailMessage):
+    """A received message, with a text part and an HTML part."""
+
+    @property
+    def text(self) -> str:
+        return self._read_part("plain")
+
+    @property
+    def html(self) -> str:
+        return self._read_part("html")
+
+    def _read_part(self, kind: Literal["plain", "html"]) -> str:
+        part = self.get_body((kind,))
+        assert part is not None
+        content = part.get_content()
+        assert isinstance(content, str)
+        return content
+
+
+_POLICY = policy.default.clone(message_factory=ReceivedEmail)
+
+
 @dataclass
 class Mailbox:
     """Received messages, and responses to clients."""
 
-    messages: list[EmailMessage] = field(default_factory=list)
+    messages: list[ReceivedEmail] = field(default_factory=list)
     senders: list[str] = field(default_factory=list)
     recipients: list[list[str]] = field(default_factory=list)
     #: Responses to the next messages, such as `451 later`; then messages are accepted.
@@ -57,7 +79,7 @@ class Mailbox:
             return self.data_answers.pop(0)
         content = envelope.content
         assert isinstance(content, bytes)
-        parsed: Any = message_from_bytes(content, policy=policy.default)
+        parsed: Any = message_from_bytes(content, policy=_POLICY)
         self.messages.append(parsed)
         self.senders.append(envelope.mail_from or "")
         self.recipients.append(list(envelope.rcpt_tos))

@@ -7,12 +7,14 @@ _RULES = f"{_CONTACTS}/rules"
 _CHANNELS = "/api/v4/projects/{id}/notification_channels"
 _PAGES = ("page", "per_page", "pagination")
 _RULE = ("contact_id", "alerts", "delay_minutes", "only")
+_CHANGE = ("address", "label")
 _NEW = ("type", "address", "label")
 
 CONTACT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.contacts.index", "GET", _CONTACTS, _PAGES),
     ("api_v4.contacts.create", "POST", _CONTACTS, _NEW),
     ("api_v4.contacts.show", "GET", f"{_CONTACTS}/{{id}}", ()),
+    ("api_v4.contacts.change", "PUT", f"{_CONTACTS}/{{id}}", _CHANGE),
     ("api_v4.contacts.confirm", "POST", f"{_CONTACTS}/{{id}}/confirm", ("code",)),
     ("api_v4.contacts.send_code", "POST", f"{_CONTACTS}/{{id}}/send_code", ()),
     ("api_v4.contacts.send_test", "POST", f"{_CONTACTS}/{{id}}/test", ()),
@@ -33,6 +35,7 @@ CONTACT_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.notification_channels.index", "GET", _CHANNELS, (*_PAGES, ABOVE)),
     ("api_v4.notification_channels.create", "POST", _CHANNELS, _NEW),
     ("api_v4.notification_channels.show", "GET", f"{_CHANNELS}/{{id}}", ()),
+    ("api_v4.notification_channels.change", "PUT", f"{_CHANNELS}/{{id}}", _CHANGE),
     ("api_v4.notification_channels.send_test", "POST", f"{_CHANNELS}/{{id}}/test", ()),
     ("api_v4.notification_channels.delete", "DELETE", f"{_CHANNELS}/{{id}}", ()),
 )

@@ -72,7 +72,7 @@ def test_a_message_is_encrypted_while_it_waits_and_loses_its_link_when_sent(outb
 
     outbox.send()
     (message,) = outbox.mailbox.messages
-    assert _LINK in message.get_content()
+    assert _LINK in message.text
     assert stored_text(outbox) == redact_secret_links(_TEXT)
     assert _SECRET not in stored_text(outbox)
     assert "Choose a password" in stored_text(outbox)
@@ -95,7 +95,7 @@ def test_a_message_under_a_lost_key_is_discarded_and_others_are_sent(
         session.execute(update(Mail).values(text_ciphertext=Keyring("another").encrypt("Lost")))
     write(outbox, key="found", text="Found")
     outbox.send()
-    assert [each.get_content().strip() for each in outbox.mailbox.messages] == ["Found"]
+    assert [each.text.strip() for each in outbox.mailbox.messages] == ["Found"]
     with Session(outbox.engine) as session:
         lost = session.scalars(select(Mail).where(Mail.key == "lost")).one()
         assert (lost.send_at, lost.last_error) == (
@@ -112,7 +112,7 @@ def test_a_message_of_the_previous_release_is_encrypted_and_sent(outbox: Outbox)
     encrypt(outbox)
     assert _SECRET not in stored_rows(outbox)
     outbox.send()
-    assert [_LINK in each.get_content() for each in outbox.mailbox.messages] == [True]
+    assert [_LINK in each.text for each in outbox.mailbox.messages] == [True]
 
 
 @pytest.mark.both_databases

@@ -31,7 +31,7 @@ def test_a_message_names_the_expiring_token_and_links_to_its_rotation(outbox: Ou
     assert message["From"] == "Gatebell <gatebell@localhost>"
     assert message["Subject"] == "The access token “Größe ≥ 3 🚀” expires on 2026-03-06"
     assert message["Auto-Submitted"] == "auto-generated"
-    text = message.get_content()
+    text = message.text
     assert "Hello Älice Ünal," in text
     ends = "expires on 2026-03-06, at 12:00 UTC."
     assert f"Your personal access token “Größe ≥ 3 🚀” {ends}" in text
@@ -45,7 +45,7 @@ def test_dates_and_times_of_a_message_are_in_the_recipient_s_time_zone(outbox: O
     outbox.send()
     (message,) = outbox.mailbox.messages
     assert message["Subject"] == "The access token “nightly” expires on 2026-03-07"
-    assert "expires on 2026-03-07, at 02:00 +14:00." in message.get_content()
+    assert "expires on 2026-03-07, at 02:00 +14:00." in message.text
 
 
 @pytest.mark.long
@@ -139,7 +139,7 @@ def test_maintainers_of_a_namespace_are_notified_of_its_tokens(outbox: Outbox, k
     told = {address for each in outbox.mailbox.recipients for address in each}
     names = ("owner", "maintainer") if kind == "project" else ("owner",)
     assert told == {people[name].email for name in names}
-    text = outbox.mailbox.messages[0].get_content()
+    text = outbox.mailbox.messages[0].text
     page = "acme/shop/-/settings/access_tokens" if kind == "project" else "groups/acme/-/access_tok"
     assert f"The access token “deploy” of {path}" in text
     assert f"http://localhost/{page}" in text

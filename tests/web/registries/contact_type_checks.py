@@ -36,8 +36,9 @@ def visitor(app: Flask) -> FlaskClient:
 def test_pages_offer_the_contact_type(visitor: FlaskClient) -> None:
     page = visitor.get("/-/user_settings/contacts")
     assert "Carrier pigeon" in page.text
-    assert "A pigeon that carries a few words." in page.text
-    form = {"type": "pigeon", "address": "loft 7", "label": "Roof"}
+    chosen = visitor.get("/-/user_settings/contacts?service=pigeon")
+    assert "A pigeon that carries a few words." in chosen.text
+    form = {"service": "pigeon", "address": "loft 7", "label": "Roof"}
     answer = visitor.post("/-/user_settings/contacts", data=form, follow_redirects=True)
     assert "The code is being sent." in answer.text
     assert "<bdi>loft</bdi>" in answer.text

@@ -17,10 +17,8 @@ class AppriseContactType(ContactType):
     label, plural = "Other service", "Other services"
     address_words = "an Apprise URL"
     example = "ntfys://topic"
-    help = (
-        "Slack, Teams, Telegram, ntfy, Pushover, Matrix, text messages and others, "
-        "as an Apprise URL."
-    )
+    address_pattern = r"[A-Za-z0-9+.-]+://\S.*"
+    help = "Find one of more than 150 other services, such as Matrix, and build its Apprise URL."
 
     def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Validate a URL, and return its address.

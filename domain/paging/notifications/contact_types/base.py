@@ -111,6 +111,9 @@ class ContactType(ABC):
     #: Noun phrase for addresses that follows the word “Enter”, and an example of an address.
     address_words: ClassVar[str]
     example: ClassVar[str]
+    #: Label of the field for an address, and a regular expression that rejects obvious mistakes.
+    address_label: ClassVar[str] = "Address"
+    address_pattern: ClassVar[str] = ".+"
     #: Sentence about the services that receive messages through this type.
     help: ClassVar[str]
     #: Name for contacts of this type in texts about pages. None if texts use the contact's label.
@@ -121,11 +124,6 @@ class ContactType(ABC):
     uses_mail_server: ClassVar[bool] = False
     #: False if users do not enter an address, since a browser registers itself.
     is_entered: ClassVar[bool] = True
-
-    def accepts_text(self, text: str) -> bool:
-        """Return whether a text looks like an address of this type."""
-        del text
-        return True
 
     @abstractmethod
     def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:

@@ -22,13 +22,11 @@ class EmailContactType(ContactType):
     label = plural = "Email"
     address_words = "an email address"
     example = "alice@example.org"
-    help = "An email to this address."
+    address_label = "Email address"
+    address_pattern = r"[^\s@]+@[^\s@]+"
+    help = "Pages are sent to this email address, through the mail server of this service."
     generic_name = "email"
     uses_mail_server = True
-
-    def accepts_text(self, text: str) -> bool:
-        """Return whether a text is not a URL."""
-        return "://" not in text
 
     def validate_address(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Validate and return an email address.
@@ -52,6 +50,8 @@ class EmailContactType(ContactType):
                 text=delivery.content.text,
                 created_at=delivery.created_at,
                 tries=delivery.tries,
+                buttons=delivery.content.buttons,
+                thread=delivery.content.thread,
             )
         )
 

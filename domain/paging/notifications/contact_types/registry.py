@@ -6,7 +6,7 @@ from domain.paging.notifications.contact_types.base import ContactType
 from domain.paging.notifications.contact_types.device import DEVICE
 from domain.paging.notifications.contact_types.mail import EMAIL
 
-#: Types in the order in which forms list them. The first usable type is the default choice.
+#: Types in the order in which pages list them.
 CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE, DEVICE)
 _BY_NAME = {each.name: each for each in CONTACT_TYPES}
 #: Types whose addresses users enter.
@@ -26,14 +26,3 @@ def get_contact_type(name: str) -> ContactType:
     except KeyError as error:
         message = f"The type must be {' or '.join(CONTACT_TYPE_NAMES)}."
         raise InvalidError(message, field="type") from error
-
-
-def guess_contact_type(contact_type: ContactType, text: str) -> ContactType:
-    """Return the chosen contact type, or another type if only that one accepts the address."""
-    others = (each for each in ENTERED_CONTACT_TYPES if each.accepts_text(text))
-    return contact_type if contact_type.accepts_text(text) else next(others, contact_type)
-
-
-def get_default_contact_type(mail_url: str) -> ContactType:
-    """Return the first contact type to which this instance can send messages."""
-    return next(each for each in CONTACT_TYPES if mail_url or not each.uses_mail_server)

@@ -43,7 +43,7 @@ def link_of(pages: Pages, mailbox: Mailbox, alerts: list[int], *people: Person) 
 
 
 def last_link(mailbox: Mailbox) -> str:
-    text = mailbox.messages[-1].get_content()
+    text = mailbox.messages[-1].text
     found = re.search(r"http://localhost(/-/acknowledge/\S+)", text)
     assert found is not None, text
     return found[1]
@@ -272,7 +272,7 @@ def test_a_follow_up_names_the_acknowledging_user(
     pages.page([alert], alice, bob)
     pages.run_for(3)
     (mine,) = (each for each in mailbox.messages if each["To"] == "alice@pager.example")
-    found = re.search(r"http://localhost(/-/acknowledge/\S+)", mine.get_content())
+    found = re.search(r"http://localhost(/-/acknowledge/\S+)", mine.text)
     assert found is not None
     client.post(found[1])
     with pages.session() as session:

@@ -1,0 +1,106 @@
+"""Builds the HTML part of an email from its text, so that both parts contain the same facts."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from string import Template
+
+from domain.core.text_links import split_links
+
+_FRAME = Template(Path(__file__).with_name("frame.html").read_text(encoding="utf-8"))
+_SIGNATURE_MARK = "\n-- \n"
+#: Line with the name of a fact and its value.
+_FACT = re.compile(r"([A-Z][\w ]{0,29}): (\S.*)")
+#: Line that ends with a URL, optionally after words about it.
+_LINK_LINE = re.compile(r"(?:[^\n]*[:\s] ?)?(https?://\S+)")
+#: Labels of the button for a URL of this service, by a part of the URL.
+_LABELS = (
+    ("/-/invitations/", "Show invitation"),
+    ("/users/password/", "Set a new password"),
+    ("/users/sign_up/", "Finish sign-up"),
+    ("/-/email_confirmations/", "Confirm email address"),
+    ("/-/alerts", "Open alerts"),
+)
+
+
+def build_html_part(subject: str, text: str, buttons: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the HTML part of an email.
+
+    `buttons` are labels and URLs, which are also in the text. Without them, a text with a single
+    link gets a button in place of the link.
+    """
+    body, _, signature = text.replace("\r\n", "\n").partition(_SIGNATURE_MARK)
+    blocks = [each for each in re.split(r"\n\s*\n", body.strip("\n")) if each]
+    if blocks and blocks[0] in subject:
+        blocks = blocks[1:]
+    own = buttons or _find_only_link(body, signature)
+    urls = {url for _, url in own}
+    parts = [_format_buttons(buttons)]
+    for each in blocks:
+        parts.append(_format_block(each, urls))
+        if not buttons and any(url in each for url in urls):
+            parts.append(_format_buttons(own))
+    return _FRAME.substitute(
+        title=escape(subject),
+        body="\n".join(filter(None, parts)),
+        signature="<br>".join(map(_format_line, signature.strip().split("\n"))),
+    )
+
+
+def _find_only_link(body: str, signature: str) -> Sequence[tuple[str, str]]:
+    """Return the button for the only URL of a text, if it ends a line and leads to this service."""
+    own = next((part for part, is_link in split_links(signature) if is_link), None)
+    urls = [part for part, is_link in split_links(body) if is_link]
+    lines = filter(None, map(_LINK_LINE.fullmatch, body.split("\n")))
+    if own is None or len(urls) != 1 or not urls[0].startswith(f"{own}/"):
+        return ()
+    if urls[0] not in {each[1] for each in lines}:
+        return ()
+    label = next((label for part, label in _LABELS if part in urls[0]), "Open page")
+    return ((label, urls[0]),)
+
+
+def _format_buttons(buttons: Sequence[tuple[str, str]]) -> str:
+    links = (
+        f'<a class="button{"" if place else " main"}" href="{escape(url)}">{escape(label)}</a>'
+        for place, (label, url) in enumerate(buttons)
+    )
+    return f"<div>{' '.join(links)}</div>" if buttons else ""
+
+
+def _format_block(block: str, button_urls: set[str]) -> str:
+    """Return the HTML of lines without a blank line between them."""
+    lines = [each for line in block.split("\n") if (each := _remove_url(line, button_urls))]
+    parts = []
+    for is_fact, some in groupby(lines, key=lambda line: bool(_FACT.fullmatch(line))):
+        group = [*some]
+        if is_fact and len(group) > 1:
+            rows = "".join(map(_format_fact, group))
+            parts.append(f'<table role="presentation" class="facts">{rows}</table>')
+        else:
+            parts.append(f"<p>{'<br>'.join(map(_format_line, group))}</p>")
+    return "\n".join(parts)
+
+
+def _remove_url(line: str, button_urls: set[str]) -> str:
+    """Return a line without the URL of a button at its end, or an empty text if little remains."""
+    found = _LINK_LINE.fullmatch(line)
+    if found is None or found[1] not in button_urls:
+        return line
+    words = line.removesuffix(found[1]).strip()
+    return words if words.count(" ") > 3 else ""  # noqa: PLR2004 - fewer words only name the link
+
+
+def _format_fact(line: str) -> str:
+    name, _, value = line.partition(": ")
+    return f'<tr><th scope="row">{escape(name)}</th><td>{_format_line(value)}</td></tr>'
+
+
+def _format_line(line: str) -> str:
+    """Return a line as HTML, in which URLs are links that show their whole URL."""
+    return "".join(
+        f'<a href="{escape(part)}">{escape(part)}</a>' if is_link else escape(part)
+        for part, is_link in split_links(line)
+    )

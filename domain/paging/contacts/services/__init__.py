@@ -1,0 +1,1 @@
+"""Messaging services whose contacts are entered as fields."""

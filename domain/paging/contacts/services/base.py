@@ -1,0 +1,155 @@
+"""Messaging services, and the conversion of their fields to and from Apprise URLs."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from domain.core.errors import InvalidError
+from domain.core.labeled_enums import LabeledEnum
+from domain.paging.notifications.contact_types.apprise import APPRISE
+from domain.paging.notifications.contact_types.base import ContactType
+
+
+class ServiceKind(LabeledEnum):
+    """The kind of a messaging service. Pages group services by it."""
+
+    PUSH = "push", "Push notifications"
+    TEXT = "text", "Text messages"
+    CHAT = "chat", "Chat"
+    OTHER = "other", "Other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceField:
+    """A field of a messaging service."""
+
+    name: str
+    label: str
+    #: Noun phrase for the value that follows the words “Enter” and “This is not”.
+    noun: str
+    #: Example that shows the format of a value.
+    example: str
+    #: Regular expression for the whole value. Its named groups are the parts in the service's URL.
+    pattern: str
+    #: Value with its parts in braces, if it has several parts.
+    shape: str = ""
+    help: str = ""
+    #: Input mode on phones.
+    kind: Literal["text", "url", "tel"] = "text"
+    #: True if the value is never shown again.
+    is_secret: bool = False
+    is_optional: bool = False
+    default: str = ""
+
+    @property
+    def is_masked(self) -> bool:
+        """True if the value is hidden while it is entered, as for secrets except whole URLs."""
+        return self.is_secret and "://" not in self.example
+
+    def parse_value(self, text: str) -> Mapping[str, str]:
+        """Return the parts of a value.
+
+        Raise InvalidError for this field if the value is missing or malformed.
+        """
+        if not text and self.is_optional:
+            return {}
+        if not text:
+            raise InvalidError(f"Enter {self.noun}.", field=self.name)
+        value = re.sub(r"[\s()./-]", "", text) if self.kind == "tel" else text
+        pattern = self.pattern if "(?P<" in self.pattern else f"(?P<{self.name}>{self.pattern})"
+        found = re.fullmatch(pattern, value)
+        if found is None:
+            message = f"This is not {self.noun}: it looks like {self.example}."
+            raise InvalidError(message, field=self.name)
+        return found.groupdict("")
+
+    def format_value(self, parts: Mapping[str, str]) -> str:
+        """Return the value with the given parts."""
+        return self.shape.format_map(parts) if self.shape else parts.get(self.name, "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessagingService:
+    """A messaging service, such as those in `domain/paging/contacts/services/services.toml`.
+
+    The first field is the address, at which pages show problems of the complete URL.
+    """
+
+    #: Name in URLs of pages.
+    slug: str
+    name: str
+    letters: str
+    kind: ServiceKind
+    #: Sentence about the requirements of the service.
+    needs: str
+    #: URL and name of the page where the provider explains the service.
+    link: tuple[str, str] | None = None
+    fields: tuple[ServiceField, ...]
+    #: Apprise URL, with parts of the fields in braces and optional sections in brackets.
+    url: str
+    type: ContactType = APPRISE
+    #: Schemes of Apprise URLs of this service.
+    schemes: Collection[str] = ()
+    #: Regular expression for other URLs of the service, and the usual URL that replaces them.
+    alternative: tuple[str, str] | None = None
+    #: True if Apprise sends only those query parameters that are marked with a hyphen.
+    marks_query: bool = False
+
+    def build_url(self, values: Mapping[str, str]) -> str:
+        """Return the Apprise URL, or another address, for the values of the fields.
+
+        Raise InvalidError for the first field with a missing or malformed value.
+        """
+        parts: dict[str, str] = {}
+        for each in self.fields:
+            parts.update(each.parse_value(values.get(each.name, "").strip()))
+        optional = re.compile(r"\[([^]]*\{(\w+)\}[^]]*)\]")
+        url = optional.sub(lambda found: found[1] if parts.get(found[2]) else "", self.url)
+        url = url.format_map(parts)
+        return re.sub(r"([?&])(?!-)", r"\1-", url) if self.marks_query else url
+
+    def parse_url(self, url: str) -> Mapping[str, str] | None:
+        """Return the values of the fields for a URL, or None if the fields cannot express it."""
+        if self.alternative is not None:
+            url = re.sub(*self.alternative, url)
+        url = re.sub(r"([?&])-", r"\1", url) if self.marks_query else url.removesuffix("/")
+        found = self._url_pattern.fullmatch(url)
+        if found is None:
+            return None
+        parts = found.groupdict("")
+        values = {each.name: each.format_value(parts) for each in self.fields}
+        try:
+            self.build_url(values)
+        except InvalidError:
+            return None
+        return values
+
+    @cached_property
+    def _url_pattern(self) -> re.Pattern[str]:
+        text = re.escape(self.url).replace(r"\[", "(?:").replace(r"\]", ")?")
+        # The part `tls` is the last letter of schemes such as https, or empty.
+        text = re.sub(
+            r"\\\{(\w+)\\\}",
+            lambda found: f"(?P<{found[1]}>{'s?' if found[1] == 'tls' else '.+'})",
+            text,
+        )
+        return re.compile(text)
+
+    def keep_secrets(self, entered: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+        """Return the entered values, with stored secrets in place of empty ones.
+
+        Raise InvalidError for a secret that would be sent to another server than before.
+        """
+        values = dict(entered)
+        urls = [each for each in self.fields if each.kind == "url" and not each.is_secret]
+        is_moved = any(entered.get(each.name) != stored[each.name] for each in urls)
+        for each in self.fields:
+            if not each.is_secret or entered.get(each.name) or not stored[each.name]:
+                continue
+            if is_moved:
+                message = f"Enter {each.noun} again, because the server has changed."
+                raise InvalidError(message, field=each.name)
+            values[each.name] = stored[each.name]
+        return values
