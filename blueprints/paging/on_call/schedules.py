@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 from blueprints.paging.on_call.schedule_page import (
     list_eligible_names,
     list_swappable_turns,
+    parse_bar_time,
     parse_grid,
     render_schedule_page,
 )
@@ -72,8 +73,9 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
 def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
-    given = get_list_query("view", "day")
-    return render_schedule_page(holder, schedule, parse_grid(given, schedule))
+    given = get_list_query("view", "day", "turn")
+    grid = parse_grid(given, schedule)
+    return render_schedule_page(holder, schedule, grid, given.get("turn", ""))
 
 
 @on_call_schedules.route(f"{_SCHEDULE_PATH}/edit", methods=["GET", "POST"])
@@ -136,8 +138,14 @@ def new_override(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValu
     """Put a user on call for a period, instead of the users in the rotations."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     names = list_eligible_names(holder)
+    given = get_list_query("starts_at", "ends_at", "instead_of")
     form = OverrideForm(
-        schedule=schedule, names=names, user=get_current_user().username, now=get_current_time()
+        schedule=schedule,
+        names=names,
+        user=get_current_user().username,
+        instead_of=given.get("instead_of", ""),
+        start=parse_bar_time(given, "starts_at") or get_current_time(),
+        end=parse_bar_time(given, "ends_at"),
     )
     if _try_shift_change(
         form,
@@ -163,8 +171,14 @@ def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Swap two shifts of two users."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     own = None if holder.can_maintain else get_current_user().username
-    chosen = get_list_query("shift").get("shift")
-    form = SwapForm(schedule=schedule, turns=list_swappable_turns(schedule), own=own, shift=chosen)
+    given = get_list_query("shift", "other_shift")
+    form = SwapForm(
+        schedule=schedule,
+        turns=list_swappable_turns(schedule),
+        own=own,
+        shift=given.get("shift"),
+        other_shift=given.get("other_shift"),
+    )
     if _try_shift_change(
         form, lambda: create_swap(get_unit_of_work(), holder, schedule_id, form.entered_swap)
     ):

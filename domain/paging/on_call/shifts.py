@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import UserReference, find_user_references
 from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans, merge_spans_by_users
+from domain.paging.on_call.lanes import Lane, build_lanes
 from domain.paging.on_call.schedule_owners import find_schedule_owners
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, SchedulePlan
@@ -154,6 +155,17 @@ def find_shifts_by_schedule(
     found = {each: compute_spans(plan, period.start, period.end) for each, plan in plans.items()}
     named = _find_span_users(work, chain.from_iterable(found.values()))
     return {each: tuple(_build_shift(span, named) for span in some) for each, some in found.items()}
+
+
+def load_lanes(
+    work: UnitOfWork, schedule_id: int, period: Period, *, gaps_from: datetime
+) -> tuple[Sequence[Lane], Mapping[int, UserReference]]:
+    """Return the lanes of a schedule for a period, and its users by id."""
+    plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
+    lanes = build_lanes(plans[schedule_id], period, gaps_from=gaps_from)
+    ids = (bar.duty.user_id for lane in lanes for bar in lane.bars if bar.duty)
+    named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
+    return lanes, named
 
 
 def compute_balance(shifts: Iterable[OnCallShift], period: Period) -> OnCallBalance:

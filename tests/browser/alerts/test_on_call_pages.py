@@ -68,7 +68,7 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     expect(page.get_by_text("Rotation added.")).to_be_visible()
     expect(page.get_by_text("No escalation policy uses this schedule yet.")).to_be_visible()
     # Before the first rotation no user could be on call, so this is no gap.
-    expect(page.locator(".calendar")).not_to_contain_text("Nobody")
+    expect(page.locator(".lanes-frame")).not_to_contain_text("Nobody")
     page.get_by_role("link", name="Add override").click()
     page.get_by_label("Who is on call").select_option(bob.username)
     year = now().year + 1
@@ -94,7 +94,7 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     mine = page.locator(".notice").filter(has_text="swapped shifts")
     expect(mine).to_contain_text(f"{bob.username} swapped shifts: you are on call from")
     page.get_by_role("link", name="Month", exact=True).click()
-    expect(page.locator(".calendar .today")).to_contain_text(bob.username)
+    expect(page.locator(".lanes.upright")).to_contain_text(bob.username)
     page.get_by_role("link", name="Edit Rotation 1").click()
     page.get_by_label("Handoff time").fill("10:00")
     page.get_by_role("button", name="Save rotation").click()
@@ -131,6 +131,9 @@ def test_the_pages_of_a_schedule_have_no_problems(
     look(page, f"{at}/schedules/new", "new-schedule")
     for name in ("", "?view=month", "/edit", "/rotations/new", "/overrides/new", "/swaps/new"):
         look(page, f"{at}/schedules/{made['id']}{name}", f"schedule{name.replace('/', '-')}")
+    page.goto(f"{at}/schedules/{made['id']}")
+    shift = page.locator(".lanes.across a.bar").first
+    look(page, f"{live_sqlite.url}{shift.get_attribute('href')}", "selected-shift")
     look(page, f"{at}/schedules/{made['id']}/rotations/{rotation}/edit", "rotation")
     page.goto(f"{at}/schedules/{made['id']}")
     page.get_by_role("button", name="Create calendar URL").click()
