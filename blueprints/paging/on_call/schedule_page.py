@@ -104,7 +104,6 @@ class Picture:
             colors=choose_colors(sorted(users), USER_COLORS),
         )
 
-
     @property
     def narrow_lanes(self) -> Sequence[Lane]:
         """The first lanes, as many as fit next to each other on a phone."""

@@ -19,10 +19,12 @@ from domain.paging.on_call.final_schedule import (
 )
 from domain.paging.on_call.schedule_values import Period, RotationPlan, SchedulePlan
 
-_DAY = timedelta(days=1)
+_DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 _SATURDAY = 5
-#: Maximum number of labeled days in a picture.
-_MAX_TICKS = 31
+#: Maximum number of days that are all labeled, and of labels in longer periods.
+_MAX_LABELED_DAYS, _MAX_LABELS = 32, 14
+#: Maximum length of the preview of a rotation.
+_MAX_PREVIEW = timedelta(days=400)
 
 
 class LaneKind(StrEnum):
@@ -84,6 +86,8 @@ class DayTick:
     #: Length of the period until the next tick.
     length: float
     is_weekend: bool
+    #: True if the next tick is not on the next day.
+    skips_days: bool
 
 
 def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> tuple[Lane, ...]:
@@ -156,11 +160,23 @@ def _join_parts(
     yield from last.values()
 
 
+def find_full_turn(plan: RotationPlan, now: datetime) -> Period:
+    """Return the period from now, or from the start of a rotation, until each user had a turn."""
+    cadence, count = plan.cadence, len(plan.user_ids)
+    start = max(now, plan.handoffs.begins_at)
+    longest = timedelta(**{cadence.unit.value: cadence.every}) * (count + 1) + _DAY
+    ends = [each.end for each in plan.handoffs.generate_turns(start, start + longest)]
+    # With restrictions, days without a shift are shown together with the days that have one.
+    shortest = start + (_WEEK if plan.restrictions else timedelta(0))
+    return Period(start, min(max(ends[:count][-1], shortest), start + _MAX_PREVIEW))
+
+
 def build_day_ticks(period: Period, time_zone: str) -> tuple[DayTick, ...]:
     """Return the starts of days in a period, or of every few days if the period is long."""
     place = get_zone(time_zone)
     first = convert_to_local(period.start, place).date()
-    step = _DAY * (1 + (period.end - period.start) // _DAY // (_MAX_TICKS + 1))
+    days = (period.end - period.start) // _DAY
+    step = _DAY * (1 if days <= _MAX_LABELED_DAYS else days // _MAX_LABELS + 1)
     found, day = [], first
     while (start := _get_midnight(day, time_zone)) < period.end:
         if start >= period.start:
@@ -168,7 +184,15 @@ def build_day_ticks(period: Period, time_zone: str) -> tuple[DayTick, ...]:
             offset = _find_offset(start, period)
             length = _find_offset(end, period) - offset
             is_weekend = step == _DAY and day.weekday() >= _SATURDAY
-            found.append(DayTick(day=day, offset=offset, length=length, is_weekend=is_weekend))
+            found.append(
+                DayTick(
+                    day=day,
+                    offset=offset,
+                    length=length,
+                    is_weekend=is_weekend,
+                    skips_days=step > _DAY,
+                )
+            )
         day += step if start >= period.start else _DAY
     return tuple(found)
 

@@ -109,6 +109,36 @@ def test_a_schedule_without_rotations_has_an_empty_picture(gatebell: LiveGatebel
     assert page.count('<svg class="lanes') == 2
 
 
+def test_the_preview_of_a_new_rotation_shows_a_turn_of_each_user_and_stores_nothing(
+    gatebell: LiveGatebell,
+) -> None:
+    owner, bob, carol = make_user(gatebell), make_user(gatebell), make_user(gatebell)
+    project = make_project(gatebell, owner)
+    for each in (bob, carol):
+        give_role(gatebell, project, each, Role.DEVELOPER)
+    made = gatebell.cli("schedules", "create", project, "--name", "New", "--time-zone", "UTC")
+    at = f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}"
+    browser = signed_in(gatebell, owner)
+    page = browser.get(f"{at}/rotations/new")
+    names: dict[str, str | list[str]] = {
+        f"users-{n}": each.username for n, each in enumerate((owner, bob, carol))
+    } | {"unit": "hours"}
+    shown = submit(browser, page, form_to(page, "/rotations/new"), do="preview", **names)
+    assert shown.status_code == 200
+    turns = re.findall(r"<li><bdi>([^<]+)</bdi>: (.*?)</li>", shown.text)
+    assert [name for name, _ in turns] == [owner.username, bob.username, carol.username]
+    assert "09:00" in turns[2][1]
+    assert shown.text.count('<svg class="lanes') == 2
+    assert gatebell.cli("schedules", "show", project, "New")["rotations"] == []
+    incomplete = {**names, "weekdays": [], "restrictions-0-start_time": "09:00"}
+    wrong = submit(browser, shown, form_to(shown, "/rotations/new"), do="preview", **incomplete)
+    assert wrong.status_code == 422
+    assert "Choose users and times to see their turns." in wrong.text
+    assert "Enter both times, or neither for whole days." in wrong.text
+    saved = submit(browser, shown, form_to(shown, "/rotations/new"), unit="hours")
+    assert saved.status_code == 302
+
+
 @pytest.mark.parametrize("turn", ["bob@yesterday", "@99991231T235959", "bob@00010101T000000"])
 def test_an_impossible_selection_is_an_error(gatebell: LiveGatebell, turn: str) -> None:
     at, owner, _ = make_schedule(gatebell, "daily {owner} 09:00")

@@ -12,15 +12,23 @@ from domain.paging.on_call.lanes import (
     build_day_ticks,
     build_lanes,
     choose_colors,
+    find_full_turn,
     find_now_offset,
 )
-from domain.paging.on_call.schedule_values import Cadence, Period, SchedulePlan, TurnUnit
+from domain.paging.on_call.schedule_values import (
+    Cadence,
+    Period,
+    Restriction,
+    SchedulePlan,
+    TurnUnit,
+)
 from tests.domain.paging.on_call.plans import (
     ALICE,
     BERLIN,
     BOB,
     CAROL,
     DAILY,
+    at,
     berlin,
     override,
     plan,
@@ -138,7 +146,8 @@ def test_a_day_is_as_long_as_it_lasts_when_the_clocks_change(day: str, hours: in
 def test_long_periods_have_fewer_days_with_labels() -> None:
     year = build_day_period(date(2026, 1, 1), date(2026, 12, 31), "Europe/Berlin")
     ticks = build_day_ticks(year, "Europe/Berlin")
-    assert 20 <= len(ticks) <= 32
+    assert 12 <= len(ticks) <= 14
+    assert all(each.skips_days for each in ticks)
     assert sum(each.length for each in ticks) == pytest.approx(1)
     assert not any(each.is_weekend for each in ticks)
     assert len(build_day_ticks(WEEK, "Europe/Berlin")) == 7
@@ -153,3 +162,32 @@ def test_the_current_time_is_shown_only_within_the_period() -> None:
 def test_colors_differ_as_long_as_there_are_enough() -> None:
     assert choose_colors([9, 4, 9, 7], 10) == {9: 0, 4: 1, 7: 2}
     assert len(set(choose_colors(range(30), 10).values())) == 10
+
+
+@pytest.mark.parametrize(
+    ("cadence", "end"),
+    [
+        (Cadence(unit=TurnUnit.WEEKS), "2026-11-23T09:00"),
+        (Cadence(unit=TurnUnit.WEEKS, weekdays=(0, 3)), "2026-11-12T09:00"),
+        (DAILY, "2026-11-06T09:00"),
+        (Cadence(unit=TurnUnit.HOURS, every=1), "2026-11-03T15:00"),
+    ],
+)
+def test_a_full_turn_ends_when_each_user_had_a_turn(cadence: Cadence, end: str) -> None:
+    edited = rotation(ALICE, BOB, CAROL, cadence=cadence)
+    now = berlin("2026-11-03T12:00")
+    assert find_full_turn(edited, now) == Period(now, berlin(end))
+
+
+def test_a_full_turn_of_a_later_rotation_starts_with_its_first_day() -> None:
+    later = rotation(ALICE, BOB, cadence=DAILY, starts_on=date(2026, 12, 1))
+    expected = Period(berlin("2026-12-01T09:00"), berlin("2026-12-03T09:00"))
+    assert find_full_turn(later, berlin("2026-11-03T12:00")) == expected
+    weekdays = rotation(
+        ALICE, cadence=DAILY, restrictions=(Restriction(start=at(9), end=at(17), weekdays=(0, 1)),)
+    )
+    found = find_full_turn(weekdays, berlin("2026-11-03T12:00"))
+    assert found.end - found.start == timedelta(days=7)
+    long = rotation(*range(1, 101), cadence=Cadence(unit=TurnUnit.DAYS, every=366))
+    found = find_full_turn(long, berlin("2026-11-03T12:00"))
+    assert found.end - found.start == timedelta(days=400)
