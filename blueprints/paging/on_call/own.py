@@ -13,7 +13,9 @@ from domain.paging.contacts.types import ContactQuery
 from domain.paging.on_call import feeds
 from domain.paging.on_call.my_on_call import (
     MAX_TURN_LOOKBACK,
+    MAX_VISIBLE_SCHEDULES,
     cover_shifts,
+    list_visible_schedules,
     preview_cover,
     show_own_on_call,
 )
@@ -35,7 +37,7 @@ _SHOWN_WEEKS = 6
 @own_on_call.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """Show the user's schedules, next shifts, recent notifications and contacts."""
+    """Show who is on call in all schedules, and the user's shifts, pages and contacts."""
     get_list_query()
     work = get_unit_of_work()
     found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
@@ -43,6 +45,8 @@ def index() -> ResponseReturnValue:
     return render_template(
         "on_call/own.html",
         found=found,
+        visible=list_visible_schedules(work),
+        most_visible=MAX_VISIBLE_SCHEDULES,
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
         turns=sorted(

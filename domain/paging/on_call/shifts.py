@@ -291,6 +291,12 @@ def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Seq
     is_mine = or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id)
     swaps = select(OnCallSwap.schedule_id).where(is_mine, OnCallSwap.over_at > now)
     ids = session.scalars(union(turns, overrides, swaps)).all()
+    found = load_user_schedules(ids, session=session)
+    return sorted(found, key=lambda each: fold_text(each.place.path))
+
+
+def load_user_schedules(ids: Collection[int], *, session: Session) -> Sequence[UserSchedule]:
+    """Return schedules with their owners by name, without schedules of archived projects."""
     places = find_schedule_owners(ids, session=session)
     rows = session.execute(
         select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone)
@@ -298,5 +304,4 @@ def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Seq
         .where(ScheduleRow.id.in_(places), Project.archived_at.is_(None))
         .order_by(ScheduleRow.name_key, ScheduleRow.id)
     )
-    found = [UserSchedule(*row, place=places[row.id]) for row in rows]
-    return sorted(found, key=lambda each: fold_text(each.place.path))
+    return [UserSchedule(*row, place=places[row.id]) for row in rows]
