@@ -239,6 +239,8 @@ PERMISSIONS: Mapping[str, Permission] = {
     **_build_permission_rows("on_call_overrides", "create delete", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows("on_call_swaps", "index show", _VIEW_NAMESPACE_ALERTS),
     **_build_permission_rows("on_call_swaps", "create delete", _MANAGE_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_swap_requests", "index show", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_swap_requests", "create answer", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows(
         "on_call_reports", "show download download_figures", _VIEW_NAMESPACE_ALERTS
     ),

@@ -20,6 +20,7 @@ from domain.paging.on_call.my_on_call import (
     show_own_on_call,
 )
 from domain.paging.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
+from domain.paging.on_call.swap_requests import list_own_swap_requests
 from forms.on_call import CoverForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
@@ -46,6 +47,7 @@ def index() -> ResponseReturnValue:
         "on_call/own.html",
         found=found,
         visible=list_visible_schedules(work),
+        requests=list_own_swap_requests(get_unit_of_work()),
         most_visible=MAX_VISIBLE_SCHEDULES,
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),

@@ -43,6 +43,7 @@ from domain.paging.on_call.shifts import (
     list_schedule_shifts,
     load_lanes,
 )
+from domain.paging.on_call.swap_requests import list_open_swap_requests
 from domain.paging.on_call.types import OnCallSchedule, OnCallShift
 from domain.projects.views import ProjectOrGroup
 from domain.reports.actions import list_latest_handoff_notes
@@ -296,7 +297,7 @@ def render_schedule_page(
         grid.period,
         gaps_from=shifts[0].starts_at if shifts else grid.period.end,
     )
-    picture = Picture.of_lanes(lanes, users | shown, grid.period, schedule.time_zone)
+    picture = Picture.of_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
     return render_template(
         "on_call/schedule.html",
         holder=holder,
@@ -313,6 +314,7 @@ def render_schedule_page(
         absent=[each for each in users.values() if each.username not in able],
         overrides=list_upcoming_overrides(work, holder, schedule.id),
         swaps=list_upcoming_swaps(work, holder, schedule.id),
+        requests=list_open_swap_requests(work, holder, schedule.id),
         notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=get_current_time()),
     )

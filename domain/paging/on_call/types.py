@@ -55,6 +55,7 @@ from domain.paging.on_call.schedule_values import (
     RotationPlan,
     TurnUnit,
 )
+from domain.paging.on_call.swap_request_states import RequestState
 
 #: Maximum length of an override, or of each shift in a swap.
 MAX_SHIFT_CHANGE_LENGTH = timedelta(days=366)
@@ -558,10 +559,7 @@ class OnCallOverride(Resource):
 
 
 class NewSwap(Body):
-    """A new swap of two shifts between two users.
-
-    Members without the Maintainer role can create a swap if one of the shifts is their own.
-    """
+    """A new swap of two shifts between two users."""
 
     user: RequiredText = Field(description="User name of the user who has the first shift.")
     starts_at: RequestLocalTime
@@ -575,8 +573,8 @@ class NewSwap(Body):
         return _interpret_local_times(self, time_zone)
 
 
-class OnCallSwap(Resource):
-    """A swap of two shifts between two users."""
+class SwappedShifts(Resource):
+    """Two shifts of two users, which a swap exchanges."""
 
     id: int
     user: UserReference
@@ -585,5 +583,29 @@ class OnCallSwap(Resource):
     other_user: UserReference
     other_starts_at: Time
     other_ends_at: Time
-    created_by: UserReference | None
     created_at: Time
+
+
+class OnCallSwap(SwappedShifts):
+    """A swap of two shifts between two users."""
+
+    created_by: UserReference | None
+
+
+class OnCallSwapRequest(SwappedShifts):
+    """A request of `user` to swap shifts, which `other_user` accepts or declines."""
+
+    state: Annotated[str, describe_choices(*(each.value for each in RequestState))]
+    expires_at: Time = Field(
+        description="Start of the first of both shifts. A request that is not answered by then has "
+        "expired."
+    )
+    answered_at: Time | None
+
+
+class SwapRequestAnswer(Body):
+    """The answer to a swap request, or its withdrawal."""
+
+    answer: Literal["accept", "decline", "withdraw"] = Field(
+        description="The other user accepts or declines. The requester or a Maintainer withdraws."
+    )

@@ -120,9 +120,9 @@ def test_the_preview_of_a_new_rotation_shows_a_turn_of_each_user_and_stores_noth
     at = f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}"
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{at}/rotations/new")
-    names: dict[str, str | list[str]] = {
-        f"users-{n}": each.username for n, each in enumerate((owner, bob, carol))
-    } | {"unit": "hours"}
+    names: dict[str, str | list[str]] = {"unit": "hours"}
+    for number, each in enumerate((owner, bob, carol)):
+        names[f"users-{number}"] = each.username
     shown = submit(browser, page, form_to(page, "/rotations/new"), do="preview", **names)
     assert shown.status_code == 200
     turns = re.findall(r"<li><bdi>([^<]+)</bdi>: (.*?)</li>", shown.text)
