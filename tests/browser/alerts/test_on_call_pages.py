@@ -107,6 +107,33 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     expect(page.get_by_role("heading", name="Calendar URL")).to_be_visible()
 
 
+def ask_for_swap(
+    live: LiveGatebell, path: str, asking: Person, asked: Person, schedule: int
+) -> None:
+    """Let a user ask another user to swap their next shifts."""
+    root = f"/projects/{path.replace('/', '%2F')}/on_call/schedules/{schedule}"
+    call = api_caller(live, asking, root)
+    shifts = call.done("GET", "/shifts")[1:-1]
+    mine, theirs = (
+        next(
+            each
+            for each in shifts
+            if [duty["source"] for duty in each["on_call"]] == ["rotation"]
+            and each["users"][0]["username"] == person.username
+        )
+        for person in (asking, asked)
+    )
+    swap = {
+        "user": asking.username,
+        "starts_at": mine["starts_at"],
+        "ends_at": mine["ends_at"],
+        "other_user": asked.username,
+        "other_starts_at": theirs["starts_at"],
+        "other_ends_at": theirs["ends_at"],
+    }
+    call.done("POST", "/swap_requests", json=swap, status=201)
+
+
 @pytest.mark.long
 def test_the_pages_of_a_schedule_have_no_problems(
     live_sqlite: LiveGatebell, page: Page, team: tuple[str, Person, Person]
@@ -131,7 +158,11 @@ def test_the_pages_of_a_schedule_have_no_problems(
     look(page, f"{at}/schedules/new", "new-schedule")
     for name in ("", "?view=month", "/edit", "/rotations/new", "/overrides/new", "/swaps/new"):
         look(page, f"{at}/schedules/{made['id']}{name}", f"schedule{name.replace('/', '-')}")
+    ask_for_swap(live_sqlite, path, bob, olga, made["id"])
+    look(page, f"{live_sqlite.url}/-/on_call", "own-with-request")
+    look(page, live_sqlite.url, "home-with-request")
     page.goto(f"{at}/schedules/{made['id']}")
+    expect(page.get_by_text("asks you to swap shifts.")).to_be_visible()
     shift = page.locator(".lanes.across a.bar").first
     look(page, f"{live_sqlite.url}{shift.get_attribute('href')}", "selected-shift")
     look(page, f"{at}/schedules/{made['id']}/rotations/{rotation}/edit", "rotation")
