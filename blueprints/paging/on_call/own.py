@@ -19,7 +19,14 @@ from domain.paging.on_call.my_on_call import (
     preview_cover,
     show_own_on_call,
 )
-from domain.paging.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
+from domain.paging.on_call.own_types import (
+    CoverQuery,
+    OnCallCover,
+    OnCallTurn,
+    OwnOnCall,
+    OwnOnCallQuery,
+    OwnSchedule,
+)
 from domain.paging.on_call.swap_requests import list_own_swap_requests
 from forms.on_call import CoverForm
 from web.access.decorators import get_current_user, sign_in_required
@@ -51,10 +58,7 @@ def index() -> ResponseReturnValue:
         most_visible=MAX_VISIBLE_SCHEDULES,
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
-        turns=sorted(
-            ((turn, each) for each in found.schedules for turn in each.turns),
-            key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
-        ),
+        turns=_sort_turns(found),
         contacts=contact_actions.list_contacts(
             get_unit_of_work(), ContactQuery(per_page=100)
         ).items,
@@ -63,6 +67,13 @@ def index() -> ResponseReturnValue:
         feed=feeds.find_feed(
             None, get_current_user().id, session=db.session(), now=get_current_time()
         ),
+    )
+
+
+def _sort_turns(found: OwnOnCall) -> list[tuple[OnCallTurn, OwnSchedule]]:
+    return sorted(
+        ((turn, each) for each in found.schedules for turn in each.turns),
+        key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import accumulate
+from typing import Any
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
@@ -287,34 +288,40 @@ def render_schedule_page(
     holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str = ""
 ) -> ResponseReturnValue:
     """Render the page of a schedule; `selection` names a bar of the picture."""
-    session, moment, work = db.session(), get_current_time(), get_unit_of_work()
-    target, able = Target(TargetKind.SCHEDULE, schedule.id), set(list_eligible_names(holder))
-    shifts = _list_shown_shifts(schedule, grid)
-    users = {user.id: user for each in schedule.rotations for user in each.users}
-    lanes, shown = load_lanes(
-        work,
-        schedule.id,
-        grid.period,
-        gaps_from=shifts[0].starts_at if shifts else grid.period.end,
-    )
-    picture = Picture.of_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
+    session, work = db.session(), get_unit_of_work()
+    target = Target(TargetKind.SCHEDULE, schedule.id)
     return render_template(
         "on_call/schedule.html",
         holder=holder,
         schedule=schedule,
         schedules=build_schedules_on_call(work, [schedule]),
-        grid=grid,
-        picture=picture,
-        shifts=shifts,
-        selected=_find_selected_bar(picture, selection, schedule, grid) if selection else None,
         policies=find_policies_that_page(target, holder, session=session),
         rules=find_dependent_rules([schedule.id], holder, session=session),
-        balance=compute_balance(shifts, grid.period),
-        gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
-        absent=[each for each in users.values() if each.username not in able],
         overrides=list_upcoming_overrides(work, holder, schedule.id),
         swaps=list_upcoming_swaps(work, holder, schedule.id),
         requests=list_open_swap_requests(work, holder, schedule.id),
         notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=get_current_time()),
+        **_build_calendar_context(holder, schedule, grid, selection),
     )
+
+
+def _build_calendar_context(
+    holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str
+) -> dict[str, Any]:
+    """Return the picture, its shifts, gaps and balance, and the users who cannot be on call."""
+    shifts, moment = _list_shown_shifts(schedule, grid), get_current_time()
+    users = {user.id: user for each in schedule.rotations for user in each.users}
+    able = set(list_eligible_names(holder))
+    gaps_from = shifts[0].starts_at if shifts else grid.period.end
+    lanes, shown = load_lanes(get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from)
+    picture = Picture.of_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
+    return {
+        "grid": grid,
+        "picture": picture,
+        "shifts": shifts,
+        "selected": _find_selected_bar(picture, selection, schedule, grid) if selection else None,
+        "balance": compute_balance(shifts, grid.period),
+        "gaps": [each for each in shifts if each.is_gap and each.ends_at > moment],
+        "absent": [each for each in users.values() if each.username not in able],
+    }

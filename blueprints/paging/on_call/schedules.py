@@ -27,11 +27,11 @@ from domain.paging.on_call.change_actions import (
 from domain.paging.on_call.schedules import list_all_schedules
 from domain.paging.on_call.shifts import list_schedules_on_call
 from domain.paging.on_call.swap_request_states import RequestState
+from domain.paging.on_call.swap_request_types import SwapRequestAnswer
 from domain.paging.on_call.types import (
     NewSchedule,
     OnCallSchedule,
     ScheduleChange,
-    SwapRequestAnswer,
 )
 from domain.projects.views import ProjectOrGroup
 from forms.base import Form
@@ -179,13 +179,8 @@ def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     own = None if holder.can_maintain else get_current_user().username
     given = get_list_query("shift", "other_shift")
-    form = SwapForm(
-        schedule=schedule,
-        turns=list_swappable_turns(schedule),
-        own=own,
-        shift=given.get("shift"),
-        other_shift=given.get("other_shift"),
-    )
+    turns = list_swappable_turns(schedule)
+    form = SwapForm(schedule=schedule, turns=turns, own=own, **given.to_dict())
     is_direct = request.form.get("do") == "swap"
     act: Callable[..., object] = create_swap if is_direct else swap_requests.create_swap_request
     if _try_shift_change(

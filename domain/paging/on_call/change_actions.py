@@ -20,6 +20,7 @@ from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, UserPeriod
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
+from domain.paging.on_call.swap_request_types import OnCallSwapRequest
 from domain.paging.on_call.types import (
     ChangeQuery,
     NewOverride,
@@ -27,7 +28,6 @@ from domain.paging.on_call.types import (
     OnCallOverride,
     OnCallSchedule,
     OnCallSwap,
-    OnCallSwapRequest,
     SwappedShifts,
     check_period,
     check_period_not_over,

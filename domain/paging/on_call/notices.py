@@ -21,11 +21,11 @@ from domain.paging.on_call.rotation_turns import find_user_turns
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.swap_request_states import RequestState
+from domain.paging.on_call.swap_request_types import OnCallSwapRequest
 from domain.paging.on_call.types import (
     OnCallOverride,
     OnCallSchedule,
     OnCallSwap,
-    OnCallSwapRequest,
     SwappedShifts,
 )
 from domain.projects.views import ProjectOrGroup

@@ -32,11 +32,10 @@ from domain.paging.on_call.swap_request_states import (
     compute_request_state,
     find_next_state,
 )
+from domain.paging.on_call.swap_request_types import OnCallSwapRequest, SwapRequestAnswer
 from domain.paging.on_call.types import (
     ChangeQuery,
     NewSwap,
-    OnCallSwapRequest,
-    SwapRequestAnswer,
 )
 from domain.projects.views import ProjectOrGroup
 from models import OnCallSwapRequest as RequestRow
@@ -73,7 +72,7 @@ def list_open_swap_requests(
 def list_own_swap_requests(
     work: UnitOfWork,
 ) -> Sequence[tuple[UserSchedule, OnCallSwapRequest]]:
-    """Return your open swap requests and those that you can answer, with their schedules."""
+    """Return your open swap requests and the requests that you can answer, with schedules."""
     is_mine = or_(RequestRow.user_id == work.actor.id, RequestRow.other_user_id == work.actor.id)
     rows = work.session.scalars(
         select(RequestRow).where(is_mine, *_list_open_conditions(work)).order_by(RequestRow.id)
@@ -105,7 +104,7 @@ def show_swap_request(
 def create_swap_request(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewSwap
 ) -> OnCallSwapRequest:
-    """Ask another user to swap one of your shifts with one of theirs.
+    """Create a request to swap one of your shifts with a shift of another user.
 
     Both shifts must be in the future. Raise InvalidError if a field is invalid, ForbiddenError if
     the first shift is not your own, or ConflictError if you already asked for this swap.

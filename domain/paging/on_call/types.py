@@ -55,7 +55,6 @@ from domain.paging.on_call.schedule_values import (
     RotationPlan,
     TurnUnit,
 )
-from domain.paging.on_call.swap_request_states import RequestState
 
 #: Maximum length of an override, or of each shift in a swap.
 MAX_SHIFT_CHANGE_LENGTH = timedelta(days=366)
@@ -590,22 +589,3 @@ class OnCallSwap(SwappedShifts):
     """A swap of two shifts between two users."""
 
     created_by: UserReference | None
-
-
-class OnCallSwapRequest(SwappedShifts):
-    """A request of `user` to swap shifts, which `other_user` accepts or declines."""
-
-    state: Annotated[str, describe_choices(*(each.value for each in RequestState))]
-    expires_at: Time = Field(
-        description="Start of the first of both shifts. A request that is not answered by then has "
-        "expired."
-    )
-    answered_at: Time | None
-
-
-class SwapRequestAnswer(Body):
-    """The answer to a swap request, or its withdrawal."""
-
-    answer: Literal["accept", "decline", "withdraw"] = Field(
-        description="The other user accepts or declines. The requester or a Maintainer withdraws."
-    )
