@@ -17,6 +17,7 @@ from domain.oauth.personal_tokens.lists import TokenView, list_expiring_tokens
 from domain.paging.escalations.explanation import find_unanswered_alerts
 from domain.paging.escalations.routes import find_projects_without_policy
 from domain.paging.on_call.shifts import find_user_duties
+from domain.paging.on_call.swap_requests import list_own_swap_requests
 from domain.paging.silences.muting import find_active_mutes, find_row_mutes
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups
 from domain.projects.my_projects import (
@@ -34,6 +35,7 @@ from web.access.decorators import (
 )
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
+from web.http.work import get_unit_of_work
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
 from web.services import get_current_time, get_parser_settings, get_settings
 
@@ -102,6 +104,11 @@ def _build_responsibilities_context(user: Viewer) -> dict[str, Any]:
             me.id, watched, maximum=_MAX_INCIDENTS, session=session
         ),
         "duties": find_user_duties(me.id, session=session, now=get_current_time()),
+        "swap_requests": [
+            pair
+            for pair in list_own_swap_requests(get_unit_of_work())
+            if pair[1].other_user.id == me.id
+        ],
     }
 
 

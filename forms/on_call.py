@@ -240,13 +240,11 @@ class OverrideForm(Form):
         *args: Any,
         schedule: OnCallSchedule,
         names: Sequence[str],
-        now: datetime,
+        start: datetime,
+        end: datetime | None,
         **kw: Any,
     ) -> None:
-        """Offer the users who can be on call.
-
-        The start defaults to now, because most overrides start immediately.
-        """
+        """Offer the users who can be on call, and propose a period."""
         super().__init__(*args, **kw)
         self._zone = get_zone(schedule.time_zone)
         self.user.choices = [(name, name) for name in names]
@@ -256,7 +254,8 @@ class OverrideForm(Form):
             *self.user.choices,
         ]
         if not self.is_submitted():
-            self.starts_at.data = now.astimezone(self._zone)
+            self.starts_at.data = start.astimezone(self._zone)
+            self.ends_at.data = end.astimezone(self._zone) if end else None
 
     @property
     def entered_override(self) -> NewOverride:

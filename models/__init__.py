@@ -99,6 +99,7 @@ from models.on_call import (
     OnCallRotation,
     OnCallSchedule,
     OnCallSwap,
+    OnCallSwapRequest,
     OnCallTurn,
 )
 from models.projects import (

@@ -135,6 +135,33 @@ class OnCallSwap(WithId):
     __table_args__ = (Index("ix_on_call_swaps_schedule_id_over_at", "schedule_id", "over_at"),)
 
 
+class OnCallSwapRequest(WithId):
+    """A request of a user to swap shifts, which the other user accepts or declines."""
+
+    __tablename__ = "on_call_swap_requests"
+
+    schedule_id: Mapped[int] = build_cascade_key("on_call_schedules")
+    user_id: Mapped[int] = build_cascade_key("users", index=True)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime]
+    #: Time on call during the period when the swap was requested, in seconds.
+    seconds: Mapped[int]
+    other_user_id: Mapped[int] = build_cascade_key("users", index=True)
+    other_starts_at: Mapped[datetime]
+    other_ends_at: Mapped[datetime]
+    other_seconds: Mapped[int]
+    #: Start of the first of both shifts. A request that is not answered by then has expired.
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    #: State that a user chose: requested, accepted, declined or withdrawn.
+    state: Mapped[str] = mapped_column(String(9))
+    created_at: Mapped[datetime]
+    answered_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index("ix_on_call_swap_requests_schedule_id_expires_at", "schedule_id", "expires_at"),
+    )
+
+
 class OnCallEligibility(WithId):
     """A period in which a user of a schedule was observed to be eligible for on-call duty.
 

@@ -21,7 +21,7 @@ from domain.paging.contacts import rule_actions as contact_rule_actions
 from domain.paging.escalations import actions as escalation_actions
 from domain.paging.maintenance_windows import actions as maintenance_window_actions
 from domain.paging.on_call import actions as on_call_actions
-from domain.paging.on_call import change_actions, feeds, my_on_call
+from domain.paging.on_call import change_actions, feeds, my_on_call, swap_requests
 from domain.paging.silences import actions as silence_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
@@ -159,6 +159,16 @@ on_call_swaps = ResourceBlueprint(
     "on_call_swaps", __name__, url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/swaps"
 )
 on_call_swaps.bind_usual_actions(change_actions, _build_id_path("swap_id"))
+
+on_call_swap_requests = ResourceBlueprint(
+    "on_call_swap_requests",
+    __name__,
+    url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/swap_requests",
+)
+on_call_swap_requests.bind_usual_actions(swap_requests, _build_id_path("request_id"))
+on_call_swap_requests.bind_action(
+    "POST", f"{_build_id_path('request_id')}/answer", swap_requests.answer_swap_request
+)
 
 on_call_handover_notes = ResourceBlueprint(
     "on_call_handover_notes",

@@ -235,10 +235,12 @@ PERMISSIONS: Mapping[str, Permission] = {
         "on_call_schedules", "create change delete", _namespace(_WRITE, Role.MAINTAINER)
     ),
     **_build_permission_rows("on_call_overrides", "index show", _VIEW_NAMESPACE_ALERTS),
-    # Members manage overrides of their own shifts, Maintainers the overrides of all shifts.
+    # Members manage overrides of their own shifts and request swaps. Maintainers change all shifts.
     **_build_permission_rows("on_call_overrides", "create delete", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows("on_call_swaps", "index show", _VIEW_NAMESPACE_ALERTS),
     **_build_permission_rows("on_call_swaps", "create delete", _MANAGE_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_swap_requests", "index show", _VIEW_NAMESPACE_ALERTS),
+    **_build_permission_rows("on_call_swap_requests", "create answer", _MANAGE_NAMESPACE_ALERTS),
     **_build_permission_rows(
         "on_call_reports", "show download download_figures", _VIEW_NAMESPACE_ALERTS
     ),

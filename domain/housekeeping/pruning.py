@@ -49,6 +49,7 @@ from models import (
     OnCallOverride,
     OnCallRotation,
     OnCallSwap,
+    OnCallSwapRequest,
     Page,
     PageBatch,
     PageMessage,
@@ -251,6 +252,9 @@ def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRow
         _ExpiredRows(OnCallOverride, OnCallOverride.ends_at < now - SCHEDULE_HISTORY_RETENTION),
         _ExpiredRows(OnCallEligibility, OnCallEligibility.until < now - SCHEDULE_HISTORY_RETENTION),
         _ExpiredRows(OnCallSwap, OnCallSwap.over_at < now - SCHEDULE_HISTORY_RETENTION),
+        _ExpiredRows(
+            OnCallSwapRequest, OnCallSwapRequest.expires_at < now - SCHEDULE_HISTORY_RETENTION
+        ),
         _ExpiredRows(OnCallRotation, OnCallRotation.valid_until < now - SCHEDULE_HISTORY_RETENTION),
         _ExpiredRows(Escalation, Escalation.ended_at < now - PAGE_RETENTION, Escalation.ended_at),
         _ExpiredRows(

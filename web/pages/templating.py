@@ -61,12 +61,13 @@ _STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignore
 _SIGNED_IN_LINKS = (
     ("Home", "home.index", ("home.index",)),
     ("Alerts", "all_alerts.index", ("all_alerts.", "alert_batches.")),
+    ("On call", "own_on_call.index", ("own_on_call.",)),
     (
         "Projects",
         "home.groups_and_projects",
         (
             *("home.groups", "groups.", "group_settings.", "projects.", "project_settings."),
-            *("resource_tokens.", "alerts.", "on_call"),
+            *("resource_tokens.", "alerts.", "on_call.", "on_call_"),
             *("incidents.", "incident_"),
             *("environments.", "files.", "registry_pages.", "integrations.", "integration_"),
             *("deliveries.", "test_alerts.", "heartbeats.", "webhooks.", "webhook_deliveries."),

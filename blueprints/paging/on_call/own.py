@@ -13,11 +13,21 @@ from domain.paging.contacts.types import ContactQuery
 from domain.paging.on_call import feeds
 from domain.paging.on_call.my_on_call import (
     MAX_TURN_LOOKBACK,
+    MAX_VISIBLE_SCHEDULES,
     cover_shifts,
+    list_visible_schedules,
     preview_cover,
     show_own_on_call,
 )
-from domain.paging.on_call.own_types import CoverQuery, OnCallCover, OwnOnCallQuery
+from domain.paging.on_call.own_types import (
+    CoverQuery,
+    OnCallCover,
+    OnCallTurn,
+    OwnOnCall,
+    OwnOnCallQuery,
+    OwnSchedule,
+)
+from domain.paging.on_call.swap_requests import list_own_swap_requests
 from forms.on_call import CoverForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
@@ -35,7 +45,7 @@ _SHOWN_WEEKS = 6
 @own_on_call.get("")
 @sign_in_required
 def index() -> ResponseReturnValue:
-    """Show the user's schedules, next shifts, recent notifications and contacts."""
+    """Show who is on call in all schedules, and the user's shifts, pages and contacts."""
     get_list_query()
     work = get_unit_of_work()
     found = show_own_on_call(work, OwnOnCallQuery(weeks=_SHOWN_WEEKS))
@@ -43,12 +53,12 @@ def index() -> ResponseReturnValue:
     return render_template(
         "on_call/own.html",
         found=found,
+        visible=list_visible_schedules(work),
+        requests=list_own_swap_requests(get_unit_of_work()),
+        most_visible=MAX_VISIBLE_SCHEDULES,
         weeks=_SHOWN_WEEKS,
         searched_weeks=searched // timedelta(weeks=1),
-        turns=sorted(
-            ((turn, each) for each in found.schedules for turn in each.turns),
-            key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
-        ),
+        turns=_sort_turns(found),
         contacts=contact_actions.list_contacts(
             get_unit_of_work(), ContactQuery(per_page=100)
         ).items,
@@ -57,6 +67,13 @@ def index() -> ResponseReturnValue:
         feed=feeds.find_feed(
             None, get_current_user().id, session=db.session(), now=get_current_time()
         ),
+    )
+
+
+def _sort_turns(found: OwnOnCall) -> list[tuple[OnCallTurn, OwnSchedule]]:
+    return sorted(
+        ((turn, each) for each in found.schedules for turn in each.turns),
+        key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
     )
 
 

@@ -3,9 +3,14 @@
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.paging.on_call.schedule_page import list_eligible_names
+from blueprints.paging.on_call.schedule_page import Picture, list_eligible_names
 from domain.core.errors import InvalidError, NotFoundError
-from domain.paging.on_call.actions import preview_rotation, put_rotation, show_schedule
+from domain.paging.on_call.actions import (
+    preview_rotation,
+    preview_turns,
+    put_rotation,
+    show_schedule,
+)
 from domain.paging.on_call.types import OnCallRotation, OnCallSchedule
 from domain.projects.views import ProjectOrGroup
 from forms.on_call import MoveConfirmationForm, RotationForm
@@ -83,6 +88,9 @@ def _save_rotation(
     """Store the posted rotation, or show the errors and return False."""
     if not form.is_submitted() or _is_row_request():
         return False
+    if request.form.get("do") == "preview":
+        form.validate()
+        return False
 
     def put() -> OnCallSchedule | None:
         wanted = form.entered_rotation
@@ -120,4 +128,27 @@ def _render_form(
         schedule=schedule,
         rotation=rotation,
         names=list_eligible_names(holder),
+        picture=_preview_turns(holder, schedule, form, rotation),
     )
+
+
+def _preview_turns(
+    holder: ProjectOrGroup,
+    schedule: OnCallSchedule,
+    form: RotationForm,
+    rotation: OnCallRotation | None,
+) -> Picture | None:
+    """Return a picture of one turn of each user, or None while the form is incomplete."""
+    if form.errors or not any(form.users.data):
+        return None
+    try:
+        found = preview_turns(
+            get_unit_of_work(),
+            holder,
+            schedule.id,
+            rotation.id if rotation else None,
+            form.entered_rotation,
+        )
+    except InvalidError:
+        return None
+    return Picture.of_lanes([found.lane], found.users, found.period, schedule.time_zone)

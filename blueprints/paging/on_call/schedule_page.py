@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo
+from itertools import accumulate
+from typing import Any
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
@@ -13,7 +14,7 @@ from flask_login import current_user
 from domain.accounts.profiles import UserReference
 from domain.core.database.paging import get_choice
 from domain.core.errors import QueryError
-from domain.core.time_zones import convert_to_utc, get_zone
+from domain.core.time_zones import get_zone
 from domain.paging.escalations.policies import find_policies_that_page
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.change_actions import list_upcoming_overrides, list_upcoming_swaps
@@ -21,6 +22,15 @@ from domain.paging.on_call.dependent_rules import find_dependent_rules
 from domain.paging.on_call.eligible_users import list_eligible_usernames
 from domain.paging.on_call.feeds import find_feed
 from domain.paging.on_call.final_schedule import DutySource
+from domain.paging.on_call.lanes import (
+    Bar,
+    DayTick,
+    Lane,
+    build_day_period,
+    build_day_ticks,
+    choose_colors,
+    find_now_offset,
+)
 from domain.paging.on_call.my_on_call import (
     MAX_TURN_LOOKBACK,
     get_schedule_owner,
@@ -32,7 +42,9 @@ from domain.paging.on_call.shifts import (
     build_schedules_on_call,
     compute_balance,
     list_schedule_shifts,
+    load_lanes,
 )
+from domain.paging.on_call.swap_requests import list_open_swap_requests
 from domain.paging.on_call.types import OnCallSchedule, OnCallShift
 from domain.projects.views import ProjectOrGroup
 from domain.reports.actions import list_latest_handoff_notes
@@ -42,14 +54,17 @@ from web.http.work import get_unit_of_work
 from web.services import get_current_time
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
-_DAYS_PER_WEEK = 7
 #: First and last day that a calendar can show.
 FIRST_CALENDAR_DAY, LAST_CALENDAR_DAY = date(2000, 2, 1), date(2099, 11, 1)
 #: Number of users with distinct colors.
-USER_COLORS = 6
+USER_COLORS = 10
+#: Format of the start of a shift in URLs, in UTC.
+BAR_TIME_FORMAT = "%Y%m%dT%H%M%S"
 #: Length of the future period with turns that can be swapped, and the maximum number of turns.
 _SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
 _MAX_CANDIDATES = 500
+#: Maximum number of columns in a picture on a phone.
+_MAX_COLUMNS = 4
 
 
 class CalendarView(StrEnum):
@@ -60,36 +75,64 @@ class CalendarView(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalendarEntry:
-    """A part of a day in which the same users are on call."""
+class Picture:
+    """The lanes of a schedule or rotation, and the days and users that they show."""
 
-    #: Start and end in local time. Empty at the start and end of the day.
-    start: str
-    end: str
-    people: tuple[UserReference, ...]
-    #: True if an override or a swap changed the users.
-    is_changed: bool
+    lanes: Sequence[Lane]
+    ticks: Sequence[DayTick]
+    #: Position of the current time. None if it is outside the period.
+    now: float | None
+    today: date
+    users: Mapping[int, UserReference]
+    #: Numbers of the colors of users.
+    colors: Mapping[int, int]
+
+    @classmethod
+    def of_lanes(
+        cls,
+        lanes: Sequence[Lane],
+        users: Mapping[int, UserReference],
+        period: Period,
+        time_zone: str,
+    ) -> "Picture":
+        """Return the picture of lanes in a period."""
+        now = get_current_time()
+        return cls(
+            lanes=lanes,
+            ticks=build_day_ticks(period, time_zone),
+            now=find_now_offset(now, period),
+            today=now.astimezone(get_zone(time_zone)).date(),
+            users=users,
+            colors=choose_colors(sorted(users), USER_COLORS),
+        )
 
     @property
-    def color_number(self) -> int | None:
-        """Color number of the first user, or None in a gap."""
-        return self.people[0].id % USER_COLORS if self.people else None
+    def narrow_lanes(self) -> Sequence[Lane]:
+        """The first lanes, as many as fit next to each other on a phone."""
+        rows = list(accumulate(lane.rows for lane in self.lanes))
+        return self.lanes[: max(sum(each <= _MAX_COLUMNS for each in rows), 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalendarDay:
-    """A day of a calendar."""
+class SelectedBar:
+    """A shift or gap that the user selected in the picture."""
 
-    day: date
-    is_today: bool
-    #: True if the day belongs to the month that is shown.
-    is_inside: bool
-    entries: tuple[CalendarEntry, ...]
+    bar: Bar
+    user: UserReference | None
+    #: The whole turn that contains the shift, if it can be swapped.
+    turn: OnCallTurn | None
+
+    @property
+    def period(self) -> Period:
+        """The turn, or the shift if it does not belong to a turn that can be swapped."""
+        if self.turn:
+            return Period(self.turn.starts_at, self.turn.ends_at)
+        return Period(self.bar.start, self.bar.end)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalendarGrid:
-    """The days that a calendar shows, in whole weeks that start on Monday."""
+    """The days that a calendar shows."""
 
     view: CalendarView
     #: A day within the period that is shown.
@@ -101,80 +144,32 @@ class CalendarGrid:
 
     @classmethod
     def containing_day(cls, day: date, view: CalendarView, time_zone: str) -> "CalendarGrid":
-        """Return the calendar grid that contains a day."""
-        monday = day - timedelta(days=day.weekday())
+        """Return two weeks from a day, or the month that contains the day."""
         if view is CalendarView.WEEKS:
-            first, last = monday, monday + 2 * _WEEK - _DAY
+            first, last = day, day + 2 * _WEEK - _DAY
             title = f"{first} to {last}"
         else:
-            begin = day.replace(day=1)
-            end = _get_next_month(begin) - _DAY
-            first = begin - timedelta(days=begin.weekday())
-            last = end + timedelta(days=_DAYS_PER_WEEK - 1 - end.weekday())
-            title = f"{begin:%Y-%m}"
+            first = day.replace(day=1)
+            last = _get_next_month(first) - _DAY
+            title = f"{first:%Y-%m}"
         return cls(view=view, day=day, title=title, first=first, last=last, time_zone=time_zone)
 
     @property
     def period(self) -> Period:
         """Period from the start of the first day to the end of the last day."""
-        place = get_zone(self.time_zone)
-        return Period(_get_midnight(self.first, place), _get_midnight(self.last + _DAY, place))
+        return build_day_period(self.first, self.last, self.time_zone)
 
     @property
     def day_in_previous_period(self) -> date:
         """A day in the previous period."""
         if self.view is CalendarView.WEEKS:
             return max(self.first - 2 * _WEEK, FIRST_CALENDAR_DAY)
-        return max((self.day.replace(day=1) - _DAY).replace(day=1), FIRST_CALENDAR_DAY)
+        return max((self.first - _DAY).replace(day=1), FIRST_CALENDAR_DAY)
 
     @property
     def day_in_next_period(self) -> date:
         """A day in the following period."""
-        if self.view is CalendarView.WEEKS:
-            return min(self.first + 2 * _WEEK, LAST_CALENDAR_DAY)
-        return min(_get_next_month(self.day.replace(day=1)), LAST_CALENDAR_DAY)
-
-    def build_weeks(
-        self, shifts: Sequence[OnCallShift], *, now: datetime
-    ) -> list[list[CalendarDay]]:
-        """Return the days with their on-call users, grouped by week."""
-        place = get_zone(self.time_zone)
-        today = now.astimezone(place).date()
-        count = (self.last - self.first).days + 1
-        days = [
-            CalendarDay(
-                day=day,
-                is_today=day == today,
-                is_inside=self.view is CalendarView.WEEKS or day.month == self.day.month,
-                entries=_build_entries(day, place, shifts),
-            )
-            for day in (self.first + _DAY * number for number in range(count))
-        ]
-        return [days[begin : begin + _DAYS_PER_WEEK] for begin in range(0, count, _DAYS_PER_WEEK)]
-
-
-def _build_entries(
-    day: date, time_zone: ZoneInfo, shifts: Sequence[OnCallShift]
-) -> tuple[CalendarEntry, ...]:
-    start, end = _get_midnight(day, time_zone), _get_midnight(day + _DAY, time_zone)
-    return tuple(
-        CalendarEntry(
-            start=_format_clock_time(shift.starts_at, time_zone) if shift.starts_at > start else "",
-            end=_format_clock_time(shift.ends_at, time_zone) if shift.ends_at < end else "",
-            people=shift.users,
-            is_changed=any(each.source != DutySource.ROTATION for each in shift.on_call),
-        )
-        for shift in shifts
-        if shift.starts_at < end and shift.ends_at > start
-    )
-
-
-def _format_clock_time(moment: datetime, time_zone: ZoneInfo) -> str:
-    return f"{moment.astimezone(time_zone):%H:%M}"
-
-
-def _get_midnight(day: date, time_zone: ZoneInfo) -> datetime:
-    return convert_to_utc(datetime.combine(day, time()), time_zone)
+        return min(self.last + _DAY, LAST_CALENDAR_DAY)
 
 
 def _get_next_month(first_day: date) -> date:
@@ -224,7 +219,7 @@ def get_common_zone(schedules: Sequence[OwnSchedule]) -> str:
 
 
 def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
-    """Return the requested part of the calendar. The default is the current and the next week."""
+    """Return the requested part of the calendar. The default is two weeks from today."""
     view = get_choice(arguments, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
     text = arguments.get("day", "")
     try:
@@ -242,6 +237,23 @@ def parse_grid(arguments: Mapping[str, str], schedule: OnCallSchedule) -> Calend
     return CalendarGrid.containing_day(day, CalendarView(view), schedule.time_zone)
 
 
+def parse_bar_time(given: Mapping[str, str], name: str) -> datetime | None:
+    """Return the time of a parameter that links of the picture contain, or None if it is missing.
+
+    Raise QueryError for other values.
+    """
+    if not given.get(name):
+        return None
+    try:
+        found = datetime.strptime(given[name], BAR_TIME_FORMAT).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise QueryError(f"`{name}` must be a time such as 20270531T090000.", field=name) from error
+    if not FIRST_CALENDAR_DAY <= found.date() <= LAST_CALENDAR_DAY:
+        message = f"`{name}` must be between {FIRST_CALENDAR_DAY} and {LAST_CALENDAR_DAY}."
+        raise QueryError(message, field=name)
+    return found
+
+
 def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence[OnCallShift]:
     """Return the shifts that the calendar shows.
 
@@ -253,28 +265,63 @@ def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence
     return found[1:] if begins_late and found[0].ends_at <= get_current_time() else found
 
 
+def _find_selected_bar(
+    picture: Picture, selection: str, schedule: OnCallSchedule, grid: CalendarGrid
+) -> SelectedBar | None:
+    """Return the bar that `username@time` selects, or `@time` for a gap; None if there is none."""
+    username, _, text = selection.rpartition("@")
+    moment = parse_bar_time({"turn": text}, "turn") or grid.period.end
+    for bar in picture.lanes[0].bars:
+        user = picture.users[bar.duty.user_id] if bar.duty else None
+        if bar.start <= moment < bar.end and (user.username if user else "") == username:
+            turns = list_swappable_turns(schedule) if user else ()
+            around = (
+                each
+                for each in turns
+                if each.user == user and each.starts_at <= bar.start and bar.end <= each.ends_at
+            )
+            return SelectedBar(bar=bar, user=user, turn=next(around, None))
+    return None
+
+
 def render_schedule_page(
-    holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid
+    holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str = ""
 ) -> ResponseReturnValue:
-    """Render the page of a schedule."""
-    session, moment, work = db.session(), get_current_time(), get_unit_of_work()
-    target, able = Target(TargetKind.SCHEDULE, schedule.id), set(list_eligible_names(holder))
-    shifts = _list_shown_shifts(schedule, grid)
-    users = {user.id: user for each in schedule.rotations for user in each.users}
+    """Render the page of a schedule; `selection` names a bar of the picture."""
+    session, work = db.session(), get_unit_of_work()
+    target = Target(TargetKind.SCHEDULE, schedule.id)
     return render_template(
         "on_call/schedule.html",
         holder=holder,
         schedule=schedule,
         schedules=build_schedules_on_call(work, [schedule]),
-        grid=grid,
-        weeks=grid.build_weeks(shifts, now=moment),
         policies=find_policies_that_page(target, holder, session=session),
         rules=find_dependent_rules([schedule.id], holder, session=session),
-        balance=compute_balance(shifts, grid.period),
-        gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
-        absent=[each for each in users.values() if each.username not in able],
         overrides=list_upcoming_overrides(work, holder, schedule.id),
         swaps=list_upcoming_swaps(work, holder, schedule.id),
+        requests=list_open_swap_requests(work, holder, schedule.id),
         notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=get_current_time()),
+        **_build_calendar_context(holder, schedule, grid, selection),
     )
+
+
+def _build_calendar_context(
+    holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid, selection: str
+) -> dict[str, Any]:
+    """Return the picture, its shifts, gaps and balance, and the users who cannot be on call."""
+    shifts, moment = _list_shown_shifts(schedule, grid), get_current_time()
+    users = {user.id: user for each in schedule.rotations for user in each.users}
+    able = set(list_eligible_names(holder))
+    gaps_from = shifts[0].starts_at if shifts else grid.period.end
+    lanes, shown = load_lanes(get_unit_of_work(), schedule.id, grid.period, gaps_from=gaps_from)
+    picture = Picture.of_lanes(lanes, {**users, **shown}, grid.period, schedule.time_zone)
+    return {
+        "grid": grid,
+        "picture": picture,
+        "shifts": shifts,
+        "selected": _find_selected_bar(picture, selection, schedule, grid) if selection else None,
+        "balance": compute_balance(shifts, grid.period),
+        "gaps": [each for each in shifts if each.is_gap and each.ends_at > moment],
+        "absent": [each for each in users.values() if each.username not in able],
+    }

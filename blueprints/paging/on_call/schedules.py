@@ -9,12 +9,14 @@ from flask.typing import ResponseReturnValue
 from blueprints.paging.on_call.schedule_page import (
     list_eligible_names,
     list_swappable_turns,
+    parse_bar_time,
     parse_grid,
     render_schedule_page,
 )
 from domain.access.actor import UnitOfWork
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
-from domain.paging.on_call import actions
+from domain.core.types.validation import validate_body
+from domain.paging.on_call import actions, swap_requests
 from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
@@ -24,7 +26,13 @@ from domain.paging.on_call.change_actions import (
 )
 from domain.paging.on_call.schedules import list_all_schedules
 from domain.paging.on_call.shifts import list_schedules_on_call
-from domain.paging.on_call.types import NewSchedule, OnCallSchedule, ScheduleChange
+from domain.paging.on_call.swap_request_states import RequestState
+from domain.paging.on_call.swap_request_types import SwapRequestAnswer
+from domain.paging.on_call.types import (
+    NewSchedule,
+    OnCallSchedule,
+    ScheduleChange,
+)
 from domain.projects.views import ProjectOrGroup
 from forms.base import Form
 from forms.on_call import OverrideForm, ScheduleForm, SwapForm
@@ -72,8 +80,9 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
 def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
-    given = get_list_query("view", "day")
-    return render_schedule_page(holder, schedule, parse_grid(given, schedule))
+    given = get_list_query("view", "day", "turn")
+    grid = parse_grid(given, schedule)
+    return render_schedule_page(holder, schedule, grid, given.get("turn", ""))
 
 
 @on_call_schedules.route(f"{_SCHEDULE_PATH}/edit", methods=["GET", "POST"])
@@ -136,8 +145,14 @@ def new_override(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValu
     """Put a user on call for a period, instead of the users in the rotations."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     names = list_eligible_names(holder)
+    given = get_list_query("starts_at", "ends_at", "instead_of")
     form = OverrideForm(
-        schedule=schedule, names=names, user=get_current_user().username, now=get_current_time()
+        schedule=schedule,
+        names=names,
+        user=get_current_user().username,
+        instead_of=given.get("instead_of", ""),
+        start=parse_bar_time(given, "starts_at") or get_current_time(),
+        end=parse_bar_time(given, "ends_at"),
     )
     if _try_shift_change(
         form,
@@ -160,19 +175,42 @@ def delete_override(
 @on_call_changes.route("/swaps/new", methods=["GET", "POST"])
 @permission_required("on_call_swaps.create")
 def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
-    """Swap two shifts of two users."""
+    """Request a swap of two shifts, or swap them without asking."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     own = None if holder.can_maintain else get_current_user().username
-    chosen = get_list_query("shift").get("shift")
-    form = SwapForm(schedule=schedule, turns=list_swappable_turns(schedule), own=own, shift=chosen)
+    given = get_list_query("shift", "other_shift")
+    turns = list_swappable_turns(schedule)
+    form = SwapForm(schedule=schedule, turns=turns, own=own, **given.to_dict())
+    is_direct = request.form.get("do") == "swap"
+    act: Callable[..., object] = create_swap if is_direct else swap_requests.create_swap_request
     if _try_shift_change(
-        form, lambda: create_swap(get_unit_of_work(), holder, schedule_id, form.entered_swap)
+        form, lambda: act(get_unit_of_work(), holder, schedule_id, form.entered_swap)
     ):
-        flash("Shifts swapped.")
+        flash(
+            "Shifts swapped."
+            if is_direct
+            else "Swap requested. Nothing changes until it is accepted."
+        )
         return _redirect_to_schedule(holder, schedule_id)
     return render_form_page(
         "on_call/swap_form.html", form, holder=holder, schedule=schedule, own=own
     )
+
+
+@on_call_changes.post("/swap_requests/<int:request_id>/answer")
+@permission_required("on_call_swap_requests.answer")
+def answer_swap_request(
+    holder: ProjectOrGroup, schedule_id: int, request_id: int
+) -> ResponseReturnValue:
+    """Accept, decline or withdraw a swap request."""
+    with show_errors_on_next_page(DomainError):
+        body = validate_body(SwapRequestAnswer, {"answer": request.form.get("answer", "")})
+        answered = swap_requests.answer_swap_request(
+            get_unit_of_work(), holder, schedule_id, request_id, body
+        )
+        is_swapped = answered.state == RequestState.ACCEPTED
+        flash("Shifts swapped." if is_swapped else f"Swap request {answered.state}.")
+    return _redirect_to_schedule(holder, schedule_id)
 
 
 @on_call_changes.post("/swaps/<int:swap_id>/delete")

@@ -307,6 +307,14 @@ PERSONAL_DATA = (
         on_erasure=ErasureRule.PSEUDONYM,
     ),
     PersonalDataTable(
+        models.OnCallSwapRequest,
+        "Requests for swaps of on-call shifts from or to the person",
+        exported="schedule_id starts_at ends_at other_starts_at other_ends_at state created_at "
+        "answered_at",
+        internal="other_user_id expires_at seconds other_seconds",
+        on_erasure=ErasureRule.PSEUDONYM,
+    ),
+    PersonalDataTable(
         models.OnCallHandoverNote,
         "Handoff notes that the person wrote",
         exported="schedule_id text created_at",

@@ -7,7 +7,12 @@ from domain.access.features import AccessLevel
 from domain.access.roles import MINIMUM_ROLES, Ability
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.views import Viewer
-from domain.projects.visibility_sql import has_role_in_project, is_membership_active, select_subtree
+from domain.projects.visibility_sql import (
+    has_role_in_project,
+    is_membership_active,
+    select_groups_with_role,
+    select_subtree,
+)
 from models import Group, Member, MemberRole, Project
 from models.folding import fold_text
 
@@ -48,6 +53,19 @@ def build_member_projects_query(
         )
     )
     return found if path is None else found.where(Project.path_key == fold_text(path))
+
+
+def build_member_groups_query(
+    viewer: Viewer, *, session: Session, ability: Ability = Ability.READ_ALERTS
+) -> Select[int]:
+    """Return a query for the IDs of groups in which the viewer has an ability as a member.
+
+    The result may include deleted groups.
+    """
+    groups, _ = _find_custom_role_grants(viewer, ability, session=session)
+    custom = select_subtree(select(Group.id).where(Group.id.in_(groups)))
+    with_role = select_groups_with_role(viewer, MINIMUM_ROLES[ability])
+    return select(Group.id).where(or_(Group.id.in_(with_role), Group.id.in_(custom)))
 
 
 def exclude_archived_projects(projects: Select[int]) -> Select[int]:

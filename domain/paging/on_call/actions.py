@@ -1,12 +1,14 @@
 """Actions on on-call schedules and their rotations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import UserReference, find_user_references
 from domain.audit.events import EventKind
 from domain.core.database.paging import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError
@@ -15,6 +17,8 @@ from domain.core.types.base import ListPage
 from domain.paging.escalations.policies import check_no_policy_pages
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.on_call.dependent_rules import check_no_dependent_rules
+from domain.paging.on_call.final_schedule import find_turn_parts
+from domain.paging.on_call.lanes import Lane, LaneKind, build_lane, find_full_turn
 from domain.paging.on_call.moved_turns import (
     PreviousPlan,
     describe_moved_swaps_and_overrides,
@@ -31,6 +35,7 @@ from domain.paging.on_call.rotation_syntax import format_cadence
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.schedules import (
     apply_time_zone,
+    build_rotation,
     build_schedules,
     get_schedule,
     get_schedule_row,
@@ -267,6 +272,38 @@ def preview_rotation(
         row,
         lambda: _replace_rotation(work, holder, row, before, rotation_id, wanted),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotationPreview:
+    """One turn of each user of a rotation that is being edited."""
+
+    lane: Lane
+    period: Period
+    users: Mapping[int, UserReference]
+
+
+@action("on_call_rotations.put")
+def preview_turns(
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    schedule_id: int,
+    rotation_id: int | None,
+    wanted: NewRotation,
+) -> RotationPreview:
+    """Return one turn of each user of a rotation, without storing it.
+
+    Raise InvalidError if a field is invalid.
+    """
+    row = get_schedule_row(work, holder, schedule_id)
+    plan = build_rotation(work, holder, row, wanted, rotation_id)
+    during = find_full_turn(plan, work.now)
+    parts = find_turn_parts(replace(plan, valid_from=during.start), during)
+    users = find_user_references(
+        plan.user_ids, base_url=work.settings.base_url, session=work.session
+    )
+    lane = build_lane(parts, during, LaneKind.ROTATION, name=plan.name)
+    return RotationPreview(lane=lane, period=during, users=users)
 
 
 def _preview_moves(

@@ -18,8 +18,9 @@ from domain.paging.on_call.eligible_users import find_eligible_user_id, find_use
 from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.notices import ShiftChange
 from domain.paging.on_call.schedule_queries import load_schedule_plans
-from domain.paging.on_call.schedule_values import Period
+from domain.paging.on_call.schedule_values import Period, UserPeriod
 from domain.paging.on_call.schedules import get_schedule, get_schedule_row
+from domain.paging.on_call.swap_request_types import OnCallSwapRequest
 from domain.paging.on_call.types import (
     ChangeQuery,
     NewOverride,
@@ -27,6 +28,7 @@ from domain.paging.on_call.types import (
     OnCallOverride,
     OnCallSchedule,
     OnCallSwap,
+    SwappedShifts,
     check_period,
     check_period_not_over,
 )
@@ -35,6 +37,7 @@ from domain.projects.views import ProjectOrGroup
 from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwap as SwapRow
+from models import OnCallSwapRequest as SwapRequestRow
 
 #: Maximum number of current and future overrides in a schedule. The same limit applies to swaps.
 _MAX_UPCOMING_CHANGES = 200
@@ -47,10 +50,14 @@ _USER_COLUMNS = {
     "created_by": "created_by",
 }
 #: Sources of the shifts that a swap exchanges. Overrides take precedence over swaps.
-_SWAPPABLE_SOURCES = frozenset({DutySource.ROTATION, DutySource.SWAP})
-_TABLE_NAMES: Mapping[type, str] = {OverrideRow: "Override", SwapRow: "Swap"}
-_ChangeRow = TypeVar("_ChangeRow", OverrideRow, SwapRow)
-_ChangeResource = TypeVar("_ChangeResource", OnCallOverride, OnCallSwap)
+SWAPPABLE_SOURCES = frozenset({DutySource.ROTATION, DutySource.SWAP})
+_TABLE_NAMES: Mapping[type, str] = {
+    OverrideRow: "Override",
+    SwapRow: "Swap",
+    SwapRequestRow: "Swap request",
+}
+_ChangeRow = TypeVar("_ChangeRow", OverrideRow, SwapRow, SwapRequestRow)
+_ChangeResource = TypeVar("_ChangeResource", OnCallOverride, OnCallSwap, OnCallSwapRequest)
 
 
 @read_action("on_call_overrides.index")
@@ -58,7 +65,7 @@ def list_overrides(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
 ) -> ListPage[OnCallOverride]:
     """List the overrides of a schedule, including past overrides."""
-    return _list_changes(work, holder, schedule_id, query, OverrideRow, OnCallOverride)
+    return list_changes(work, holder, schedule_id, query, OverrideRow, OnCallOverride)
 
 
 @read_action("on_call_overrides.index")
@@ -85,7 +92,7 @@ def show_override(
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     return build_change_resources(
-        work, [_get_change_row(work, OverrideRow, schedule.id, override_id)], OnCallOverride
+        work, [get_change_row(work, OverrideRow, schedule.id, override_id)], OnCallOverride
     )[0]
 
 
@@ -114,7 +121,7 @@ def create_override(
     ahead = (OverrideRow.schedule_id == schedule.id) & (OverrideRow.ends_at > work.now)
     _check_change_count(work, ahead, "overrides")
     own_id = user_id if new.in_addition else covered_id
-    if not (_can_change_all_shifts(work, holder) or (own_id and own_id == work.actor.id)):
+    if not (can_change_all_shifts(work, holder) or (own_id and own_id == work.actor.id)):
         _check_no_others_on_call(work, schedule.id, during, is_shared=new.in_addition)
     row = OverrideRow(
         schedule_id=schedule.id,
@@ -148,8 +155,8 @@ def end_override(
     ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    row = _lock_change_row(work, OverrideRow, schedule.id, override_id)
-    if not (_can_change_all_shifts(work, holder) or work.actor.id in (row.user_id, row.created_by)):
+    row = lock_change_row(work, OverrideRow, schedule.id, override_id)
+    if not (can_change_all_shifts(work, holder) or work.actor.id in (row.user_id, row.created_by)):
         raise ForbiddenError("You need the Maintainer role to remove another user's override.")
     if row.ends_at <= work.now:
         raise ConflictError("This override has ended. Past shifts cannot be changed.")
@@ -167,7 +174,7 @@ def list_swaps(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
 ) -> ListPage[OnCallSwap]:
     """List the swaps of a schedule, including past swaps."""
-    return _list_changes(work, holder, schedule_id, query, SwapRow, OnCallSwap)
+    return list_changes(work, holder, schedule_id, query, SwapRow, OnCallSwap)
 
 
 @read_action("on_call_swaps.index")
@@ -214,7 +221,7 @@ def show_swap(
     """
     schedule = get_schedule_row(work, holder, schedule_id)
     return build_change_resources(
-        work, [_get_change_row(work, SwapRow, schedule.id, swap_id)], OnCallSwap
+        work, [get_change_row(work, SwapRow, schedule.id, swap_id)], OnCallSwap
     )[0]
 
 
@@ -222,27 +229,34 @@ def show_swap(
 def create_swap(
     work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewSwap
 ) -> OnCallSwap:
-    """Swap two shifts of two users.
+    """Swap two shifts of two users without asking them.
 
-    Members without the Maintainer role can swap shifts if one of the shifts is their own. If a
-    shift has begun, only the rest of the shift is exchanged. Raise InvalidError if a field is
-    invalid, or ForbiddenError if both shifts belong to other users.
+    Members without the Maintainer role request a swap instead. If a shift has begun, only the rest
+    of the shift is exchanged. Raise InvalidError if a field is invalid, or ForbiddenError without
+    the Maintainer role.
     """
+    if not can_change_all_shifts(work, holder):
+        message = "You need the Maintainer role to swap shifts directly. Request the swap instead."
+        raise ForbiddenError(message)
     schedule = get_schedule(work, holder, schedule_id)
-    new = new.with_time_zone(schedule.time_zone)
-    first, second = _find_swap_users(work, holder, new)
-    if not (_can_change_all_shifts(work, holder) or work.actor.id in (first, second)):
-        raise ForbiddenError("You need the Maintainer role to swap other users' shifts.")
-    mine, theirs = _check_swap_periods(work, new)
-    ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
-    _check_change_count(work, ahead, "swaps")
-    for user_id, during, (field, _), name in (
-        (first, mine, _FIRST_FIELDS, new.user),
-        (second, theirs, _SECOND_FIELDS, new.other_user),
-    ):
-        if not _is_on_call(work, schedule.id, user_id, during, duty_sources=_SWAPPABLE_SOURCES):
-            message = f"{name} has no shift from a rotation or swap in this period."
-            raise InvalidError(message, field=field)
+    made = store_swap(work, holder, schedule, new, created_by=work.actor.id)
+    notices.queue_notices_if_mail_is_configured(
+        notices.queue_swap_notices, made, ShiftChange(work, holder, schedule)
+    )
+    return made
+
+
+def store_swap(
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    schedule: OnCallSchedule,
+    new: NewSwap,
+    *,
+    created_by: int | None,
+) -> OnCallSwap:
+    """Check and store a swap. Raise InvalidError if a field is invalid."""
+    sides = check_new_swap(work, holder, schedule, new)
+    (first, mine), (second, theirs) = ((each.user_id, each.during) for each in sides)
     row = SwapRow(
         schedule_id=schedule.id,
         user_id=first,
@@ -252,17 +266,33 @@ def create_swap(
         other_starts_at=theirs.start,
         other_ends_at=theirs.end,
         over_at=max(mine.end, theirs.end),
-        created_by=work.actor.id,
+        created_by=created_by,
         created_at=work.now,
     )
     work.session.add(row)
     work.session.flush()  # The flush assigns the id.
     made = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, holder, schedule, made, "created")
-    notices.queue_notices_if_mail_is_configured(
-        notices.queue_swap_notices, made, ShiftChange(work, holder, schedule)
-    )
     return made
+
+
+def check_new_swap(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule: OnCallSchedule, new: NewSwap
+) -> tuple[UserPeriod, UserPeriod]:
+    """Return the two sides of a swap. Raise InvalidError if a field is invalid."""
+    new = new.with_time_zone(schedule.time_zone)
+    first, second = _find_swap_users(work, holder, new)
+    mine, theirs = _check_swap_periods(work, new)
+    ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
+    _check_change_count(work, ahead, "swaps")
+    for user_id, during, (field, _), name in (
+        (first, mine, _FIRST_FIELDS, new.user),
+        (second, theirs, _SECOND_FIELDS, new.other_user),
+    ):
+        if not _is_on_call(work, schedule.id, user_id, during, duty_sources=SWAPPABLE_SOURCES):
+            message = f"{name} has no shift from a rotation or swap in this period."
+            raise InvalidError(message, field=field)
+    return UserPeriod(user_id=first, during=mine), UserPeriod(user_id=second, during=theirs)
 
 
 @action("on_call_swaps.delete")
@@ -276,9 +306,9 @@ def undo_swap(
     ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    row = _lock_change_row(work, SwapRow, schedule.id, swap_id)
+    row = lock_change_row(work, SwapRow, schedule.id, swap_id)
     concerned = (row.user_id, row.other_user_id, row.created_by)
-    if not (_can_change_all_shifts(work, holder) or work.actor.id in concerned):
+    if not (can_change_all_shifts(work, holder) or work.actor.id in concerned):
         raise ForbiddenError("You need the Maintainer role to undo a swap between other users.")
     if row.over_at <= work.now:
         raise ConflictError("This swap has ended. Past shifts cannot be changed.")
@@ -311,12 +341,12 @@ def end_override_row(row: OverrideRow, work: UnitOfWork) -> None:
     work.session.flush()
 
 
-def _can_change_all_shifts(work: UnitOfWork, holder: ProjectOrGroup) -> bool:
+def can_change_all_shifts(work: UnitOfWork, holder: ProjectOrGroup) -> bool:
     """Return whether the actor may change the shifts of all users."""
     return work.actor.is_trusted or holder.can_maintain
 
 
-def _list_changes(
+def list_changes(
     work: UnitOfWork,
     holder: ProjectOrGroup,
     schedule_id: int,
@@ -324,6 +354,7 @@ def _list_changes(
     table: type[_ChangeRow],
     resource: type[_ChangeResource],
 ) -> ListPage[_ChangeResource]:
+    """Return a page of the overrides, swaps or swap requests of a schedule."""
     schedule = get_schedule_row(work, holder, schedule_id)
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
@@ -332,19 +363,21 @@ def _list_changes(
     return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-def _get_change_row(
+def get_change_row(
     work: UnitOfWork, table: type[_ChangeRow], schedule_id: int, row_id: int
 ) -> _ChangeRow:
+    """Return an override, swap or swap request. Raise NotFoundError if there is none."""
     row = work.session.get(table, min(row_id, MAX_ID))
     if row is None or row.schedule_id != schedule_id:
         raise NotFoundError(f"{_TABLE_NAMES[table]} not found in this schedule.")
     return row
 
 
-def _lock_change_row(
+def lock_change_row(
     work: UnitOfWork, table: type[_ChangeRow], schedule_id: int, row_id: int
 ) -> _ChangeRow:
-    row = _get_change_row(work, table, schedule_id, row_id)
+    """Lock and return an override, swap or swap request. Raise NotFoundError if there is none."""
+    row = get_change_row(work, table, schedule_id, row_id)
     work.session.refresh(row, with_for_update=True)
     return row
 
@@ -435,7 +468,9 @@ def _is_on_call(
 
 
 def build_change_resources(
-    work: UnitOfWork, rows: Iterable[OverrideRow | SwapRow], resource: type[_ChangeResource]
+    work: UnitOfWork,
+    rows: Iterable[OverrideRow | SwapRow | SwapRequestRow],
+    resource: type[_ChangeResource],
 ) -> Sequence[_ChangeResource]:
     """Return the resources of overrides or swaps, with the names of their users."""
     columns = {
@@ -460,7 +495,7 @@ def record_change(
     work: UnitOfWork,
     holder: ProjectOrGroup,
     schedule: OnCallSchedule,
-    shown: OnCallOverride | OnCallSwap,
+    shown: OnCallOverride | SwappedShifts,
     change: str,
 ) -> None:
     """Record an audit event about an override or a swap."""
@@ -476,7 +511,7 @@ def record_change(
         details["instead_of"] = shown.instead_of.username
     if isinstance(shown, OnCallOverride) and shown.in_addition:
         details["in_addition"] = True
-    if isinstance(shown, OnCallSwap):
+    if isinstance(shown, SwappedShifts):
         kind = EventKind.ON_CALL_SWAP_CHANGED
         details["other_user"] = shown.other_user.username
         details["other_starts_at"] = format_api_time(shown.other_starts_at)

@@ -58,7 +58,7 @@ class OnCallSpan:
         return tuple(each.user_id for each in self.duties)
 
 
-class _OnCallTurnPart(NamedTuple):
+class OnCallTurnPart(NamedTuple):
     """A part of a turn that the restrictions of its rotation allow."""
 
     start: datetime
@@ -71,7 +71,7 @@ class _RotationTurns:
 
     def __init__(self, plan: RotationPlan, period: Period) -> None:
         self.layer = plan.layer
-        self._turns = tuple(_find_turn_parts(plan, period))
+        self._turns = tuple(find_turn_parts(plan, period))
         self._starts = [each.start for each in self._turns]
 
     @property
@@ -88,7 +88,8 @@ class _RotationTurns:
         return self._turns[index].duty
 
 
-def _find_turn_parts(plan: RotationPlan, period: Period) -> Iterator[_OnCallTurnPart]:
+def find_turn_parts(plan: RotationPlan, period: Period) -> Iterator[OnCallTurnPart]:
+    """Yield the turns of a rotation in a period, divided by the restrictions of the rotation."""
     start = max(period.start, plan.valid_from)
     end = min(period.end, plan.valid_until or period.end)
     if start >= end or not plan.user_ids:
@@ -101,7 +102,7 @@ def _find_turn_parts(plan: RotationPlan, period: Period) -> Iterator[_OnCallTurn
             part = allowed[index]
             if part.start >= turn.end:
                 break
-            yield _OnCallTurnPart(max(part.start, turn.start), min(part.end, turn.end), duty)
+            yield OnCallTurnPart(max(part.start, turn.start), min(part.end, turn.end), duty)
 
 
 def _find_whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[RotationTurn]:

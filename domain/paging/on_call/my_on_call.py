@@ -4,14 +4,18 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
 from domain.access.actions import action, read_action
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import find_user_references
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
 from domain.alerts.listing.types import build_alert_url, build_incident_url
-from domain.alerts.listing.watched_projects import build_member_projects_query
+from domain.alerts.listing.watched_projects import (
+    build_member_groups_query,
+    build_member_projects_query,
+    exclude_archived_projects,
+)
 from domain.core.errors import InvalidError
 from domain.paging.notifications.page_targets import INCIDENT_SEVERITY_RANK, SubjectKind
 from domain.paging.notifications.paging import PageKind
@@ -30,23 +34,31 @@ from domain.paging.on_call.own_types import (
 from domain.paging.on_call.rotation_turns import UserTurn, find_user_turns
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.shifts import UserSchedule, build_schedules_on_call, find_user_schedules
+from domain.paging.on_call.shifts import (
+    UserSchedule,
+    build_schedules_on_call,
+    find_user_schedules,
+    load_user_schedules,
+)
 from domain.paging.on_call.types import (
     NewOverride,
     OnCallPeriod,
+    ScheduleOnCall,
     check_period,
     check_period_not_over,
 )
 from domain.projects.access import get_group, get_project
 from domain.projects.owners import build_pages_url
-from domain.projects.views import ProjectOrGroup, get_viewer
+from domain.projects.views import Namespace, ProjectOrGroup, get_viewer
 from domain.projects.visibility_sql import select_groups_with_role
 from models import Alert, Incident, Page, PageRecipient, Project
+from models import OnCallSchedule as ScheduleRow
 
 #: Period before now that is searched for the start of a current turn, and period after the shown
 #: weeks that is searched for the end of a turn.
 MAX_TURN_LOOKBACK = timedelta(days=56)
 _MAX_ALERTS = 50
+MAX_VISIBLE_SCHEDULES = 200
 
 
 @read_action("own_on_call.show")
@@ -63,6 +75,24 @@ def show_own_on_call(work: UnitOfWork, query: OwnOnCallQuery) -> OwnOnCall:
         _find_paged_alerts(work, SubjectKind.INCIDENT),
     )
     return OwnOnCall(schedules=schedules, alerts=alerts, incidents=incidents)
+
+
+@read_action("own_on_call.show")
+def list_visible_schedules(work: UnitOfWork) -> Sequence[tuple[Namespace, ScheduleOnCall]]:
+    """Return who is on call in all schedules that you can see as a member, with their owners."""
+    viewer, session = get_viewer(work), work.session
+    projects = exclude_archived_projects(build_member_projects_query(viewer, session=session))
+    groups = build_member_groups_query(viewer, session=session)
+    ids = session.scalars(
+        select(ScheduleRow.id)
+        .where(or_(ScheduleRow.project_id.in_(projects), ScheduleRow.group_id.in_(groups)))
+        .order_by(ScheduleRow.name_key, ScheduleRow.id)
+        .limit(MAX_VISIBLE_SCHEDULES)
+    ).all()
+    found = sorted(load_user_schedules(ids, session=session), key=lambda each: each.place.path)
+    places = {each.id: each.place for each in found}
+    shown = build_schedules_on_call(work, found)
+    return tuple((places[each.schedule_id], each) for each in shown)
 
 
 @read_action("own_on_call.preview_cover", command="preview-cover")

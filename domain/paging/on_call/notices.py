@@ -20,13 +20,25 @@ from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.rotation_turns import find_user_turns
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.types import OnCallOverride, OnCallSchedule, OnCallSwap
+from domain.paging.on_call.swap_request_states import RequestState
+from domain.paging.on_call.swap_request_types import OnCallSwapRequest
+from domain.paging.on_call.types import (
+    OnCallOverride,
+    OnCallSchedule,
+    OnCallSwap,
+    SwappedShifts,
+)
 from domain.projects.views import ProjectOrGroup
 from models import User
 
 ChangedThing = TypeVar("ChangedThing")
 #: Maximum number of shifts that a message lists.
 _MAX_LISTED_SHIFTS = 20
+_ANSWER_WORDS = {
+    RequestState.ACCEPTED: "accepted",
+    RequestState.DECLINED: "declined",
+    RequestState.WITHDRAWN: "withdrew",
+}
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,36 @@ def queue_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
         key=_build_notice_key(swap, "made"),
         subject="Your on-call shifts were swapped",
         told=(swap.user, swap.other_user),
+        text=text,
+    )
+    _queue_notice(notice, change)
+
+
+def queue_swap_request_notices(request: OnCallSwapRequest, change: ShiftChange) -> None:
+    """Queue a message about a new or answered swap request to its users, except the actor."""
+
+    def text(person: UserReference, by: str) -> str:
+        own, other, others = _find_swap_sides(person, request, change)
+        if request.state == RequestState.REQUESTED:
+            return (
+                f"{by} asks you to swap shifts:\n\n"
+                f"- You would be on call {others}, instead of {_get_full_name(other)}.\n"
+                f"- {_get_full_name(other)} would be on call {own}, instead of you.\n\n"
+                f"Nothing changes until you accept. The request expires at "
+                f"{change.format_time(request.expires_at)}."
+            )
+        result = (
+            f"You are on call {others}, and {_get_full_name(other)} is on call {own}."
+            if request.state == RequestState.ACCEPTED
+            else f"The schedule has not changed: you are on call {own}."
+        )
+        return f"{by} {_ANSWER_WORDS[RequestState(request.state)]} the swap of shifts. {result}"
+
+    notice = _ShiftNotice(
+        key=f"on-call swap request {request.id} of {request.created_at.isoformat()} "
+        f"{request.state}",
+        subject=f"A swap of on-call shifts was {request.state}",
+        told=(request.user, request.other_user),
         text=text,
     )
     _queue_notice(notice, change)
@@ -203,7 +245,7 @@ def _build_notice_key(changed: OnCallSwap | OnCallOverride, what: str) -> str:
 
 
 def _find_swap_sides(
-    person: UserReference, swap: OnCallSwap, change: ShiftChange
+    person: UserReference, swap: SwappedShifts, change: ShiftChange
 ) -> tuple[str, UserReference, str]:
     """Return a user's original shift, the other user, and the other user's original shift."""
     first = change.format_period(swap.starts_at, swap.ends_at)

@@ -191,6 +191,20 @@ def store_rotations(
     _start_rotations([each for each in plans if each.id == _NEW_ROTATION_ID], change)
 
 
+def build_rotation(
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    schedule: ScheduleRow,
+    new_rotation: NewRotation,
+    replaced_id: int | None,
+) -> RotationPlan:
+    """Return a rotation as it would be stored. Raise InvalidError if it is invalid."""
+    change = _RotationsChange(work, holder, schedule)
+    before = change.load_rotations_by_name().values()
+    replaced = next((each for each in before if each.id == replaced_id), None)
+    return _build_plan(new_rotation, new_rotation.name, new_rotation.layer or 0, replaced, change)
+
+
 def apply_time_zone(work: UnitOfWork, holder: ProjectOrGroup, schedule: ScheduleRow) -> None:
     """Change all rotations to the current time zone of the schedule."""
     change = _RotationsChange(work, holder, schedule)

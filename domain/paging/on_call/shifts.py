@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from domain.access.actor import UnitOfWork
 from domain.accounts.profiles import UserReference, find_user_references
 from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans, merge_spans_by_users
+from domain.paging.on_call.lanes import Lane, build_lanes
 from domain.paging.on_call.schedule_owners import find_schedule_owners
 from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period, SchedulePlan
@@ -156,6 +157,17 @@ def find_shifts_by_schedule(
     return {each: tuple(_build_shift(span, named) for span in some) for each, some in found.items()}
 
 
+def load_lanes(
+    work: UnitOfWork, schedule_id: int, period: Period, *, gaps_from: datetime
+) -> tuple[Sequence[Lane], Mapping[int, UserReference]]:
+    """Return the lanes of a schedule for a period, and its users by id."""
+    plans = load_schedule_plans([schedule_id], period, session=work.session, now=work.now)
+    lanes = build_lanes(plans[schedule_id], period, gaps_from=gaps_from)
+    ids = (bar.duty.user_id for lane in lanes for bar in lane.bars if bar.duty)
+    named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
+    return lanes, named
+
+
 def compute_balance(shifts: Iterable[OnCallShift], period: Period) -> OnCallBalance:
     """Compute the distribution of on-call time among users.
 
@@ -279,6 +291,12 @@ def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Seq
     is_mine = or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id)
     swaps = select(OnCallSwap.schedule_id).where(is_mine, OnCallSwap.over_at > now)
     ids = session.scalars(union(turns, overrides, swaps)).all()
+    found = load_user_schedules(ids, session=session)
+    return sorted(found, key=lambda each: fold_text(each.place.path))
+
+
+def load_user_schedules(ids: Collection[int], *, session: Session) -> Sequence[UserSchedule]:
+    """Return schedules with their owners by name, without schedules of archived projects."""
     places = find_schedule_owners(ids, session=session)
     rows = session.execute(
         select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone)
@@ -286,5 +304,4 @@ def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Seq
         .where(ScheduleRow.id.in_(places), Project.archived_at.is_(None))
         .order_by(ScheduleRow.name_key, ScheduleRow.id)
     )
-    found = [UserSchedule(*row, place=places[row.id]) for row in rows]
-    return sorted(found, key=lambda each: fold_text(each.place.path))
+    return [UserSchedule(*row, place=places[row.id]) for row in rows]

@@ -558,10 +558,7 @@ class OnCallOverride(Resource):
 
 
 class NewSwap(Body):
-    """A new swap of two shifts between two users.
-
-    Members without the Maintainer role can create a swap if one of the shifts is their own.
-    """
+    """A new swap of two shifts between two users."""
 
     user: RequiredText = Field(description="User name of the user who has the first shift.")
     starts_at: RequestLocalTime
@@ -575,8 +572,8 @@ class NewSwap(Body):
         return _interpret_local_times(self, time_zone)
 
 
-class OnCallSwap(Resource):
-    """A swap of two shifts between two users."""
+class SwappedShifts(Resource):
+    """Two shifts of two users, which a swap exchanges."""
 
     id: int
     user: UserReference
@@ -585,5 +582,10 @@ class OnCallSwap(Resource):
     other_user: UserReference
     other_starts_at: Time
     other_ends_at: Time
-    created_by: UserReference | None
     created_at: Time
+
+
+class OnCallSwap(SwappedShifts):
+    """A swap of two shifts between two users."""
+
+    created_by: UserReference | None

@@ -68,7 +68,7 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     expect(page.get_by_text("Rotation added.")).to_be_visible()
     expect(page.get_by_text("No escalation policy uses this schedule yet.")).to_be_visible()
     # Before the first rotation no user could be on call, so this is no gap.
-    expect(page.locator(".calendar")).not_to_contain_text("Nobody")
+    expect(page.locator(".lanes-frame")).not_to_contain_text("Nobody")
     page.get_by_role("link", name="Add override").click()
     page.get_by_label("Who is on call").select_option(bob.username)
     year = now().year + 1
@@ -88,13 +88,13 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     theirs = page.get_by_label("In exchange for")
     of_bob = theirs.locator("option").filter(has_text=bob.username).first
     theirs.select_option(of_bob.get_attribute("value"))
-    page.get_by_role("button", name="Swap shifts").click()
+    page.get_by_role("button", name="Swap without asking").click()
     expect(page.get_by_text("Shifts swapped.")).to_be_visible()
     expect(page.get_by_text("On call now:")).to_contain_text("On call now: Bob")
     mine = page.locator(".notice").filter(has_text="swapped shifts")
     expect(mine).to_contain_text(f"{bob.username} swapped shifts: you are on call from")
     page.get_by_role("link", name="Month", exact=True).click()
-    expect(page.locator(".calendar .today")).to_contain_text(bob.username)
+    expect(page.locator(".lanes.upright")).to_contain_text(bob.username)
     page.get_by_role("link", name="Edit Rotation 1").click()
     page.get_by_label("Handoff time").fill("10:00")
     page.get_by_role("button", name="Save rotation").click()
@@ -105,6 +105,33 @@ def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     expect(page.get_by_text("Rotation saved.")).to_be_visible()
     page.get_by_role("button", name="Create calendar URL").click()
     expect(page.get_by_role("heading", name="Calendar URL")).to_be_visible()
+
+
+def ask_for_swap(
+    live: LiveGatebell, path: str, asking: Person, asked: Person, schedule: int
+) -> None:
+    """Let a user ask another user to swap their next shifts."""
+    root = f"/projects/{path.replace('/', '%2F')}/on_call/schedules/{schedule}"
+    call = api_caller(live, asking, root)
+    shifts = call.done("GET", "/shifts")[1:-1]
+    mine, theirs = (
+        next(
+            each
+            for each in shifts
+            if [duty["source"] for duty in each["on_call"]] == ["rotation"]
+            and each["users"][0]["username"] == person.username
+        )
+        for person in (asking, asked)
+    )
+    swap = {
+        "user": asking.username,
+        "starts_at": mine["starts_at"],
+        "ends_at": mine["ends_at"],
+        "other_user": asked.username,
+        "other_starts_at": theirs["starts_at"],
+        "other_ends_at": theirs["ends_at"],
+    }
+    call.done("POST", "/swap_requests", json=swap, status=201)
 
 
 @pytest.mark.long
@@ -131,6 +158,13 @@ def test_the_pages_of_a_schedule_have_no_problems(
     look(page, f"{at}/schedules/new", "new-schedule")
     for name in ("", "?view=month", "/edit", "/rotations/new", "/overrides/new", "/swaps/new"):
         look(page, f"{at}/schedules/{made['id']}{name}", f"schedule{name.replace('/', '-')}")
+    ask_for_swap(live_sqlite, path, bob, olga, made["id"])
+    look(page, f"{live_sqlite.url}/-/on_call", "own-with-request")
+    look(page, live_sqlite.url, "home-with-request")
+    page.goto(f"{at}/schedules/{made['id']}")
+    expect(page.get_by_text("asks you to swap shifts.")).to_be_visible()
+    shift = page.locator(".lanes.across a.bar").first
+    look(page, f"{live_sqlite.url}{shift.get_attribute('href')}", "selected-shift")
     look(page, f"{at}/schedules/{made['id']}/rotations/{rotation}/edit", "rotation")
     page.goto(f"{at}/schedules/{made['id']}")
     page.get_by_role("button", name="Create calendar URL").click()

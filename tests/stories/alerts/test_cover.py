@@ -253,7 +253,7 @@ def test_a_turn_of_several_nights_is_swapped_as_a_whole(app: Flask) -> None:
         "other_starts_at": theirs["starts_at"],
         "other_ends_at": theirs["ends_at"],
     }
-    night.call("alice", "POST", "/swaps", json=swap, status=201)
+    night.call("olga", "POST", "/swaps", json=swap, status=201)
     night.now = berlin("2026-11-25 12:00")
     assert night.on_call() == ["bob"]
     night.now = berlin("2026-11-25 22:00")

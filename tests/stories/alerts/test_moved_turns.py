@@ -38,7 +38,7 @@ def swap(night: Nights) -> Any:
         "other_starts_at": other_starts_at,
         "other_ends_at": other_ends_at,
     }
-    return night.call("bob", "POST", "/swaps", json=given, status=201)
+    return night.call("olga", "POST", "/swaps", json=given, status=201)
 
 
 def change(night: Nights, *rotations: str, zone: str = "Europe/Berlin") -> None:
@@ -140,6 +140,6 @@ def test_local_times_of_overrides_and_swaps_are_in_the_zone_of_the_schedule(nigh
         "other_starts_at": "2026-11-25T09:00",
         "other_ends_at": "2026-11-26T08:00:00Z",
     }
-    made = night.call("bob", "POST", "/swaps", json=given, status=201)
+    made = night.call("olga", "POST", "/swaps", json=given, status=201)
     assert (made["starts_at"], made["ends_at"]) == turn(24)
     assert (made["other_starts_at"], made["other_ends_at"]) == turn(25)

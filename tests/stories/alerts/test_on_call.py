@@ -145,8 +145,8 @@ def test_a_swap_ends_when_one_of_its_users_leaves(begin: Begin) -> None:
     }
     assert "Maintainer" in str(night.call("bob", "POST", "/swaps", json=swap, status=403))
     wrong = {**swap, "other_user": "bob"}
-    assert "bob has no shift" in str(night.call("alice", "POST", "/swaps", json=wrong, status=400))
-    made = night.call("alice", "POST", "/swaps", json=swap, status=201)
+    assert "bob has no shift" in str(night.call("olga", "POST", "/swaps", json=wrong, status=400))
+    made = night.call("olga", "POST", "/swaps", json=swap, status=201)
     # The week has already begun, so only the rest of it is swapped.
     assert made["starts_at"] == wire(night.now)
     assert (night.on_call(), night.next()) == (["carol"], ["bob"])
@@ -305,19 +305,25 @@ def test_other_users_of_a_swap_get_an_email(
         "other_starts_at": wire(berlin("2026-11-30 09:00")),
         "other_ends_at": wire(berlin("2026-12-01 09:00")),
     }
-    made = night.call("alice", "POST", "/swaps", json=swap, status=201)
+    asked = night.call("alice", "POST", "/swap_requests", json=swap, status=201)
     (told,) = mails(night)
     assert (told.recipient, told.subject) == (
         "bob@people.example",
-        "Your on-call shifts were swapped: Primary of acme/shop",
+        "A swap of on-call shifts was requested: Primary of acme/shop",
     )
-    assert "alice swapped shifts with you:" in told.text
+    assert "alice asks you to swap shifts:" in told.text
     theirs = "from Mon 2026-12-07 09:00 until Tue 2026-12-08 09:00"
-    assert f"- You are on call {theirs}, instead of alice." in told.text
+    assert f"- You would be on call {theirs}, instead of alice." in told.text
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
+    path = f"/swap_requests/{asked['id']}/answer"
+    night.call("bob", "POST", path, json={"answer": "accept"}, status=201)
+    accepted = mails(night)[1]
+    assert accepted.recipient == "alice@people.example"
+    assert "bob accepted the swap of shifts. You are on call from Mon 2026-11-30" in accepted.text
+    (made,) = night.call("alice", "GET", "/swaps")
     # A maintainer of the project deletes it, and both users get an email.
     night.call("olga", "DELETE", f"/swaps/{made['id']}", status=204)
-    assert sorted(each.recipient for each in mails(night)[1:]) == [
+    assert sorted(each.recipient for each in mails(night)[2:]) == [
         "alice@people.example",
         "bob@people.example",
     ]
@@ -327,7 +333,7 @@ def test_other_users_of_a_swap_get_an_email(
         "ends_at": swap["ends_at"],
     }
     night.call("olga", "POST", "/overrides", json=override, status=201)
-    assert mails(night)[3].recipient == "carol@people.example"
+    assert mails(night)[4].recipient == "carol@people.example"
 
 
 @pytest.mark.long

@@ -5,12 +5,14 @@ from tests.support.wire.group_endpoints import ABOVE, PAGES, TOKEN
 SCHEDULES_AT = "/api/v4/{project}/on_call/schedules"
 _OVERRIDES_AT = f"{SCHEDULES_AT}/{{id}}/overrides"
 _SWAPS_AT = f"{SCHEDULES_AT}/{{id}}/swaps"
+_REQUESTS_AT = f"{SCHEDULES_AT}/{{id}}/swap_requests"
 _NOTES_AT = f"{SCHEDULES_AT}/{{id}}/handover_notes"
 _REPORT_AT = "/api/v4/{project}/on_call/report"
 _REPORT = ("period", "from", "until", "time_zone")
 _SCHEDULE = ("name", "time_zone", "description", "rotations")
 _SHIFT = ("user", "starts_at", "ends_at")
 _OVERRIDE = (*_SHIFT, "instead_of", "in_addition")
+_SWAP = (*_SHIFT, "other_user", "other_starts_at", "other_ends_at")
 _OWN = "/api/v4/user/on_call"
 _COVER = (*_SHIFT, "schedules")
 
@@ -46,11 +48,15 @@ ON_CALL_ENDPOINTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("api_v4.on_call_overrides.show", "GET", f"{_OVERRIDES_AT}/{{id}}", TOKEN),
     ("api_v4.on_call_overrides.delete", "DELETE", f"{_OVERRIDES_AT}/{{id}}", TOKEN),
     ("api_v4.on_call_swaps.index", "GET", _SWAPS_AT, PAGES),
+    ("api_v4.on_call_swaps.create", "POST", _SWAPS_AT, _SWAP),
+    ("api_v4.on_call_swap_requests.index", "GET", _REQUESTS_AT, PAGES),
+    ("api_v4.on_call_swap_requests.create", "POST", _REQUESTS_AT, _SWAP),
+    ("api_v4.on_call_swap_requests.show", "GET", f"{_REQUESTS_AT}/{{id}}", TOKEN),
     (
-        "api_v4.on_call_swaps.create",
+        "api_v4.on_call_swap_requests.answer",
         "POST",
-        _SWAPS_AT,
-        (*_SHIFT, "other_user", "other_starts_at", "other_ends_at"),
+        f"{_REQUESTS_AT}/{{id}}/answer",
+        ("answer",),
     ),
     ("api_v4.on_call_swaps.show", "GET", f"{_SWAPS_AT}/{{id}}", TOKEN),
     ("api_v4.own_on_call.show", "GET", _OWN, (*TOKEN, "weeks")),

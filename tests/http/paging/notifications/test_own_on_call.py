@@ -105,3 +105,37 @@ def test_the_turn_of_the_only_user_of_a_rotation_has_no_end(gatebell: LiveGatebe
     found = api_caller(gatebell, me, "/user/on_call").done("GET")["schedules"]
     flags = {each["name"]: {turn["may_continue"] for turn in each["turns"]} for each in found}
     assert flags == {"Primary": {True}, "Shared": {False}}
+
+
+def test_the_on_call_page_lists_all_visible_schedules_with_the_own_ones_first(
+    gatebell: LiveGatebell,
+) -> None:
+    owner, me, outsider = make_user(gatebell), make_user(gatebell), make_user(gatebell)
+    project, hidden = make_project(gatebell, owner), make_project(gatebell, owner)
+    give_role(gatebell, project, me, Role.DEVELOPER)
+    give_role(gatebell, project, outsider, Role.REPORTER)
+    for place, name, user in (
+        (project, "A of others", owner),
+        (project, "Mine", me),
+        (hidden, "Secret", owner),
+    ):
+        gatebell.cli(
+            *("schedules", "create", place, "--name", name, "--time-zone", "UTC"),
+            *("--rotation", f"weekly {user.username} mon 09:00"),
+        )
+    gatebell.cli("schedules", "create", project, "--name", "Empty", "--time-zone", "UTC")
+    answer = signed_in(gatebell, me).get(f"{gatebell.url}/-/on_call")
+    assert re.search(r'href="/-/on_call" aria-current="page">On call</a>', answer.text)
+    table = words(answer).partition("your own schedules first")[2]
+    shown = [table.find(each) for each in ("Mine", "A of others", "Empty")]
+    assert -1 not in shown
+    assert shown == sorted(shown)
+    assert "Alice you" in table
+    assert "Nobody" in table
+    assert "Secret" not in table
+    # The role is not enough to see the schedules of the project.
+    empty = signed_in(gatebell, outsider).get(f"{gatebell.url}/-/on_call")
+    assert "No on-call schedules" in words(empty)
+    home = signed_in(gatebell, outsider).get(gatebell.url).text
+    links = re.findall(r'<li><a href="([^"]+)"', home[home.index('aria-label="Main"') :])
+    assert links[1:3] == ["/-/alerts", "/-/on_call"]

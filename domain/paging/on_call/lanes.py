@@ -1,0 +1,220 @@
+"""Lanes of bars that show a schedule over time, computed without a database.
+
+Positions and lengths are fractions of the drawn period. Time is drawn to scale, so that a day on
+which the clocks change is an hour shorter or longer than other days.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
+from domain.paging.on_call.final_schedule import (
+    DutySource,
+    OnCallDuty,
+    compute_spans,
+    find_turn_parts,
+)
+from domain.paging.on_call.schedule_values import Period, RotationPlan, SchedulePlan
+
+_DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
+_SATURDAY = 5
+#: Maximum number of days that are all labeled, and of labels in longer periods.
+_MAX_LABELED_DAYS, _MAX_LABELS = 32, 14
+#: Maximum length of the preview of a rotation.
+_MAX_PREVIEW = timedelta(days=400)
+
+
+class LaneKind(StrEnum):
+    """The content of a lane."""
+
+    #: Users who are on call after all rotations, swaps and overrides, and gaps.
+    FINAL = "final"
+    #: Only overrides and swaps.
+    CHANGES = "changes"
+    #: Turns of a single rotation, before swaps and overrides.
+    ROTATION = "rotation"
+
+
+class _Part(NamedTuple):
+    start: datetime
+    end: datetime
+    #: None for a gap.
+    duty: OnCallDuty | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """A period in which a user is on call without interruption, or a gap."""
+
+    start: datetime
+    end: datetime
+    #: None for a gap.
+    duty: OnCallDuty | None
+    #: Index of the row within the lane. Bars in a row do not overlap.
+    row: int
+    offset: float
+    length: float
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether an override or a swap puts the user on call."""
+        return self.duty is not None and self.duty.source is not DutySource.ROTATION
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """The bars of a rotation, of the overrides and swaps, or of the result."""
+
+    kind: LaneKind
+    #: Name and layer of the rotation.
+    name: str = ""
+    layer: int = 0
+    bars: tuple[Bar, ...]
+    #: Number of rows of bars.
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DayTick:
+    """The start of a local day in a picture."""
+
+    day: date
+    offset: float
+    #: Length of the period until the next tick.
+    length: float
+    is_weekend: bool
+    #: True if the next tick is not on the next day.
+    skips_days: bool
+
+
+def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> tuple[Lane, ...]:
+    """Return the lane of the result, the lane of changes, and the rotations, highest layer first.
+
+    Gaps are shown from `gaps_from`. The lane of changes is left out if there are no changes.
+    """
+    final = [
+        _Part(span.start if span.duties else max(span.start, gaps_from), span.end, duty)
+        for span in compute_spans(plan, period.start, period.end)
+        if span.duties or span.end > gaps_from
+        for duty in span.duties or (None,)
+    ]
+    changes = [each for each in final if each.duty and each.duty.source is not DutySource.ROTATION]
+    rotations: dict[tuple[int, str], list[RotationPlan]] = {}
+    for each in plan.rotations:
+        rotations.setdefault((-each.layer, each.name), []).append(each)
+    return (
+        build_lane(final, period, LaneKind.FINAL),
+        *([build_lane(changes, period, LaneKind.CHANGES)] if changes else []),
+        *(
+            build_lane(
+                (part for each in versions for part in find_turn_parts(each, period)),
+                period,
+                LaneKind.ROTATION,
+                name=name,
+                layer=-order,
+            )
+            for (order, name), versions in sorted(rotations.items(), key=lambda item: item[0])
+        ),
+    )
+
+
+def build_lane(
+    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None]],
+    period: Period,
+    kind: LaneKind,
+    *,
+    name: str = "",
+    layer: int = 0,
+) -> Lane:
+    """Return a lane; adjacent parts of the same user are joined, and overlaps get more rows."""
+    is_rotation = kind is LaneKind.ROTATION
+    ends: list[datetime] = []
+    bars = []
+    for part in sorted(_join_parts(parts, is_rotation=is_rotation), key=lambda each: each[:2]):
+        row = next((row for row, end in enumerate(ends) if end <= part.start), len(ends))
+        ends[row : row + 1] = [part.end]
+        offset = _find_offset(part.start, period)
+        length = _find_offset(part.end, period) - offset
+        bars.append(Bar(**part._asdict(), row=row, offset=offset, length=length))
+    return Lane(kind=kind, name=name, layer=layer, bars=tuple(bars), rows=max(len(ends), 1))
+
+
+def _join_parts(
+    parts: Iterable[tuple[datetime, datetime, OnCallDuty | None]], *, is_rotation: bool
+) -> Iterator[_Part]:
+    """Join parts in order; versions of a rotation have different ids but belong together."""
+    last: dict[object, _Part] = {}
+    for each in map(_Part._make, parts):
+        duty = each.duty
+        key = duty.user_id if is_rotation and duty else duty
+        before = last.get(key)
+        if before is not None and before.end == each.start:
+            last[key] = before._replace(end=each.end)
+            continue
+        if before is not None:
+            yield before
+        last[key] = each
+    yield from last.values()
+
+
+def find_full_turn(plan: RotationPlan, now: datetime) -> Period:
+    """Return the period from now, or from the start of a rotation, until each user had a turn."""
+    cadence, count = plan.cadence, len(plan.user_ids)
+    start = max(now, plan.handoffs.begins_at)
+    longest = timedelta(**{cadence.unit.value: cadence.every}) * (count + 1) + _DAY
+    ends = [each.end for each in plan.handoffs.generate_turns(start, start + longest)]
+    # With restrictions, days without a shift are shown together with the days that have one.
+    shortest = start + (_WEEK if plan.restrictions else timedelta(0))
+    return Period(start, min(max(ends[:count][-1], shortest), start + _MAX_PREVIEW))
+
+
+def build_day_ticks(period: Period, time_zone: str) -> tuple[DayTick, ...]:
+    """Return the starts of days in a period, or of every few days if the period is long."""
+    place = get_zone(time_zone)
+    first = convert_to_local(period.start, place).date()
+    days = (period.end - period.start) // _DAY
+    step = _DAY * (1 if days <= _MAX_LABELED_DAYS else days // _MAX_LABELS + 1)
+    found, day = [], first
+    while (start := _get_midnight(day, time_zone)) < period.end:
+        if start >= period.start:
+            end = min(_get_midnight(day + step, time_zone), period.end)
+            offset = _find_offset(start, period)
+            length = _find_offset(end, period) - offset
+            is_weekend = step == _DAY and day.weekday() >= _SATURDAY
+            found.append(
+                DayTick(
+                    day=day,
+                    offset=offset,
+                    length=length,
+                    is_weekend=is_weekend,
+                    skips_days=step > _DAY,
+                )
+            )
+        day += step if start >= period.start else _DAY
+    return tuple(found)
+
+
+def build_day_period(first: date, last: date, time_zone: str) -> Period:
+    """Return the period from the start of a local day to the end of another."""
+    return Period(_get_midnight(first, time_zone), _get_midnight(last + _DAY, time_zone))
+
+
+def find_now_offset(now: datetime, period: Period) -> float | None:
+    """Return the position of a time in a period, or None if it is outside the period."""
+    return _find_offset(now, period) if period.start <= now < period.end else None
+
+
+def choose_colors(user_ids: Sequence[int], number: int) -> dict[int, int]:
+    """Return a color number for each user, different for as many users as there are colors."""
+    return {each: index % number for index, each in enumerate(dict.fromkeys(user_ids))}
+
+
+def _find_offset(moment: datetime, period: Period) -> float:
+    return (moment - period.start) / (period.end - period.start)
+
+
+def _get_midnight(day: date, time_zone: str) -> datetime:
+    return convert_to_utc(datetime.combine(day, time()), get_zone(time_zone))

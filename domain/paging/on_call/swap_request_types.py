@@ -1,0 +1,28 @@
+"""Resources and request bodies for swap requests."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from domain.core.types.base import Body, Time, describe_choices
+from domain.paging.on_call.swap_request_states import RequestState
+from domain.paging.on_call.types import SwappedShifts
+
+
+class OnCallSwapRequest(SwappedShifts):
+    """A request of `user` to swap shifts, which `other_user` accepts or declines."""
+
+    state: Annotated[str, describe_choices(*(each.value for each in RequestState))]
+    expires_at: Time = Field(
+        description="Start of the first of both shifts. A request that is not answered by then has "
+        "expired."
+    )
+    answered_at: Time | None
+
+
+class SwapRequestAnswer(Body):
+    """The answer to a swap request, or its withdrawal."""
+
+    answer: Literal["accept", "decline", "withdraw"] = Field(
+        description="The other user accepts or declines. The requester or a Maintainer withdraws."
+    )

@@ -1,0 +1,257 @@
+"""Actions on swap requests: users ask each other for a swap before it changes the schedule."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import ColumnElement, func, or_, select
+
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.core.errors import ConflictError, ForbiddenError, InvalidError
+from domain.core.types.base import ListPage
+from domain.paging.on_call import notices
+from domain.paging.on_call.change_actions import (
+    SWAPPABLE_SOURCES,
+    build_change_resources,
+    can_change_all_shifts,
+    check_new_swap,
+    get_change_row,
+    list_changes,
+    lock_change_row,
+    record_change,
+    store_swap,
+)
+from domain.paging.on_call.final_schedule import compute_spans
+from domain.paging.on_call.notices import ShiftChange
+from domain.paging.on_call.schedule_queries import load_schedule_plans
+from domain.paging.on_call.schedule_values import Period, UserPeriod
+from domain.paging.on_call.schedules import get_schedule, get_schedule_row
+from domain.paging.on_call.shifts import UserSchedule, load_user_schedules
+from domain.paging.on_call.swap_request_states import (
+    Party,
+    RequestState,
+    compute_request_state,
+    find_next_state,
+)
+from domain.paging.on_call.swap_request_types import OnCallSwapRequest, SwapRequestAnswer
+from domain.paging.on_call.types import (
+    ChangeQuery,
+    NewSwap,
+)
+from domain.projects.views import ProjectOrGroup
+from models import OnCallSwapRequest as RequestRow
+
+#: Maximum number of open requests in a schedule.
+_MAX_OPEN_REQUESTS = 200
+
+
+@read_action("on_call_swap_requests.index")
+def list_swap_requests(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
+) -> ListPage[OnCallSwapRequest]:
+    """List the swap requests of a schedule, including answered requests."""
+    found = list_changes(work, holder, schedule_id, query, RequestRow, OnCallSwapRequest)
+    items = _with_current_states(work, found.items)
+    return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+@read_action("on_call_swap_requests.index")
+def list_open_swap_requests(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
+) -> Sequence[OnCallSwapRequest]:
+    """Return the swap requests of a schedule that wait for an answer, oldest first."""
+    schedule = get_schedule_row(work, holder, schedule_id)
+    rows = work.session.scalars(
+        select(RequestRow)
+        .where(RequestRow.schedule_id == schedule.id, *_list_open_conditions(work))
+        .order_by(RequestRow.id)
+    )
+    return build_change_resources(work, rows, OnCallSwapRequest)
+
+
+@read_action("own_on_call.show")
+def list_own_swap_requests(
+    work: UnitOfWork,
+) -> Sequence[tuple[UserSchedule, OnCallSwapRequest]]:
+    """Return your open swap requests and the requests that you can answer, with schedules."""
+    is_mine = or_(RequestRow.user_id == work.actor.id, RequestRow.other_user_id == work.actor.id)
+    rows = work.session.scalars(
+        select(RequestRow).where(is_mine, *_list_open_conditions(work)).order_by(RequestRow.id)
+    ).all()
+    ids = {row.schedule_id for row in rows}
+    schedules = {each.id: each for each in load_user_schedules(ids, session=work.session)}
+    shown = build_change_resources(work, rows, OnCallSwapRequest)
+    return tuple(
+        (schedules[row.schedule_id], each)
+        for row, each in zip(rows, shown, strict=True)
+        if row.schedule_id in schedules
+    )
+
+
+@read_action("on_call_swap_requests.show")
+def show_swap_request(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, request_id: int
+) -> OnCallSwapRequest:
+    """Show a swap request.
+
+    Raise NotFoundError if there is no such swap request.
+    """
+    schedule = get_schedule_row(work, holder, schedule_id)
+    row = get_change_row(work, RequestRow, schedule.id, request_id)
+    return _build_request(work, row)
+
+
+@action("on_call_swap_requests.create")
+def create_swap_request(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewSwap
+) -> OnCallSwapRequest:
+    """Create a request to swap one of your shifts with a shift of another user.
+
+    Both shifts must be in the future. Raise InvalidError if a field is invalid, ForbiddenError if
+    the first shift is not your own, or ConflictError if you already asked for this swap.
+    """
+    schedule = get_schedule(work, holder, schedule_id)
+    new = new.with_time_zone(schedule.time_zone)
+    mine, theirs = check_new_swap(work, holder, schedule, new)
+    if mine.user_id != work.actor.id:
+        raise ForbiddenError("You can request swaps only of your own shifts.")
+    for side, field in ((mine, "starts_at"), (theirs, "other_starts_at")):
+        if side.during.start <= work.now:
+            message = "This shift has started. Choose a shift that starts later, or find cover."
+            raise InvalidError(message, field=field)
+    _check_open_requests(work, schedule.id, mine, theirs)
+    row = RequestRow(
+        schedule_id=schedule.id,
+        user_id=mine.user_id,
+        starts_at=mine.during.start,
+        ends_at=mine.during.end,
+        seconds=_count_seconds(work, schedule.id, mine),
+        other_user_id=theirs.user_id,
+        other_starts_at=theirs.during.start,
+        other_ends_at=theirs.during.end,
+        other_seconds=_count_seconds(work, schedule.id, theirs),
+        expires_at=min(mine.during.start, theirs.during.start),
+        state=RequestState.REQUESTED.value,
+        created_at=work.now,
+    )
+    work.session.add(row)
+    work.session.flush()  # The flush assigns the id.
+    return _finish(work, ShiftChange(work, holder, schedule), row)
+
+
+@action("on_call_swap_requests.answer")
+def answer_swap_request(
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
+    schedule_id: int,
+    request_id: int,
+    body: SwapRequestAnswer,
+) -> OnCallSwapRequest:
+    """Accept, decline or withdraw a swap request.
+
+    An accepted request swaps the shifts. Raise NotFoundError if there is no such swap request,
+    ForbiddenError if you cannot give this answer, ConflictError if the request is no longer open or
+    the shifts have changed since, or InvalidError if a user can no longer be on call.
+    """
+    schedule = get_schedule(work, holder, schedule_id)
+    row = lock_change_row(work, RequestRow, schedule.id, request_id)
+    state = compute_request_state(row.state, row.expires_at, work.now)
+    following = find_next_state(state, body.answer, _find_party(work, holder, row))
+    if following is RequestState.ACCEPTED:
+        _swap_shifts(work, ShiftChange(work, holder, schedule), row)
+    row.state, row.answered_at = following.value, work.now
+    work.session.flush()
+    return _finish(work, ShiftChange(work, holder, schedule), row)
+
+
+def _swap_shifts(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> None:
+    shown = _build_request(work, row)
+    for user_id, start, end, seconds in (
+        (row.user_id, row.starts_at, row.ends_at, row.seconds),
+        (row.other_user_id, row.other_starts_at, row.other_ends_at, row.other_seconds),
+    ):
+        side = UserPeriod(user_id=user_id, during=Period(start, end))
+        if _count_seconds(work, row.schedule_id, side) != seconds:
+            message = (
+                "The shifts have changed since the swap was requested. Decline the request and ask "
+                "for a new swap."
+            )
+            raise ConflictError(message, field="answer")
+    swap = NewSwap(
+        user=shown.user.username,
+        starts_at=row.starts_at,
+        ends_at=row.ends_at,
+        other_user=shown.other_user.username,
+        other_starts_at=row.other_starts_at,
+        other_ends_at=row.other_ends_at,
+    )
+    store_swap(work, change.holder, change.schedule, swap, created_by=row.user_id)
+
+
+def _find_party(work: UnitOfWork, holder: ProjectOrGroup, row: RequestRow) -> Party:
+    if work.actor.id == row.other_user_id:
+        return Party.ASKED
+    if work.actor.id == row.user_id:
+        return Party.REQUESTER
+    return Party.MAINTAINER if can_change_all_shifts(work, holder) else Party.OTHER
+
+
+def _finish(work: UnitOfWork, change: ShiftChange, row: RequestRow) -> OnCallSwapRequest:
+    """Log a change to a request, and notify its users."""
+    shown = _build_request(work, row)
+    record_change(work, change.holder, change.schedule, shown, shown.state)
+    notices.queue_notices_if_mail_is_configured(notices.queue_swap_request_notices, shown, change)
+    return shown
+
+
+def _count_seconds(work: UnitOfWork, schedule_id: int, side: UserPeriod) -> int:
+    """Return how long a user is on call in a period because of rotations or swaps."""
+    during = side.during
+    plans = load_schedule_plans([schedule_id], during, session=work.session, now=work.now)
+    return int(
+        sum(
+            (span.end - span.start).total_seconds()
+            for span in compute_spans(plans[schedule_id], during.start, during.end)
+            for duty in span.duties
+            if duty.user_id == side.user_id and duty.source in SWAPPABLE_SOURCES
+        )
+    )
+
+
+def _check_open_requests(
+    work: UnitOfWork, schedule_id: int, mine: UserPeriod, theirs: UserPeriod
+) -> None:
+    is_open = (RequestRow.schedule_id == schedule_id, *_list_open_conditions(work))
+    count = work.session.scalar(select(func.count()).where(*is_open)) or 0
+    if count >= _MAX_OPEN_REQUESTS:
+        message = f"A schedule can have at most {_MAX_OPEN_REQUESTS} open swap requests."
+        raise InvalidError(message, field="starts_at")
+    same = select(RequestRow.id).where(
+        *is_open,
+        RequestRow.user_id == mine.user_id,
+        RequestRow.starts_at == mine.during.start,
+        RequestRow.other_user_id == theirs.user_id,
+        RequestRow.other_starts_at == theirs.during.start,
+    )
+    if work.session.scalar(same.limit(1)) is not None:
+        message = "You already asked for this swap, and the other user has not answered yet."
+        raise ConflictError(message, field="other_starts_at")
+
+
+def _list_open_conditions(work: UnitOfWork) -> tuple[ColumnElement[bool], ...]:
+    return (RequestRow.state == RequestState.REQUESTED.value, RequestRow.expires_at > work.now)
+
+
+def _build_request(work: UnitOfWork, row: RequestRow) -> OnCallSwapRequest:
+    built = build_change_resources(work, [row], OnCallSwapRequest)
+    return _with_current_states(work, built)[0]
+
+
+def _with_current_states(
+    work: UnitOfWork, requests: Iterable[OnCallSwapRequest]
+) -> Sequence[OnCallSwapRequest]:
+    return tuple(
+        each.model_copy(
+            update={"state": compute_request_state(each.state, each.expires_at, work.now).value}
+        )
+        for each in requests
+    )
