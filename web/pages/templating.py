@@ -153,7 +153,7 @@ def _build_navigation() -> tuple[NavLink, ...]:
         NavLink(
             label=label,
             href=url_for(endpoint),
-            icon=_NAVIGATION_ICONS[label],
+            icon=_NAVIGATION_ICONS.get(label, "folder"),
             current=here.startswith(prefixes),
         )
         for label, endpoint, prefixes in (*_SIGNED_IN_LINKS, *more)
