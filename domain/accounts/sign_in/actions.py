@@ -235,8 +235,8 @@ def sign_in(
 ) -> str:
     """Start a session for the user, and replace the browser's previous session.
 
-    The first sign-in sets the user's time zone to that of the browser, if it is still UTC. Return
-    the token for the cookie.
+    The first sign-in replaces the time zone UTC of the account with the time zone of the browser.
+    Return the token for the cookie.
     """
     credential = work.policy(Keyring).issue_credential(CredentialType.SIGN_IN)
     source, user_id = work.actor.source, authentication.user_id
