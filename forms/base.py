@@ -12,16 +12,14 @@ from wtforms import (
     EmailField,
     HiddenField,
     PasswordField,
-    SelectField,
     StringField,
     TextAreaField,
     URLField,
 )
-from wtforms.validators import Length, ValidationError
+from wtforms.validators import DataRequired, Length, ValidationError
 
 from domain.core.durations import format_duration, parse_duration
 from domain.core.errors import InvalidError, InvalidParametersError
-from domain.core.time_zones import list_zone_names
 from domain.core.types.validation import validate_body
 
 Result = TypeVar("Result")
@@ -171,13 +169,18 @@ class LocalTimeField(DateTimeLocalField):
         super().__init__(label, [*validators], format=formats, **kwargs)
 
 
-class TimeZoneField(SelectField):
-    """A select field for time zones. The domain validates the choice."""
+class TimeZoneField(TextLineField):
+    """A field for the name of a time zone, which the macro `field` completes from a list.
+
+    The domain validates the name.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
-        """Offer all time zones by name."""
-        choices = [(name, name.replace("_", " ")) for name in list_zone_names()]
-        super().__init__("Time zone", choices=choices, validate_choice=False, **kwargs)
+        """Accept names with spaces instead of underscores."""
+        super().__init__(
+            "Time zone", DataRequired("Choose a time zone, such as Europe/Berlin or UTC."), **kwargs
+        )
+        self.filters = (*self.filters, lambda name: name.replace(" ", "_") if name else name)
 
 
 def limit_length(max_length: int, what: str) -> Length:

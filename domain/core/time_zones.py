@@ -5,6 +5,7 @@ If the host has no time zone files, `zoneinfo` reads the files of the package `t
 
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
 from zoneinfo import ZoneInfo, available_timezones
 
 from domain.core.errors import InvalidError
@@ -19,6 +20,25 @@ _EXCLUDED_NAMES = frozenset({"localtime", "Factory", "posixrules"})
 def list_zone_names() -> tuple[str, ...]:
     """Return the names of all time zones in order."""
     return tuple(sorted(available_timezones() - _EXCLUDED_NAMES))
+
+
+@cache
+def _list_canonical_names() -> tuple[str, ...]:
+    """Return `UTC` and the zone of each inhabited region in order, without old names."""
+    table = (files("tzdata") / "zoneinfo" / "zone.tab").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in table.splitlines() if not line.startswith("#"))
+    return ("UTC", *sorted({row[2] for row in rows} & set(list_zone_names())))
+
+
+def list_zone_choices(now: datetime) -> list[tuple[str, str]]:
+    """Return the names of the time zones that users choose from, each with its current offset."""
+    return [(name, format_zone_offset(name, now)) for name in _list_canonical_names()]
+
+
+def format_zone_offset(name: str, now: datetime) -> str:
+    """Return the current offset of a time zone, such as `UTC+01:00`."""
+    offset = f"{now.astimezone(get_zone(name)):%z}"
+    return f"UTC{offset[:3]}:{offset[3:5]}"
 
 
 @cache

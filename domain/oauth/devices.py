@@ -81,16 +81,24 @@ def _is_separator(character: str) -> bool:
     return character.isspace() or unicodedata.category(character) in {"Pd", "Zs", "Cf"}
 
 
+_MALFORMED_CODE = "A code has eight letters. Compare it with the code on the device."
+_UNKNOWN_CODE = (
+    "No device is waiting for this code. Compare the code with the device. If it is the same, "
+    "request a new code on the device."
+)
+#: Expired and used codes give no access, so users may learn that they existed.
+_EXPIRED_CODE = "This code has expired. Request a new code on the device."
+_USED_CODE = (
+    "This code was already used. If the device is still waiting, request a new code on the device."
+)
+
+
 class UnknownUserCodeError(InvalidError):
     """Error for a user code that does not belong to a request that this user can open."""
 
-    def __init__(self) -> None:
-        """Set the same message for unknown, expired, decided and otherwise opened codes."""
-        super().__init__(
-            "No device is waiting for this code. Compare the code with the device. If the code is "
-            "a few minutes old, request a new code on the device.",
-            field="user_code",
-        )
+    def __init__(self, reason: str) -> None:
+        """Set the reason as the message."""
+        super().__init__(reason, field="user_code")
 
 
 class OpenedByOtherUserError(InvalidError):
@@ -235,7 +243,7 @@ def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext)
     """
     code = parse_user_code(typed_code)
     if code is None:
-        raise UnknownUserCodeError  # This is a typing error: valid codes have another form.
+        raise UnknownUserCodeError(_MALFORMED_CODE)
     limits = _build_limits(user_id, context)
     session, keyring = context.session, context.keyring
     for limit in limits:
@@ -245,7 +253,7 @@ def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext)
         _select_for_update().where(DeviceAuthorization.user_code_digest.in_(digests))
     ).first()
     if row is None or not _is_request_open(row, context):
-        raise UnknownUserCodeError
+        raise UnknownUserCodeError(_explain_unusable_code(row, context))
     if row[0].user_id not in {None, user_id}:
         raise OpenedByOtherUserError
     for limit in limits:
@@ -254,6 +262,16 @@ def open_device_request(typed_code: str, *, user_id: int, context: OAuthContext)
     device = row[0]
     device.user_id = user_id
     return _build_view(device, _get_allowed_scopes(row), format_user_code(code))
+
+
+def _explain_unusable_code(
+    row: Row[DeviceAuthorization, Application] | None, context: OAuthContext
+) -> str:
+    if row is not None and _get_decision(row[0]) is not None:
+        return _USED_CODE
+    if row is not None and row[0].expires_at <= context.now:
+        return _EXPIRED_CODE
+    return _UNKNOWN_CODE
 
 
 def release_device_requests(user_id: int, *, context: OAuthContext) -> None:

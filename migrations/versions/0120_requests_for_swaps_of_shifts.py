@@ -6,7 +6,7 @@ from alembic import op
 from models.base import UTCDateTime
 
 revision = "0120"
-down_revision = "0118"
+down_revision = "0119"
 branch_labels = None
 depends_on = None
 

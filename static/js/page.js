@@ -108,49 +108,72 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", () => copy(button));
 }
 
-// Times: "3 minutes ago" stays true on a page that stays open. The words are those of the server.
+// Times: "12:52 (3 min ago)" stays true on a page that stays open. The words are those of the server
+// (web/pages/templating.py), in the time zone of the profile.
 
-const UNITS = [
-  [365 * 86400, "year"], [30 * 86400, "month"], [86400, "day"],
-  [3600, "hour"], [60, "minute"], [1, "second"],
-];
-
-const amount = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+const UNITS = [[3600, "h"], [60, "min"], [1, "s"]];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const HALF_A_DAY = 12 * 3600;
 
 // Remaining times are rounded up, in the largest unit that fits twice.
-function remainingTime(seconds) {
-  if (seconds <= 60) return amount(Math.ceil(seconds), "second");
-  const whole = Math.ceil(seconds / 60) * 60;
-  const [size, word] = UNITS.find(([unit]) => whole >= 2 * unit);
-  return amount((size <= 86400 ? Math.ceil : Math.round)(whole / size), word);
-}
-
-function relative(seconds) {
+function distanceOf(seconds) {
   const length = Math.abs(seconds);
   if (length < 10) return seconds < -1 ? "in a moment" : "just now";
-  if (seconds < 0) return `in ${remainingTime(length)}`;
+  if (seconds < 0) {
+    if (length <= 60) return `in ${Math.ceil(length)} s`;
+    const whole = Math.ceil(length / 60) * 60;
+    const [size, word] = UNITS.find(([unit]) => whole >= 2 * unit);
+    return `in ${Math.ceil(whole / size)} ${word}`;
+  }
   const [size, word] = UNITS.find(([unit]) => length >= unit);
-  return `${amount(Math.floor(length / size), word)} ago`;
+  return `${Math.floor(length / size)} ${word} ago`;
+}
+
+const numbers = new Intl.DateTimeFormat("en-GB", {
+  timeZone: knownZone(document.documentElement.dataset.zone), hourCycle: "h23",
+  year: "numeric", month: "numeric", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
+});
+
+// A browser may not know a new name of a zone.
+function knownZone(name) {
+  try {
+    new Intl.DateTimeFormat("en-GB", { timeZone: name });
+    return name;
+  } catch {
+    return "UTC";
+  }
+}
+
+function partsOf(moment) {
+  return Object.fromEntries(numbers.formatToParts(moment).map(({ type, value }) => [type, value]));
+}
+
+function short(moment, now, hasSeconds) {
+  const [at, today] = [partsOf(moment), partsOf(now)];
+  const isToday = ["year", "month", "day"].every((each) => at[each] === today[each]);
+  const year = at.year === today.year ? "" : `${at.year} `;
+  const words = `${isToday ? "" : `${Number(at.day)} ${MONTHS[at.month - 1]} ${year}`}${at.hour}:${at.minute}${hasSeconds ? `:${at.second}` : ""}`;
+  const seconds = (now - moment) / 1000;
+  return isToday || Math.abs(seconds) < HALF_A_DAY ? `${words} (${distanceOf(seconds)})` : words;
 }
 
 // The visitor's clock may be wrong: only what it says since the page was made counts.
 const madeAt = Date.parse(document.documentElement.dataset.now);
 const loadedAt = Date.now();
 
-// Exact times instead: all of them by the switch in the footer, a single one by a tap. A time
-// without a title has the exact one beside it.
+// Exact times instead: all of them by the switch in the footer, a single one by a tap.
 let allExact = kept("times") === "exact";
 
 function wordsOf(time, now) {
-  const isExact = Boolean(time.title) && (allExact || "exact" in time.dataset);
+  const isExact = allExact || "exact" in time.dataset;
   time.classList.toggle("is-exact", isExact);
-  return isExact ? time.title : relative((now - Date.parse(time.dateTime)) / 1000);
+  return isExact ? time.title : short(Date.parse(time.dateTime), now, time.dataset.short === "seconds");
 }
 
 function refreshTimes() {
   if (document.hidden || Number.isNaN(madeAt)) return;
   const now = madeAt + Date.now() - loadedAt;
-  for (const time of document.querySelectorAll("time[data-relative]")) {
+  for (const time of document.querySelectorAll("time[data-short]")) {
     const words = wordsOf(time, now);
     if (time.textContent !== words) time.textContent = words;
   }
@@ -178,21 +201,30 @@ document.addEventListener("visibilitychange", refreshTimes);
 // Rows that a script puts in place are as the server wrote them.
 new MutationObserver(refreshTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
 
-// Where somebody chooses their time zone, that of the browser is offered.
+// The server learns the time zone of the browser: a new account starts with it, and pages without
+// a sign-in use it.
 
-for (const select of document.querySelectorAll("[data-own-zone]")) {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (!own || own === select.value || ![...select.options].some((each) => each.value === own)) continue;
+const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (own && !document.cookie.split("; ").includes(`time_zone=${own}`)) {
+  const { pathname, protocol } = new URL(document.querySelector(".brand").href);
+  const secure = protocol === "https:" ? "; Secure" : "";
+  document.cookie = `time_zone=${own}; Path=${pathname}; Max-Age=31536000; SameSite=Lax${secure}`;
+}
+
+// Where somebody chooses a time zone, that of the browser is offered.
+
+for (const input of document.querySelectorAll("[data-own-zone]")) {
+  if (!own || own === input.value) continue;
   const button = document.createElement("button");
   button.type = "button";
   button.className = "button small";
   button.textContent = `Use ${own} (time zone of this browser)`;
   button.addEventListener("click", () => {
-    select.value = own;
-    select.focus();
+    input.value = own;
+    input.focus();
     button.remove();
   });
-  select.after(button);
+  input.after(button);
 }
 
 // Menus close on Escape and when the focus or the pointer goes elsewhere. A click on the ground of
@@ -301,4 +333,19 @@ for (const part of document.querySelectorAll("[data-countdown]")) {
     clearInterval(timer);
     if (!document.activeElement?.matches("input, textarea, select")) location.reload();
   }, 1000);
+}
+
+// On paper everything is open; browsers that know ::details-content do it without a script (print.css).
+
+if (!CSS.supports("selector(::details-content)")) {
+  const opened = [];
+  window.addEventListener("beforeprint", () => {
+    for (const each of document.querySelectorAll("main details:not(.confirm, .menu, .secret-box, [open])")) {
+      each.open = true;
+      opened.push(each);
+    }
+  });
+  window.addEventListener("afterprint", () => {
+    for (const each of opened.splice(0)) each.open = false;
+  });
 }

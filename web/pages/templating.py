@@ -20,13 +20,14 @@ from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.durations import format_duration, format_waiting_time
 from domain.core.errors import DomainError
 from domain.core.text_links import is_web_url, split_alert_numbers, split_links
-from domain.core.time_zones import format_utc_offset, get_zone
+from domain.core.time_zones import format_utc_offset, get_zone, list_zone_choices
 from domain.git.access import can_read_repository
 from domain.paging.on_call.rotation_syntax import format_cadence, format_restriction
 from domain.projects.access import COUNT_LIMIT
 from web.access.decorators import can_open_group
 from web.access.return_urls import shorten_address
 from web.access.second_factor_rule import find_upcoming_factor_requirement
+from web.http.browser_zone import get_browser_zone
 from web.http.public_urls import get_current_path, page_url
 from web.pages.charts import TEMPLATE_GLOBALS
 from web.pages.compiled_templates import open_template_cache
@@ -48,6 +49,11 @@ _UNITS = (
     (30 * _DAY, "month"),
     (365 * _DAY, "year"),
 )
+#: The same for short texts, largest first.
+_SHORT_UNITS = ((_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+#: Number of seconds within which the distance of a time from now is always shown.
+_NEAR_SECONDS = 12 * _HOUR
 #: Number of seconds below which a time counts as just now.
 _JUST_NOW_SECONDS = 10
 #: Seconds by which a past time may appear to be in the future, because another host's clock is
@@ -81,6 +87,15 @@ _SIGNED_IN_LINKS = (
         ("applications.", "authorized_applications."),
     ),
 )
+#: Icons of the links in the bar at the bottom of phones.
+_NAVIGATION_ICONS = {
+    "Home": "home",
+    "Alerts": "bell",
+    "On call": "calendar",
+    "Projects": "folder",
+    "Applications": "plug",
+    "Administration": "sliders",
+}
 _ADMINISTRATOR_LINK = ("Administration", "admin.overview.index", ("admin.", "audit."))
 
 
@@ -90,6 +105,8 @@ class NavLink:
 
     label: str
     href: str
+    #: Name of a symbol in `static/icons.svg`.
+    icon: str
     current: bool
 
 
@@ -135,7 +152,12 @@ def _build_navigation() -> tuple[NavLink, ...]:
     here = request.endpoint or ""
     more = (_ADMINISTRATOR_LINK,) if current_user.is_admin else ()
     return tuple(
-        NavLink(label=label, href=url_for(endpoint), current=here.startswith(prefixes))
+        NavLink(
+            label=label,
+            href=url_for(endpoint),
+            icon=_NAVIGATION_ICONS.get(label, "folder"),
+            current=here.startswith(prefixes),
+        )
         for label, endpoint, prefixes in (*_SIGNED_IN_LINKS, *more)
     )
 
@@ -161,45 +183,51 @@ def format_seconds(seconds: float) -> str:
     return pluralize(int(seconds // length), word)
 
 
-def _format_remaining_time(seconds: float) -> str:
-    """Return a duration in the largest unit that fits twice, rounded up.
-
-    Months and years are rounded to the nearest, since calendar months differ in length.
-    """
-    minutes = math.ceil(seconds / _MINUTE)
-    if minutes == 1:
-        return pluralize(math.ceil(seconds), "second")
-    whole = minutes * _MINUTE
-    length, word = next(unit for unit in reversed(_UNITS) if whole >= 2 * unit[0])
-    return pluralize((math.ceil if length <= _DAY else round)(whole / length), word)
-
-
-def format_relative_time(moment: datetime, now: datetime) -> str:
-    """Return `3 minutes ago`, `in 2 days`, `just now` or `in a moment`.
-
-    Both times must have a time zone.
-    """
-    seconds = (now - moment).total_seconds()
+def _format_interval(seconds: float) -> str:
+    """Return `4 min ago` or, rounded up in the largest unit that fits twice, `in 90 min`."""
     if abs(seconds) < _JUST_NOW_SECONDS:
         return "in a moment" if seconds < -_CLOCK_TOLERANCE_SECONDS else "just now"
-    return (
-        f"{format_seconds(seconds)} ago"
-        if seconds > 0
-        else f"in {_format_remaining_time(-seconds)}"
-    )
+    if seconds > 0:
+        length, unit = next(each for each in _SHORT_UNITS if seconds >= each[0])
+        return f"{int(seconds // length)} {unit} ago"
+    minutes = math.ceil(-seconds / _MINUTE)
+    if minutes == 1:
+        return f"in {math.ceil(-seconds)} s"
+    length, unit = next(each for each in _SHORT_UNITS if minutes * _MINUTE >= 2 * each[0])
+    return f"in {math.ceil(minutes * _MINUTE / length)} {unit}"
+
+
+def format_short_time(moment: datetime, now: datetime, *, seconds: bool = False) -> str:
+    """Return a time in the viewer's zone, such as `12:52 (4 min ago)` or `27 Nov 12:52`.
+
+    Times of the current day have no date, and other times of the current year no year. The distance
+    is shown for the current day and within 12 hours. Both times must have a time zone.
+    `static/js/page.js` formats times in the same way.
+    """
+    zone = get_zone(get_viewer_zone())
+    local, today = moment.astimezone(zone), now.astimezone(zone).date()
+    text = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
+    if local.date() != today:
+        year = "" if local.year == today.year else f" {local.year}"
+        text = f"{local.day} {_MONTHS[local.month - 1]}{year} {text}"
+    distance = (now - moment).total_seconds()
+    is_near = local.date() == today or abs(distance) < _NEAR_SECONDS
+    return f"{text} ({_format_interval(distance)})" if is_near else text
 
 
 def format_exact_time(moment: datetime) -> str:
     """Return a time in the viewer's zone, to the second, such as `2026-11-23 14:05:03 +01:00`."""
-    local = moment.astimezone(get_zone(_get_viewer_zone()))
+    local = moment.astimezone(get_zone(get_viewer_zone()))
     return f"{local.isoformat(' ', 'seconds')[:19]} {format_utc_offset(local)}"
 
 
-def _get_viewer_zone() -> str:
-    if not has_request_context() or g.get("asks_no_database"):
+def get_viewer_zone() -> str:
+    """Return the time zone of the user's profile, or of the browser if nobody is signed in."""
+    if not has_request_context():
         return "UTC"
     if "viewer_zone" not in g:
-        g.viewer_zone = current_user.user.time_zone if current_user.is_authenticated else "UTC"
+        is_known = not g.get("asks_no_database") and current_user.is_authenticated
+        g.viewer_zone = current_user.user.time_zone if is_known else get_browser_zone() or "UTC"
     return str(g.viewer_zone)
 
 
@@ -314,7 +342,7 @@ def init_app(app: Flask) -> None:
         "lateness": format_lateness,
         "duration_text": format_duration,
         "run_duration": run_duration,
-        "relative_time": format_relative_time,
+        "short_time": format_short_time,
         "exact_time": format_exact_time,
         "in_zone": format_local_time,
         "cadence": format_cadence,
@@ -341,4 +369,6 @@ def init_app(app: Flask) -> None:
     app.jinja_env.globals["follows_a_change"] = is_result_of_form
     app.jinja_env.globals["page_url"] = page_url
     app.jinja_env.globals["return_address"] = return_address
+    app.jinja_env.globals["viewer_zone"] = get_viewer_zone
+    app.jinja_env.globals["zone_choices"] = lambda: list_zone_choices(get_current_time())
     app.jinja_env.globals["size_choice"] = build_page_size_choice

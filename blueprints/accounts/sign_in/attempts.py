@@ -37,6 +37,7 @@ from web.access.decorators import get_current_user, load_current_user
 from web.access.return_urls import shorten_address
 from web.access.second_factor_rule import find_due_factor_requirement
 from web.extensions import db
+from web.http.browser_zone import get_browser_zone
 from web.http.cookies import build_cookie_name
 from web.http.endpoints import find_endpoint
 from web.http.public_urls import get_current_path
@@ -125,7 +126,11 @@ def create_sign_in_and_redirect(
     # A browser has one sign-in at a time.
     former_id = get_current_user().sign_in_id if current_user.is_authenticated else None
     token = sign_in_actions.sign_in(
-        get_unit_of_work(), authentication, lifetime, former_id=former_id
+        get_unit_of_work(),
+        authentication,
+        lifetime,
+        former_id=former_id,
+        browser_zone=get_browser_zone(),
     )
     store_browser_cookie(authentication.user_id)
     # Discard the old session to prevent session fixation.

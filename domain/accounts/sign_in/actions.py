@@ -226,10 +226,16 @@ def authenticate_with_passkey(work: UnitOfWork, reply: CeremonyResponse) -> Auth
 
 @action("signing_in.sign_in")
 def sign_in(
-    work: UnitOfWork, authentication: Authentication, lifetime: timedelta, *, former_id: int | None
+    work: UnitOfWork,
+    authentication: Authentication,
+    lifetime: timedelta,
+    *,
+    former_id: int | None,
+    browser_zone: str | None = None,
 ) -> str:
     """Start a session for the user, and replace the browser's previous session.
 
+    The first sign-in replaces the time zone UTC of the account with the time zone of the browser.
     Return the token for the cookie.
     """
     credential = work.policy(Keyring).issue_credential(CredentialType.SIGN_IN)
@@ -246,6 +252,9 @@ def sign_in(
         is_proof=authentication.is_proof,
     )
     work.session.add(row)
+    user = work.session.get_one(User, user_id)
+    if browser_zone and user.last_sign_in_at is None and user.time_zone == "UTC":
+        user.time_zone = browser_zone
     seen = update(User).where(User.id == user_id).values(last_sign_in_at=work.now)
     work.session.execute(seen)
     _activate_account(work, user_id)

@@ -48,7 +48,10 @@
     const {left, right, top, bottom} = node.getBoundingClientRect();
     // A narrow header has the menu at the end of its first line, and links below.
     const isHead = node.closest("header") && before?.node.closest("header");
-    if (before && !isHead && bottom <= before.top + 1 && left < before.right) {
+    // On a phone, the navigation of the header is fixed at the lower edge, and the page follows.
+    const bar = before?.node.closest(".account-menu, .site-nav");
+    const leavesBar = bar && getComputedStyle(bar).position === "fixed";
+    if (before && !isHead && !leavesBar && bottom <= before.top + 1 && left < before.right) {
       problems.push(`keyboard: Tab leads back up, from ${short(before.node)} to ${short(node)}`);
     }
     if (!node.matches(".skip-link")) before = {top, right, node};

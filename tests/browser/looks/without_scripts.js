@@ -78,11 +78,10 @@ async (source) => {
   }
   const keyOf = node => [node.localName, node.getAttribute("href") ?? node.name, node.type, node.localName === "button" ? node.value : ""].join(" ");
   // At another width, the same link or the same button of the same form has another place.
-  const isElsewhere = node => all(plain, "button").some(each => keyOf(each) === keyOf(node) && each.form?.action === node.form?.action && isThere(each));
-  const isLinkedElsewhere = node => all(plain, "a[href]").some(each => keyOf(each) === keyOf(node));
+  const isElsewhere = node => all(plain, "a, button").some(each => keyOf(each) === keyOf(node) && each.form?.action === node.form?.action && isThere(each));
   // The target of a link within the page is visible anyway.
   const leadsWithin = node => node.matches('a[href^="#"]') && plain.querySelector(node.getAttribute("href")) !== null;
-  for (const node of hidden) if (!leadsWithin(node) && !(node.matches("button") ? isElsewhere(node) : node.matches("a") && isLinkedElsewhere(node))) say(node, "is hidden, whatever is chosen");
+  for (const node of hidden) if (!leadsWithin(node) && !(node.matches("a, button") && isElsewhere(node))) say(node, "is hidden, whatever is chosen");
   // All links and controls of the page with scripts also exist without them.
   const there = new Set(all(plain, "a, button, input, select, textarea").map(keyOf));
   for (const node of all(document, "a[href], button:not([type=button]), input[name], select[name], textarea[name]")) {

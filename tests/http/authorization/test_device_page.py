@@ -1,19 +1,21 @@
 """Tests of `/oauth/device`: entering codes, deciding, and QR codes for phones."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import requests
 from sqlalchemy import delete, update
 
-from models import Application
+from models import Application, DeviceAuthorization
 from tests.support.accounts.people import (
     ClientCredentials,
     alice,
     bob,
     database_of,
     make_application,
+    now,
     open_browser,
     signed_in,
 )
@@ -188,6 +190,26 @@ def test_approving_twice_is_allowed_but_denying_afterwards_is_not(
     assert changed_mind.status_code == 409
     assert poll(gatebell, tv, device["device_code"]).status_code == 200
     assert type_code(browser, gatebell, device["user_code"]).status_code == 422
+
+
+def test_a_code_that_cannot_be_used_has_one_clear_reason(
+    gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
+) -> None:
+    def reason(typed: str) -> str:
+        answer = type_code(browser, gatebell, typed)
+        assert answer.status_code == 422
+        return words(answer)
+
+    assert "A code has eight letters." in reason("BCDF")
+    assert "No device is waiting for this code." in reason("BCDF-GHJK")
+    used, expired = codes(gatebell, tv), codes(gatebell, tv)
+    approve(browser, gatebell, used["user_code"])
+    assert "This code was already used." in reason(used["user_code"])
+    with database_of(gatebell) as session:
+        waiting = DeviceAuthorization.approved_at.is_(None)
+        past = now() - timedelta(minutes=1)
+        session.execute(update(DeviceAuthorization).where(waiting).values(expires_at=past))
+    assert "This code has expired." in reason(expired["user_code"])
 
 
 def test_a_request_for_removed_scopes_cannot_be_approved(

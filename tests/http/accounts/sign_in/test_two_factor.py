@@ -56,6 +56,18 @@ def test_a_password_without_the_second_factor_does_not_sign_in(
     assert "methods: <bdi>password, code</bdi>" in activity.text
 
 
+def test_phones_show_digits_for_a_code_and_letters_for_a_recovery_code(
+    gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
+) -> None:
+    browser, page = give_password(gatebell, charlie)
+    assert 'inputmode="numeric"' in page.text
+    letters = browser.get(f"{gatebell.url}{TWO_FACTOR}?recovery=yes")
+    assert 'inputmode="numeric"' not in letters.text
+    wrong = submit(browser, letters, form_with(letters, "code"), code="nope")
+    assert (wrong.status_code, "inputmode" in wrong.text) == (422, False)
+    assert_signed_in(give_code(browser, letters, code_of(app)))
+
+
 def test_a_password_is_enough_without_a_second_factor(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
