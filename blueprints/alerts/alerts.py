@@ -18,7 +18,11 @@ from domain.alerts.listing.queries import MAX_IID, list_service_names
 from domain.alerts.listing.status_notes import has_set_status
 from domain.incidents.actions import list_incidents_of_alert
 from domain.incidents.timelines.actions import list_alert_timeline
-from domain.paging.escalations.explanation import explain_escalation, find_page_reasons
+from domain.paging.escalations.explanation import (
+    explain_escalation,
+    find_page_reasons,
+    list_last_pages,
+)
 from domain.paging.escalations.pending import find_pending_escalation
 from domain.paging.silences.muting import find_row_mutes
 from domain.projects.views import ProjectView
@@ -114,6 +118,7 @@ def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
         "escalation": explain_escalation(
             alert.project_id, alert.id, session=session, now=moment, parser_settings=reading
         ),
+        "last_pages": list_last_pages(alert.id, session=session),
         "my_reason": reasons.get(alert.id),
         "pending": find_pending_escalation(alert.id, session=session),
     }

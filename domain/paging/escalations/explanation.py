@@ -66,6 +66,24 @@ _OVERDUE_SENTENCES = {
     ),
     EscalationState.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
 }
+#: Phrases for the first screen of an alert, next to the recipients of the last pages.
+_SHORT_STATUSES = {
+    EscalationState.UNPROCESSED: "not processed yet",
+    EscalationState.RUNNING: "waiting for the results of the last pages",
+    EscalationState.HELD: "paging is held back",
+    EscalationState.EXHAUSTED: "nobody else is paged",
+    EscalationState.UNANSWERED: "nobody answered",
+    EscalationState.STOPPED: "paging stopped",
+    EscalationState.ACKNOWLEDGED: "acknowledgement expires",
+    EscalationState.LAPSED: "paging starts again",
+    EscalationState.SNOOZED: "snooze ends",
+    EscalationState.ESCALATED: "the next step runs now",
+    EscalationState.NO_POLICY: "no escalation policy applies",
+    EscalationState.POLICY_DELETED: "the escalation policy was deleted",
+    None: "nobody is paged",
+}
+#: Maximum number of recipients of the last step that are named.
+_MAX_LAST_PAGES = 5
 _TRIGGERED = "triggered"
 #: States in which an alert without a policy gets a new policy when a user escalates it.
 _STATES_CHOOSING_AGAIN = (
@@ -114,6 +132,8 @@ class EscalationView:
     policy: str | None = None
     #: Reason for the choice of the policy, in words. Empty if `sentence` contains the reason.
     reason: str = ""
+    #: Number of steps of the policy.
+    steps: int = 0
     #: Number of the next step, starting at 1, and the time when it is due. None if no step follows.
     next_step: int | None = None
     next_at: datetime | None = None
@@ -131,6 +151,11 @@ class EscalationView:
     can_escalate: bool = False
     #: Recipients of the step that runs if the alert is escalated, in words.
     escalates_to: str = ""
+
+    @property
+    def short_status(self) -> str:
+        """Return what happens next, as a phrase."""
+        return _SHORT_STATUSES[self.state]
 
     @property
     def waiting_words(self) -> str:
@@ -176,6 +201,7 @@ def explain_escalation(
         and choice.route_id is None
         and policy is None,
         policy=policy.name if policy else None,
+        steps=len(build_plan(policy).steps) if policy else 0,
         reason=_format_policy_reason(choice, route, policy, session=session),
         was_paged=was_paged,
         can_escalate=is_open and policy is not None and state is not EscalationState.HELD,
@@ -405,6 +431,18 @@ def list_sent_pages(
             contacts=fate.contacts,
         )
         for row, fate in ((row, fates.get(row.page_key, UNKNOWN_PAGE_STATUS)) for row in rows)
+    ]
+
+
+def list_last_pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:
+    """Return the pages of the latest step of an alert, or its latest manual page."""
+    newest = list_sent_pages(
+        [alert_id], None, size=_MAX_LAST_PAGES, is_oldest_first=False, session=session
+    )
+    return [
+        each
+        for each in reversed(newest)
+        if (each.round, each.step) == (newest[0].round, newest[0].step)
     ]
 
 
