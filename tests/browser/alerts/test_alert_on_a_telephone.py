@@ -61,9 +61,7 @@ def test_the_first_screen_says_what_broke_where_to_look_and_who_is_paged(
     assert last is not None
     assert last["y"] + last["height"] <= bar["y"]
     assert bar["y"] + bar["height"] == 844
-    gist = page.locator(".gist").evaluate(
-        "node => node.clientHeight / parseFloat(getComputedStyle(node).lineHeight)"
-    )
+    lines = "node => node.clientHeight / parseFloat(getComputedStyle(node).lineHeight)"
     assert round(page.locator(".gist").evaluate(lines)) == 3
     box = page.get_by_role("button", name="Acknowledge", exact=True).bounding_box()
     assert box is not None
