@@ -66,24 +66,6 @@ _OVERDUE_SENTENCES = {
     ),
     EscalationState.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
 }
-#: Phrases for the first screen of an alert, next to the recipients of the last pages.
-_SHORT_STATUSES = {
-    EscalationState.UNPROCESSED: "not processed yet",
-    EscalationState.RUNNING: "waiting for the results of the last pages",
-    EscalationState.HELD: "paging is held back",
-    EscalationState.EXHAUSTED: "nobody else is paged",
-    EscalationState.UNANSWERED: "nobody answered",
-    EscalationState.STOPPED: "paging stopped",
-    EscalationState.ACKNOWLEDGED: "acknowledgement expires",
-    EscalationState.LAPSED: "paging starts again",
-    EscalationState.SNOOZED: "snooze ends",
-    EscalationState.ESCALATED: "the next step runs now",
-    EscalationState.NO_POLICY: "no escalation policy applies",
-    EscalationState.POLICY_DELETED: "the escalation policy was deleted",
-    None: "nobody is paged",
-}
-#: Maximum number of recipients of the last step that are named.
-_MAX_LAST_PAGES = 5
 _TRIGGERED = "triggered"
 #: States in which an alert without a policy gets a new policy when a user escalates it.
 _STATES_CHOOSING_AGAIN = (
@@ -151,11 +133,6 @@ class EscalationView:
     can_escalate: bool = False
     #: Recipients of the step that runs if the alert is escalated, in words.
     escalates_to: str = ""
-
-    @property
-    def short_status(self) -> str:
-        """Return what happens next, as a phrase."""
-        return _SHORT_STATUSES[self.state]
 
     @property
     def waiting_words(self) -> str:
@@ -431,18 +408,6 @@ def list_sent_pages(
             contacts=fate.contacts,
         )
         for row, fate in ((row, fates.get(row.page_key, UNKNOWN_PAGE_STATUS)) for row in rows)
-    ]
-
-
-def list_last_pages(alert_id: int, *, session: Session) -> Sequence[SentPage]:
-    """Return the pages of the latest step of an alert, or its latest manual page."""
-    newest = list_sent_pages(
-        [alert_id], None, size=_MAX_LAST_PAGES, is_oldest_first=False, session=session
-    )
-    return [
-        each
-        for each in reversed(newest)
-        if (each.round, each.step) == (newest[0].round, newest[0].step)
     ]
 
 

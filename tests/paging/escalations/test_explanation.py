@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete
 
-from domain.paging.escalations.explanation import EscalationView, list_last_pages, list_sent_pages
+from domain.paging.escalations.explanation import EscalationView, list_sent_pages
+from domain.paging.escalations.last_pages import get_short_status, list_last_pages
 from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import SentPage
 from models import ContactRule, Escalation, Silence, User
@@ -61,7 +62,7 @@ def test_the_first_screen_names_the_last_step_and_the_recipients_of_the_next(
 ) -> None:
     shop.policy("0s user:alice", "5m user:alice user:bob", "10m user:alice")
     alert = shop.alert()
-    assert shown(shop, alert).short_status == "not processed yet"
+    assert get_short_status(shown(shop, alert).state) == "not processed yet"
     shop.pass_time()
     shop.pass_time(minutes=5)
     with shop.session() as session:
@@ -71,7 +72,7 @@ def test_the_first_screen_names_the_last_step_and_the_recipients_of_the_next(
     assert (view.steps, view.next_step, view.next_whom) == (3, 3, "@alice")
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=1)
-    assert shown(shop, alert).short_status == "paging stopped"
+    assert get_short_status(shown(shop, alert).state) == "paging stopped"
 
 
 @pytest.mark.long
