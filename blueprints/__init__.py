@@ -69,12 +69,14 @@ from blueprints.projects.resource_tokens import resource_tokens
 from blueprints.registry import registry_notifications, registry_pages, registry_tokens
 from blueprints.releases import release_check, release_feeds, release_schedule
 from blueprints.reports import incident_documents, on_call_handover_notes, on_call_reports
+from blueprints.search import search
 from blueprints.webhooks import webhook_deliveries, webhooks
 from web.http.endpoints import collect_endpoints
 
 BLUEPRINTS = (
     # Pages
     home,  # /  /groups
+    search,  # /-/search
     help_pages,  # /help  /help/{guides,docs,images}/…  /help/errors
     api_viewer,  # /help/api…
     release_check,  # /help/releases/check

@@ -19,6 +19,7 @@ from domain.alerts.listing.status_notes import has_set_status
 from domain.incidents.actions import list_incidents_of_alert
 from domain.incidents.timelines.actions import list_alert_timeline
 from domain.paging.escalations.explanation import explain_escalation, find_page_reasons
+from domain.paging.escalations.last_pages import get_short_status, list_last_pages
 from domain.paging.escalations.pending import find_pending_escalation
 from domain.paging.silences.muting import find_row_mutes
 from domain.projects.views import ProjectView
@@ -107,13 +108,16 @@ def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
     """Return the template variables that explain who is paged about an alert, and why."""
     session, reading, moment = db.session(), get_parser_settings(), get_current_time()
     reasons = find_page_reasons([alert.id], user_id=user_id, channel_id=None, session=session)
+    escalation = explain_escalation(
+        alert.project_id, alert.id, session=session, now=moment, parser_settings=reading
+    )
     return {
         "mute": find_row_mutes(
             [alert], moment=moment, session=session, parser_settings=reading
         ).get(alert.id),
-        "escalation": explain_escalation(
-            alert.project_id, alert.id, session=session, now=moment, parser_settings=reading
-        ),
+        "escalation": escalation,
+        "short_status": get_short_status(escalation.state),
+        "last_pages": list_last_pages(alert.id, session=session),
         "my_reason": reasons.get(alert.id),
         "pending": find_pending_escalation(alert.id, session=session),
     }

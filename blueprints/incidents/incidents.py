@@ -18,9 +18,10 @@ from domain.incidents import actions
 from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
 from domain.incidents.note_actions import can_see_internal_comments
 from domain.incidents.rule_actions import find_rule_name
+from domain.incidents.timeline import has_set_status
 from domain.incidents.timelines.actions import list_incident_timeline, show_incident_surroundings
 from domain.incidents.timelines.sources import MAX_TIMELINE_ALERTS
-from domain.incidents.types import STATUSES, Incident, NewIncident
+from domain.incidents.types import Incident, NewIncident
 from domain.projects.views import ProjectView
 from forms.incidents import (
     INCIDENT_LIST_PARAMETERS,
@@ -174,8 +175,8 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         most_alerts=MAX_TIMELINE_ALERTS,
         around=show_incident_surroundings(get_unit_of_work(), project, iid),
         people=_list_assignee_choices(project),
+        is_own_status=has_set_status(incident.id, get_current_user().id, session=db.session()),
         severities=SEVERITIES,
-        status_choices=STATUSES,
         rendered_document=render_markdown_document,
         writes_internal=can_see_internal_comments(project),
     )

@@ -14,7 +14,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, exists, func, literal, select, union_all
 from sqlalchemy.orm import Session
 
-from domain.alerts.listing.search import SearchIndex, SearchResult, find_matches, parse_search_words
+from domain.alerts.listing.search import (
+    SearchIndex,
+    SearchResult,
+    find_ids_by_number,
+    find_matches,
+    find_matches_across,
+    parse_search_words,
+)
 from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, build_order_by
 from domain.alerts.reading.incoming import Severity
 from domain.core.database.paging import KeysetPage
@@ -388,8 +395,8 @@ def _build_alert_numbers_query() -> Select[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AssignedIncident:
-    """An open incident that is assigned to a user."""
+class FoundIncident:
+    """An incident in a list for several projects."""
 
     iid: int
     title: str
@@ -398,20 +405,23 @@ class AssignedIncident:
     created_at: datetime
 
 
+_FOUND_INCIDENTS_QUERY = select(
+    IncidentRow.iid,
+    IncidentRow.title,
+    IncidentRow.status,
+    IncidentRow.created_at,
+    Project.path.label("project_path"),
+).join(Project, Project.id == IncidentRow.project_id)
+
+
 def list_open_incidents_of_user(
     user_id: int, projects: Select[int], *, maximum: int, session: Session
-) -> tuple[AssignedIncident, ...]:
+) -> tuple[FoundIncident, ...]:
     """Return the newest open incidents assigned to a user in the selected projects."""
     rows = session.execute(
-        select(
-            IncidentRow.iid,
-            IncidentRow.title,
-            IncidentRow.status,
-            IncidentRow.created_at,
-            Project.path.label("project_path"),
+        _FOUND_INCIDENTS_QUERY.join(
+            IncidentAssignee, IncidentAssignee.incident_id == IncidentRow.id
         )
-        .join(IncidentAssignee, IncidentAssignee.incident_id == IncidentRow.id)
-        .join(Project, Project.id == IncidentRow.project_id)
         .where(
             IncidentAssignee.user_id == user_id,
             IncidentRow.status != "resolved",
@@ -422,4 +432,31 @@ def list_open_incidents_of_user(
         .order_by(IncidentAssignee.incident_id.desc())
         .limit(maximum)
     )
-    return tuple(AssignedIncident(**row) for row in rows.mappings())
+    return tuple(FoundIncident(**row) for row in rows.mappings())
+
+
+def search_incidents(
+    text: str, projects: Select[int], *, most: int, session: Session
+) -> tuple[FoundIncident, ...]:
+    """Return up to `most` incidents in the selected projects that match a text, newest first."""
+    words = parse_search_words(text)
+    found = find_matches_across(words, projects, session=session, index=_INCIDENT_SEARCH_INDEX)
+    # `+ 0` has the same purpose as above.
+    within = (IncidentRow.project_id + 0).in_(projects)
+    rows = session.execute(
+        _FOUND_INCIDENTS_QUERY.where(within, found.condition)
+        .order_by(IncidentRow.id.desc())
+        .limit(most)
+    )
+    return tuple(FoundIncident(**row) for row in rows.mappings())
+
+
+def list_incidents_by_number(
+    number: int, projects: Select[int], *, most: int, session: Session
+) -> tuple[FoundIncident, ...]:
+    """Return up to `most` incidents with a number in several projects, newest first."""
+    ids = find_ids_by_number(number, projects, session=session, index=_INCIDENT_SEARCH_INDEX)
+    rows = session.execute(
+        _FOUND_INCIDENTS_QUERY.where(IncidentRow.id.in_(ids[:most])).order_by(IncidentRow.id.desc())
+    )
+    return tuple(FoundIncident(**row) for row in rows.mappings())

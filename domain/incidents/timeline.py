@@ -156,6 +156,17 @@ def list_timeline_entries(
 _Details = Mapping[str, Any]
 
 
+def has_set_status(incident_id: int, user_id: int, *, session: Session) -> bool:
+    """Return whether a user set the latest status of an incident."""
+    newest = (
+        select(IncidentNote.user_id)
+        .where(IncidentNote.incident_id == incident_id, IncidentNote.kind == EntryKind.STATUS)
+        .order_by(IncidentNote.id.desc())
+        .limit(1)
+    )
+    return session.scalar(newest) == user_id
+
+
 def _format_alerts(details: _Details) -> str:
     numbers = ", ".join(f"#{iid}" for iid in details.get("alerts", ()))
     left_out = details.get("count", 0) - len(details.get("alerts", ()))

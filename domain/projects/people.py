@@ -5,19 +5,22 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.accounts.users import ERASED
+from domain.accounts.users import ERASED, IS_ACTIVE_HUMAN
 from domain.core.database.paging import MAX_ID
 from domain.core.errors import NotFoundError
 from domain.core.types.base import get_column_values
 from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Viewer
-from domain.projects.visibility_sql import is_membership_active
+from domain.projects.visibility_sql import is_membership_active, select_subtree
 from models import Group, Member, Project, User
-from models.folding import fold_text
+from models.folding import build_search_text, fold_text
+
+#: Maximum number of words of a search.
+_MAX_SEARCH_WORDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +98,59 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
         **get_column_values(user, PersonView) | {"email": user.email if sees_all else None},
         is_you=is_you,
         memberships=theirs,
+    )
+
+
+class FoundPerson(NamedTuple):
+    """The names of a user in search results."""
+
+    username: str
+    name: str
+
+
+def search_people(
+    text: str, viewer: Viewer, *, most: int, session: Session
+) -> tuple[FoundPerson, ...]:
+    """Return up to `most` people with active accounts whose profiles the viewer may see.
+
+    Every word of the text is part of the user name or the name.
+    """
+    names = (
+        build_search_text(User.username, User.username_key),
+        build_search_text(User.name, User.name_key),
+    )
+    wanted = select(User.username, User.name).where(
+        IS_ACTIVE_HUMAN,
+        *(
+            or_(*(name.contains(word, autoescape=True) for name in names))
+            for word in fold_text(text).split()[:_MAX_SEARCH_WORDS]
+        ),
+    )
+    if not viewer.is_admin:
+        shared = User.id.in_(_select_members_near(viewer, session=session))
+        wanted = wanted.where(or_(User.id == viewer.user_id, shared))
+    rows = session.execute(wanted.order_by(User.username_key).limit(most))
+    return tuple(FoundPerson(row.username, row.name) for row in rows)
+
+
+def _select_members_near(viewer: Viewer, *, session: Session) -> Select[int]:
+    """Select the ids of users with a role in a namespace of the viewer, or above or below it."""
+    mine = OtherNamespaces.from_memberships(
+        find_memberships(viewer.user_id or 0, today=viewer.today, session=session)
+    )
+    below = select_subtree(select(Group.id).where(Group.path.in_(mine.paths)))
+    return (
+        select(Member.user_id)
+        .outerjoin(Group, Group.id == Member.group_id)
+        .outerjoin(Project, Project.id == Member.project_id)
+        .where(
+            is_membership_active(viewer.today),
+            or_(
+                func.coalesce(Group.path, Project.path).in_(mine.around),
+                Member.group_id.in_(below),
+                Project.group_id.in_(below),
+            ),
+        )
     )
 
 

@@ -3,7 +3,6 @@
 "use strict";
 
 const bulk = document.getElementById("change-several");
-const help = document.getElementById("shortcuts");
 const news = document.querySelector("[data-news]");
 const toast = document.querySelector("[data-toast]");
 const held = document.querySelector("[data-held]");
@@ -104,9 +103,12 @@ function give(status) {
   bulk.requestSubmit(bulk.querySelector(`[value=${status}]`));
 }
 
-const KEYS = {
-  j: () => go(1),
-  k: () => go(-1),
+// Held down, the keys that go on repeat (keys.js).
+const next = Object.assign(() => go(1), { repeats: true });
+const previous = Object.assign(() => go(-1), { repeats: true });
+pageKeys.add({
+  j: next,
+  k: previous,
   x: choose,
   a: () => give("acknowledged"),
   r: () => give("resolved"),
@@ -114,20 +116,6 @@ const KEYS = {
   o: () => give("triggered"),
   n: () => { if (pending) showPending(); else say("No new alerts."); },
   "/": () => document.getElementById("search").focus(),
-  "?": () => help.showModal(),
-};
-
-function isTyping(target) {
-  const field = target.closest("input, textarea, select, [contenteditable]");
-  return help.open || (field && field.type !== "checkbox");
-}
-
-document.addEventListener("keydown", (event) => {
-  if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-  const act = KEYS[event.key];
-  if (!act || event.repeat && !"jk".includes(event.key)) return;
-  event.preventDefault();
-  act();
 });
 
 // Which row the focus is in shows on the whole row, not on the link alone.
@@ -136,10 +124,6 @@ function markCurrent() {
   rows().forEach((row, index) => row.toggleAttribute("data-current", index === here));
 }
 document.addEventListener("focusin", markCurrent);
-
-const helpButton = document.querySelector("[data-shortcuts]");
-helpButton.hidden = false;
-helpButton.addEventListener("click", () => help.showModal());
 
 // Who changed alerts by a key goes on at the position where they were.
 
@@ -295,7 +279,7 @@ function show(fresh) {
 }
 
 async function refresh() {
-  if (document.hidden || isAsking || help.open) return;
+  if (document.hidden || isAsking || pageKeys.isHelpOpen()) return;
   isAsking = true;
   try {
     const answer = await fetch(listAddress(), { credentials: "same-origin" });

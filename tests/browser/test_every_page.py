@@ -102,6 +102,7 @@ def addresses(live_sqlite: LiveGatebell) -> Iterator[tuple[Person, list[str]]]:
                 f"/groups/{path.partition('/')[0]}/-/members",
             ),
             *(f"/{path}/-/alerts", f"/{path}/-/alerts?status=resolved", f"/{path}/-/alerts/1"),
+            *("/-/search", "/-/search?q=very", "/-/search?q=nothing+at+all"),
             *("/-/alerts", f"/-/alerts?status=all&severity=critical&project={path}"),
             f"/{path}/-/alerts?status=all&severity=critical&sort=events&search=very",
             f"/{path}/-/alerts/2",

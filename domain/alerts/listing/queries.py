@@ -39,6 +39,7 @@ from domain.alerts.listing.filters import (
     build_filter_conditions_across,
     resolve_alert_filter,
 )
+from domain.alerts.listing.search import find_ids_by_number
 from domain.alerts.listing.sort_orders import (
     NEWEST_FIRST,
     SORT_ORDERS,
@@ -275,6 +276,15 @@ def list_open_alerts(
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES)
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
     return list_alerts_across(wanted, projects, part, session=session).items
+
+
+def list_alerts_by_number(
+    number: int, projects: Select[int], *, most: int, session: Session
+) -> tuple[AlertListRow, ...]:
+    """Return up to `most` alerts with a number in several projects, newest first."""
+    ids = find_ids_by_number(number, projects, session=session)[:most]
+    rows = session.execute(ALERT_LIST_QUERY.where(Alert.id.in_(ids)).order_by(Alert.id.desc()))
+    return tuple(map(build_alert_list_row, rows))
 
 
 def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[str, int]:

@@ -133,48 +133,52 @@ def find_matches(
 
 
 def find_matches_across(
-    words: tuple[str, ...], projects: Select[int], *, session: Session
+    words: tuple[str, ...],
+    projects: Select[int],
+    *,
+    session: Session,
+    index: SearchIndex = ALERT_SEARCH_INDEX,
 ) -> SearchResult:
-    """Find matching alerts, like `find_matches`, in the projects that a query selects."""
+    """Find matching rows, like `find_matches`, in the projects that a query selects."""
     if not words:
         return SearchResult(condition=literal(value=False), has_too_many_matches=False)
     if session.get_bind().dialect.name != "postgresql":
         terms = " AND ".join(f'"{word}"*' for word in words)
-        return _search_on_sqlite(terms, projects, ALERT_SEARCH_INDEX, session=session)
+        return _search_on_sqlite(terms, projects, index, session=session)
     terms = " & ".join(f"'{word}':*" for word in words)
     query = func.to_tsquery(_SIMPLE_CONFIGURATION, terms, type_=TSQUERY)
-    listed = session.scalars(projects).all()
-    if not _are_matches_frequent_across(query, listed, session=session):
+    listed, row_id = session.scalars(projects).all(), index.model.id.expression
+    if not _are_matches_frequent_across(query, listed, index, session=session):
         each = func.unnest(cast(bindparam(None, list(listed)), ARRAY(BigInteger)))
         project = each.table_valued("id", name="listed").render_derived()
-        of_project = func.alerts_with(query, project.c.id, MAX_MATCHES_LISTED_BY_ID + 1)
+        of_project = getattr(func, index.function)(
+            query, project.c.id, MAX_MATCHES_LISTED_BY_ID + 1
+        )
         found = select(of_project.column_valued("id")).correlate(project).lateral("found")
         statement = select(found.c.id).select_from(project.join(found, true()))
         ids = session.scalars(statement.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
         if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
-            return SearchResult(
-                condition=Alert.id.expression == any_(named), has_too_many_matches=False
-            )
+            return SearchResult(condition=row_id == any_(named), has_too_many_matches=False)
     return SearchResult(
-        condition=_build_match_condition(query, Alert.id.expression, ALERT_SEARCH_INDEX),
+        condition=_build_match_condition(query, row_id, index),
         has_too_many_matches=True,
     )
 
 
 def _are_matches_frequent_across(
-    query: ColumnElement[Any], project_ids: Sequence[int], *, session: Session
+    query: ColumnElement[Any], project_ids: Sequence[int], index: SearchIndex, *, session: Session
 ) -> bool:
     """Estimate like `_are_matches_frequent`, with a sample from each of several projects."""
     size = max(_MIN_SAMPLE_MATCHES, _SAMPLE_SIZE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
-    last = _build_last_number_query(Alert, project.c.id).correlate(project).lateral("last")
-    of_each = _build_newest_query(Alert, project.c.id, last.c.iid, size)
+    last = _build_last_number_query(index.model, project.c.id).correlate(project).lateral("last")
+    of_each = _build_newest_query(index.model, project.c.id, last.c.iid, size)
     newest = of_each.correlate(project, last).lateral("newest")
     rows = session.execute(
         select(
-            func.count().filter(_build_match_condition(query, newest.c.id, ALERT_SEARCH_INDEX)),
+            func.count().filter(_build_match_condition(query, newest.c.id, index)),
             func.max(newest.c.iid),
         )
         .select_from(project.join(last, true()).join(newest, true()))
@@ -183,6 +187,28 @@ def _are_matches_frequent_across(
     found = sum(matching for matching, _ in rows)
     estimate = sum(matching * last / size for matching, last in rows)
     return bool(found >= _MIN_SAMPLE_MATCHES and estimate > 2 * MAX_MATCHES_LISTED_BY_ID)
+
+
+def find_ids_by_number(
+    number: int,
+    projects: Select[int],
+    *,
+    session: Session,
+    index: SearchIndex = ALERT_SEARCH_INDEX,
+) -> Sequence[int]:
+    """Return the IDs of the rows with a number in the projects that a query selects, newest first.
+
+    The subquery makes each planner look up one row for each project.
+    """
+    listed, model = projects.subquery("listed"), index.model
+    of_project = (
+        select(model.id)
+        .where(model.project_id == listed.c.id, model.iid == number)
+        .correlate(listed)
+        .scalar_subquery()
+    )
+    found = session.scalars(select(of_project).select_from(listed))
+    return sorted((each for each in found if each is not None), reverse=True)
 
 
 def _search_on_postgres(

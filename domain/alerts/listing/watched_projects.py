@@ -68,6 +68,13 @@ def build_member_groups_query(
     return select(Group.id).where(or_(Group.id.in_(with_role), Group.id.in_(custom)))
 
 
+def select_projects_by_path(projects: Select[int], path: str) -> Select[int]:
+    """Select the projects of a query whose path is the given path or ends with it."""
+    key = fold_text(path)
+    is_end = Project.path_key.endswith(f"/{key}", autoescape=True)
+    return projects.where(or_(Project.path_key == key, is_end))
+
+
 def exclude_archived_projects(projects: Select[int]) -> Select[int]:
     """Exclude archived projects from a query for projects."""
     return projects.where(Project.archived_at.is_(None))

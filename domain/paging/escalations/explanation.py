@@ -114,6 +114,8 @@ class EscalationView:
     policy: str | None = None
     #: Reason for the choice of the policy, in words. Empty if `sentence` contains the reason.
     reason: str = ""
+    #: Number of steps of the policy.
+    steps: int = 0
     #: Number of the next step, starting at 1, and the time when it is due. None if no step follows.
     next_step: int | None = None
     next_at: datetime | None = None
@@ -176,6 +178,7 @@ def explain_escalation(
         and choice.route_id is None
         and policy is None,
         policy=policy.name if policy else None,
+        steps=len(build_plan(policy).steps) if policy else 0,
         reason=_format_policy_reason(choice, route, policy, session=session),
         was_paged=was_paged,
         can_escalate=is_open and policy is not None and state is not EscalationState.HELD,

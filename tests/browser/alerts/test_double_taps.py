@@ -62,6 +62,12 @@ def open_alert(monitor: Endpoint, gatebell: LiveGatebell, page: Page) -> int:
     return iid
 
 
+def open_menu(page: Page) -> None:
+    """Open the menu of the bar, in which all actions but the first are."""
+    page.locator("#more > summary").tap()
+    expect(page.locator("#more > .menu-panel")).to_be_visible()
+
+
 def status_of(gatebell: LiveGatebell, monitor: Endpoint, iid: int) -> str | None:
     project = select(Project.id).where(Project.path == monitor.project).scalar_subquery()
     wanted = select(Alert.status).where(Alert.project_id == project, Alert.iid == iid)
@@ -75,24 +81,44 @@ def test_two_taps_acknowledge_an_alert_and_do_not_resolve_it(
     gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
 ) -> None:
     iid = open_alert(monitor, gatebell, telephone)
-    tap_twice(telephone, telephone.locator(".thumb-bar .primary"), pause)
+    tap_twice(telephone, telephone.locator(".action-bar .primary"), pause)
     assert status_of(gatebell, monitor, iid) == "acknowledged"
-    expect(telephone.locator(".thumb-bar .given")).to_contain_text("Acknowledged")
+    expect(telephone.locator(".action-bar .given")).to_contain_text("Acknowledged")
     # Undo is offered, although the browser never showed the response to the first of two fast taps.
     expect(telephone.locator(".flashes").get_by_role("button", name="Undo")).to_be_visible()
 
 
 @SCRIPTS
 @pytest.mark.parametrize("pause", PAUSES)
-@pytest.mark.parametrize("place", [".thumb-bar", ".flashes"])
+@pytest.mark.parametrize("place", [".action-bar", ".flashes"])
 def test_two_taps_on_undo_trigger_an_alert_and_do_nothing_else(
     gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float, place: str
 ) -> None:
     iid = open_alert(monitor, gatebell, telephone)
-    telephone.locator(".thumb-bar .primary").tap()
+    telephone.locator(".action-bar .primary").tap()
     undo = telephone.locator(place).get_by_role("button", name="Undo")
     tap_twice(telephone, undo, pause)
     assert status_of(gatebell, monitor, iid) == "triggered"
+
+
+@SCRIPTS
+def test_what_ends_an_alert_never_takes_the_place_of_acknowledge(
+    gatebell: LiveGatebell, monitor: Endpoint, telephone: Page
+) -> None:
+    open_alert(monitor, gatebell, telephone)
+    first = telephone.locator(".action-bar .primary")
+    at = first.bounding_box()
+    first.tap()
+    expect(telephone.locator(".action-bar .given")).to_contain_text("Acknowledged")
+    assert at is not None
+    there = [
+        telephone.evaluate(
+            "([x, y]) => document.elementFromPoint(x, y).closest('form, a, summary') === null",
+            [at["x"] + at["width"] * part, at["y"] + at["height"] / 2],
+        )
+        for part in (0.02, 0.5, 0.98)
+    ]
+    assert there == [True, True, True]
 
 
 @SCRIPTS
@@ -101,6 +127,7 @@ def test_two_taps_resolve_an_alert_and_do_not_reopen_it(
     gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
 ) -> None:
     iid = open_alert(monitor, gatebell, telephone)
+    open_menu(telephone)
     tap_twice(telephone, telephone.get_by_role("button", name="Resolve", exact=True), pause)
     assert status_of(gatebell, monitor, iid) == "resolved"
 
@@ -111,6 +138,7 @@ def test_two_taps_acknowledge_an_incident_and_do_not_close_it(
     gatebell: LiveGatebell, monitor: Endpoint, telephone: Page, pause: float
 ) -> None:
     open_alert(monitor, gatebell, telephone)
+    open_menu(telephone)
     telephone.get_by_role("button", name="Create incident").tap()
     tap_twice(telephone, telephone.get_by_role("button", name="Acknowledge", exact=True), pause)
     state = telephone.locator(".page-head .state-line")
@@ -141,10 +169,11 @@ def test_two_taps_escalate_and_do_not_undo_it(
     open_alert(monitor, gatebell, telephone)
     button = telephone.get_by_role("button", name=f"Escalate to @{name}")
     for _ in range(300):  # The button appears when the worker has started the escalation.
-        if button.count():
+        if telephone.get_by_text(f"Escalate to @{name}").count():
             break
         telephone.wait_for_timeout(200)
         telephone.reload()
+    open_menu(telephone)
     tap_twice(telephone, button, pause)
     expect(telephone.locator(".escalating")).to_be_visible()
     expect(telephone.locator("main")).not_to_contain_text("is canceled")
@@ -174,6 +203,7 @@ def test_two_taps_remove_one_assignee_and_not_the_one_below(
     for each in others:
         give_role(gatebell, monitor.project, each, Role.DEVELOPER)
     open_alert(monitor, gatebell, telephone)
+    open_menu(telephone)
     telephone.get_by_role("button", name="Create incident").tap()
     for each in others:
         telephone.get_by_label("Add an assignee").select_option(each.username)
@@ -190,8 +220,9 @@ def test_the_keyboard_and_other_buttons_work_immediately_with_scripts(
     gatebell: LiveGatebell, monitor: Endpoint, telephone: Page
 ) -> None:
     iid = open_alert(monitor, gatebell, telephone)
-    telephone.locator(".thumb-bar .primary").tap()
+    telephone.locator(".action-bar .primary").tap()
+    open_menu(telephone)
     resolve = telephone.get_by_role("button", name="Resolve", exact=True)
     resolve.press("Enter")
-    expect(telephone.locator(".thumb-bar .given")).to_contain_text("Resolved")
+    expect(telephone.locator(".action-bar .given")).to_contain_text("Resolved")
     assert status_of(gatebell, monitor, iid) == "resolved"

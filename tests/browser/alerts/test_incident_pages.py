@@ -47,6 +47,7 @@ def test_hostile_markdown_has_no_effect(
     page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
+    page.locator("#more > summary").click()
     page.get_by_role("button", name="Create incident").click()
     page.get_by_label("Comment", exact=True).fill(MARKDOWN)
     page.get_by_role("button", name="Comment", exact=True).click()
@@ -75,6 +76,7 @@ def test_an_incident_is_handled_without_scripts(gatebell: LiveGatebell, plain_pa
     endpoint.accepted(title="Checkout is down")
     sign_in(plain_page, gatebell, person)
     plain_page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    plain_page.locator("#more > summary").click()
     plain_page.get_by_role("button", name="Create incident").click()
     expect(plain_page.get_by_role("heading", level=1)).to_have_text("Checkout is down #1")
     plain_page.get_by_role("button", name="Acknowledge").click()
@@ -86,6 +88,7 @@ def test_an_incident_is_handled_without_scripts(gatebell: LiveGatebell, plain_pa
     plain_page.get_by_role("button", name="Save incident").click()
     plain_page.get_by_label("Comment", exact=True).fill("Rolled *back*")
     plain_page.get_by_role("button", name="Comment", exact=True).click()
+    plain_page.locator("#more > summary").click()
     plain_page.get_by_role("button", name="Close").click()
     expect(plain_page.locator(".state-line")).to_contain_text("Resolved")
     expect(plain_page.locator(".timeline .comment em")).to_have_text("back")

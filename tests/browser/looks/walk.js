@@ -34,6 +34,10 @@
   if (what === "is over") return !document.activeElement || document.activeElement === document.body
     || walked.indexOf(document.activeElement) < walked.length - 1;
 
+  const isFixed = node => {
+    for (let part = node; part; part = part.parentElement) if (getComputedStyle(part).position === "fixed") return true;
+    return false;
+  };
   const problems = [];
   const [first] = walked;
   if (!first?.matches(".skip-link")) problems.push(`keyboard: the first is no link that skips to the content: ${first && short(first)}`);
@@ -54,7 +58,8 @@
     if (before && !isHead && !leavesBar && bottom <= before.top + 1 && left < before.right) {
       problems.push(`keyboard: Tab leads back up, from ${short(before.node)} to ${short(node)}`);
     }
-    if (!node.matches(".skip-link")) before = {top, right, node};
+    // A bar that is fixed at an edge of the window has no position in the page.
+    if (!node.matches(".skip-link") && !isFixed(node)) before = {top, right, node};
     if (walked.indexOf(node) < walked.lastIndexOf(node)) break;
   }
   return problems;
