@@ -21,6 +21,7 @@ from domain.incidents.rule_actions import find_rule_name
 from domain.incidents.timelines.actions import list_incident_timeline, show_incident_surroundings
 from domain.incidents.timelines.sources import MAX_TIMELINE_ALERTS
 from domain.incidents.types import STATUSES, Incident, NewIncident
+from domain.page_marks.alerts import find_incident_mark
 from domain.projects.views import ProjectView
 from forms.incidents import (
     INCIDENT_LIST_PARAMETERS,
@@ -39,6 +40,7 @@ from web.pages.list_query import (
     get_list_query,
     get_page_size,
 )
+from web.pages.live import render_live_page
 from web.pages.markdown import render_markdown_document
 from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
 from web.services import get_current_time
@@ -158,6 +160,11 @@ def _redirect_to_new_incident(project: ProjectView, incident: Incident) -> Respo
 @permission_required("incidents.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an incident with its alerts and timeline."""
+    mark = find_incident_mark(get_unit_of_work(), project, iid)
+    return render_live_page(mark, lambda: _render_incident(project, iid))
+
+
+def _render_incident(project: ProjectView, iid: int) -> ResponseReturnValue:
     given, query = get_list_query("alerts", *TIMELINE_PARAMETERS), get_requested_timeline()
     incident = actions.show_incident(get_unit_of_work(), project, iid)
     alerts = KeysetRange(size=_ALERTS_PER_PAGE, before=read_id(given.get("alerts")))
