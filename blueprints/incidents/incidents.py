@@ -10,6 +10,7 @@ from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import MAX_IID
 from domain.alerts.listing.sort_orders import parse_sort_cursor
+from domain.change_marks.alerts import find_incident_mark
 from domain.core.database.paging import KeysetRange, parse_id
 from domain.core.database.paging import parse_cursor as read_id
 from domain.core.errors import ConflictError
@@ -21,7 +22,6 @@ from domain.incidents.rule_actions import find_rule_name
 from domain.incidents.timelines.actions import list_incident_timeline, show_incident_surroundings
 from domain.incidents.timelines.sources import MAX_TIMELINE_ALERTS
 from domain.incidents.types import STATUSES, Incident, NewIncident
-from domain.page_marks.alerts import find_incident_mark
 from domain.projects.views import ProjectView
 from forms.incidents import (
     INCIDENT_LIST_PARAMETERS,

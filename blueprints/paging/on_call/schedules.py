@@ -13,8 +13,8 @@ from blueprints.paging.on_call.schedule_page import (
     render_schedule_page,
 )
 from domain.access.actor import UnitOfWork
+from domain.change_marks.projects import find_on_call_mark
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
-from domain.page_marks.projects import find_on_call_mark
 from domain.paging.on_call import actions
 from domain.paging.on_call.change_actions import (
     create_override,

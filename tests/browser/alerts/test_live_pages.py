@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -92,7 +93,7 @@ def test_an_incident_follows_its_comments(shop: Shop) -> None:
 def test_home_and_the_project_follow_new_alerts(shop: Shop) -> None:
     for number, path in enumerate(("/", f"/{shop.project}")):
         title = f"Alert number {number}"
-        follow(shop, path, lambda title=title: shop.endpoint.accepted(title=title), title)
+        follow(shop, path, partial(shop.endpoint.accepted, title=title), title)
         assert shop.page.title().startswith(f"({number + 2}) ")
 
 

@@ -4,7 +4,7 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.page_marks.marks import PageMark, compute_mark
+from domain.change_marks.marks import PageMark, compute_mark
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.owners import build_used_by_condition, find_group_chain
 from domain.projects.views import ProjectOrGroup, ProjectView
@@ -23,10 +23,8 @@ def find_on_call_mark(
     if chain.project_id is not None:
         owners.append(AuditEvent.project_id == chain.project_id)
     newest = [select(func.max(AuditEvent.id)).where(each).scalar_subquery() for each in owners]
-    ids = [schedule_id]
-    if schedule_id is None:
-        used = select(OnCallSchedule.id).where(build_used_by_condition(OnCallSchedule, [chain]))
-        ids = session.scalars(used).all()
+    used = select(OnCallSchedule.id).where(build_used_by_condition(OnCallSchedule, [chain]))
+    ids = session.scalars(used).all() if schedule_id is None else [schedule_id]
     on_call = find_users_on_call(ids, moment=work.now, session=session)
     events = session.execute(select(*newest)).one()
     return compute_mark(holder, events, sorted(on_call.items()), work.now.date())

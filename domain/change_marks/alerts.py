@@ -29,8 +29,8 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.change_feed import Follower
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.filters import OPEN_STATUSES, STATUSES
+from domain.change_marks.marks import PageMark, compute_mark
 from domain.incidents.listing import get_incident_row
-from domain.page_marks.marks import PageMark, compute_mark
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from models import (
@@ -60,8 +60,9 @@ from models import (
 _MAX_INCIDENT_ALERTS = 500
 #: Interval in minutes at which recurring maintenance windows usually start.
 _WINDOW_INTERVAL = 15
-_ID, _NOW = bindparam("id"), bindparam("now", type_=Silence.ends_at.type)
-_PROJECT_IDS = bindparam("project_ids", expanding=True)
+_ID = bindparam("id", type_=Alert.id.type)
+_NOW = bindparam("now", type_=Silence.ends_at.type)
+_PROJECT_IDS = bindparam("project_ids", type_=Alert.id.type, expanding=True)
 
 
 def find_alerts_mark(
