@@ -202,17 +202,21 @@ const live = {};
   function stop(words) {
     clearTimeout(timer);
     mark = undefined;
+    const row = document.createElement("div");
+    row.className = "flashes";
+    row.dataset.live = "";
+    row.setAttribute("role", "status");
     const box = document.createElement("div");
     box.className = "notice warn";
-    box.dataset.live = "";
-    box.setAttribute("role", "alert");
     const text = document.createElement("p");
     const link = document.createElement("a");
     link.href = location.href;
     link.textContent = "Reload";
     text.append(`${words} `, link);
     box.append(text);
-    page.prepend(box);
+    page.prepend(row);
+    // What is put into a region that is there already is read aloud.
+    setTimeout(() => row.append(box));
   }
 
   // What was in the future when the page was read, and no longer is.

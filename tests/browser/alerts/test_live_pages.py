@@ -171,7 +171,7 @@ def test_a_page_that_is_gone_says_so(shop: Shop) -> None:
     shop.open(f"/{shop.project}/-/alerts/1")
     take_role(shop.gatebell, shop.project, zelda)
     shop.look_again()
-    notice = shop.page.locator("main [role=alert]")
+    notice = shop.page.locator("main > .flashes[data-live]")
     expect(notice).to_contain_text("This page is no longer available. Reload")
     shop.page.context.clear_cookies()
     have_signed_in(shop.page, shop.gatebell, shop.owner)
