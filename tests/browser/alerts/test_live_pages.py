@@ -140,9 +140,16 @@ def test_what_the_user_is_doing_stays(shop: Shop) -> None:
     expect(note).to_be_focused()
     expect(box).to_have_attribute("open", "")
     assert page.evaluate("scrollY") == 200
+
+    # The button under the focus stays until the focus leaves it.
+    actions = page.locator("#actions")
+    actions.get_by_role("button", name="Acknowledge").focus()
     shop.acknowledge()
     shop.look_again()
     expect(page.locator(".state-line")).to_contain_text("Acknowledged")
+    expect(actions.get_by_role("button", name="Acknowledge")).to_be_focused()
+    page.evaluate("document.activeElement.blur()")
+    expect(actions.get_by_role("button", name="Acknowledge")).to_have_count(0)
     expect(note).to_have_value("I am just")
 
 
