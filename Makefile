@@ -17,7 +17,7 @@ OF_SKIPPED_IMPORTS := misc no-any-return type-var untyped-decorator unused-ignor
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-debian test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-pairs bench-neighbors bench-pages soak pins sbom measures breaks clean
+.PHONY: help run demo pictures counterparts programs bridges compiled test test-long test-both test-debian test-pythons faults properties fuzz lint style types fmt migrate migration docs site coverage bench bench-alerts bench-scale bench-large bench-cost bench-pairs bench-neighbors bench-pages bench-open-pages soak pins sbom measures breaks clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -157,6 +157,9 @@ soak: $(VENV)/development ## Run all kinds of load for SOAK_MINUTES=60, check gr
 bench-pages: $(VENV)/development ## Measure the size and the load time of the main pages (takes minutes)
 	@scripts/ensure-chromium
 	@$(PY) -m bench.costs.page_weights
+
+bench-open-pages: $(VENV)/development ## Measure the cost of a thousand open pages that follow what happens, for docs/capacity.md (takes three minutes)
+	@$(PY) -m bench.costs.open_pages $(BENCH_ARGS)
 
 measures: $(VENV)/development ## Measure the house, with an idle host (takes two minutes): MEASURES_ARGS=<checkout>
 	@$(PY) -m tests.architecture.measures --idle $(MEASURES_ARGS)

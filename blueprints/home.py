@@ -10,7 +10,8 @@ from domain.accounts.passwords import has_first_password
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.project_hours import count_alerts_by_hour
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, list_open_alerts
-from domain.alerts.listing.watched_projects import build_member_projects_query
+from domain.alerts.listing.watched_projects import build_member_projects_query, list_project_ids
+from domain.change_marks.alerts import find_home_mark
 from domain.core.database.paging import PageRequest, get_search_text
 from domain.incidents.listing import list_open_incidents_of_user
 from domain.oauth.personal_tokens.lists import TokenView, list_expiring_tokens
@@ -37,6 +38,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
+from web.pages.live import render_live_page
 from web.services import get_current_time, get_parser_settings, get_settings
 
 home = PageBlueprint("home", __name__)
@@ -49,6 +51,13 @@ _MAX_PROJECTS = 50
 @sign_in_required
 def index() -> ResponseReturnValue:
     """Show the user's open alerts, on-call shifts, incidents and expiring tokens."""
+    watched = build_member_projects_query(get_request_viewer(), session=db.session())
+    ids = list_project_ids(watched, session=db.session())
+    mark = find_home_mark(get_current_user().id, ids, session=db.session(), now=get_current_time())
+    return render_live_page(mark, _render_home)
+
+
+def _render_home() -> ResponseReturnValue:
     session, user = db.session(), get_request_viewer()
     mine = list_my_projects(user, maximum=_MAX_PROJECTS, session=session)
     return render_template(

@@ -16,6 +16,7 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
 from domain.alerts.listing.queries import MAX_IID, list_service_names
 from domain.alerts.listing.status_notes import has_set_status
+from domain.change_marks.alerts import find_alert_mark, find_alerts_mark
 from domain.incidents.actions import list_incidents_of_alert
 from domain.incidents.timelines.actions import list_alert_timeline
 from domain.paging.escalations.explanation import explain_escalation, find_page_reasons
@@ -29,6 +30,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.list_query import get_list_query
+from web.pages.live import render_live_page
 from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
 from web.services import get_current_time, get_parser_settings
 
@@ -40,9 +42,14 @@ _MAX_CHOICES = 200
 
 
 @alerts.get("")
-@permission_required("alerts.index").with_changes(is_heavy=True)
+@permission_required("alerts.index").with_changes(is_heavy=True, has_mark=True)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List alerts; the page's script reloads only the list."""
+    mark = find_alerts_mark([project.id], project, session=db.session(), now=get_current_time())
+    return render_live_page(mark, lambda: _render_list(project))
+
+
+def _render_list(project: ProjectView) -> ResponseReturnValue:
     listing = ProjectAlertList(project)
     listed = {"project": project, "listing": listing, "most_sorted": queries.MAX_SORTED_ALERTS}
     if is_partial_request():
@@ -82,6 +89,11 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 @permission_required("alerts.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields and its history."""
+    mark = find_alert_mark(get_unit_of_work(), project, iid)
+    return render_live_page(mark, lambda: _render_alert(project, iid))
+
+
+def _render_alert(project: ProjectView, iid: int) -> ResponseReturnValue:
     get_list_query(*TIMELINE_PARAMETERS)
     session, me, query = db.session(), get_current_user().id, get_requested_timeline()
     work = get_unit_of_work()

@@ -7,13 +7,20 @@ from blueprints.alerts.changes import change_alerts, parse_list_arguments
 from blueprints.alerts.list_pages import AllAlertsList, ChangeableAlertsList, is_partial_request
 from blueprints.alerts.receiving import build_alert_export
 from domain.alerts.listing.charts import count_alerts_by_day
-from domain.alerts.listing.watched_projects import build_member_projects_query, list_project_paths
+from domain.alerts.listing.watched_projects import (
+    ProjectSelection,
+    build_member_projects_query,
+    list_project_ids,
+    list_project_paths,
+)
+from domain.change_marks.alerts import find_alerts_mark
 from domain.core.database.paging import MAX_ID
 from forms.alerts import ALERT_LIST_PARAMETERS_ACROSS
 from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.pages.list_query import get_list_query
+from web.pages.live import render_live_page
 from web.services import get_current_time
 
 all_alerts = PageBlueprint("all_alerts", __name__, url_prefix="/-/alerts")
@@ -22,13 +29,19 @@ _MAX_PROJECT_CHOICES = 200
 
 
 @all_alerts.get("")
-@sign_in_required.with_changes(is_heavy=True)
+@sign_in_required.with_changes(is_heavy=True, has_mark=True)
 def index() -> ResponseReturnValue:
     """List the alerts of all projects in which the user can see alerts."""
+    mine = build_member_projects_query(get_request_viewer(), session=db.session())
+    ids = list_project_ids(mine, session=db.session())
+    mark = find_alerts_mark(ids, session=db.session(), now=get_current_time())
+    return render_live_page(mark, lambda: _render_list(mine))
+
+
+def _render_list(mine: ProjectSelection) -> ResponseReturnValue:
     listing = AllAlertsList()
     if is_partial_request():
         return render_template("alerts/_list.html", listing=listing)
-    mine = build_member_projects_query(get_request_viewer(), session=db.session())
     return render_template(
         "alerts/all.html",
         listing=listing,

@@ -8,6 +8,7 @@ from flask import Response, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.heartbeats.receiving import receive_ping
+from domain.change_marks.projects import find_heartbeats_mark
 from domain.heartbeats import actions
 from domain.heartbeats.snippets import build_ping_snippets
 from domain.heartbeats.states import PingKind
@@ -16,6 +17,7 @@ from domain.projects.views import ProjectView
 from forms.heartbeats import HeartbeatForm, ResetUrlForm
 from web.access.decorators import authenticates_heartbeat_url, get_current_user, permission_required
 from web.api.description.described import HEARTBEATS, TEXT, Caller, ViewDescription
+from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
@@ -25,6 +27,7 @@ from web.pages.list_query import (
     get_list_query,
     get_requested_slice,
 )
+from web.pages.live import render_live_page
 from web.services import get_settings
 
 heartbeats = PageBlueprint("heartbeats", __name__, url_prefix="/<names:project_path>/-/heartbeats")
@@ -36,8 +39,14 @@ _HEARTBEAT_PATH = "/<int:heartbeat_id>"
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the heartbeats; heartbeats that need attention come first."""
     get_list_query()
-    found = actions.list_heartbeats_by_urgency(get_unit_of_work(), project)
-    return render_template("heartbeats/index.html", project=project, found=found)
+    return render_live_page(
+        find_heartbeats_mark(project, session=db.session()),
+        lambda: render_template(
+            "heartbeats/index.html",
+            project=project,
+            found=actions.list_heartbeats_by_urgency(get_unit_of_work(), project),
+        ),
+    )
 
 
 @heartbeats.route("/new", methods=["GET", "POST"])
@@ -58,7 +67,11 @@ def new(project: ProjectView) -> ResponseReturnValue:
 @permission_required("heartbeats.show")
 def show(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Show a heartbeat and its log; maintainers also see the URL and usage examples."""
-    return _render_heartbeat_page(project, heartbeat_id, ResetUrlForm(formdata=None))
+    actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
+    return render_live_page(
+        find_heartbeats_mark(project, heartbeat_id, session=db.session()),
+        lambda: _render_heartbeat_page(project, heartbeat_id, ResetUrlForm(formdata=None)),
+    )
 
 
 def _render_heartbeat_page(

@@ -10,6 +10,7 @@ from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import MAX_IID
 from domain.alerts.listing.sort_orders import parse_sort_cursor
+from domain.change_marks.alerts import find_incident_mark
 from domain.core.database.paging import KeysetRange, parse_id
 from domain.core.database.paging import parse_cursor as read_id
 from domain.core.errors import ConflictError
@@ -40,6 +41,7 @@ from web.pages.list_query import (
     get_list_query,
     get_page_size,
 )
+from web.pages.live import render_live_page
 from web.pages.markdown import render_markdown_document
 from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
 from web.services import get_current_time
@@ -159,6 +161,11 @@ def _redirect_to_new_incident(project: ProjectView, incident: Incident) -> Respo
 @permission_required("incidents.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an incident with its alerts and timeline."""
+    mark = find_incident_mark(get_unit_of_work(), project, iid)
+    return render_live_page(mark, lambda: _render_incident(project, iid))
+
+
+def _render_incident(project: ProjectView, iid: int) -> ResponseReturnValue:
     given, query = get_list_query("alerts", *TIMELINE_PARAMETERS), get_requested_timeline()
     incident = actions.show_incident(get_unit_of_work(), project, iid)
     alerts = KeysetRange(size=_ALERTS_PER_PAGE, before=read_id(given.get("alerts")))

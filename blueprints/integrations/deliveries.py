@@ -16,6 +16,7 @@ from domain.alerts.integrations.related_deliveries import find_earlier_message
 from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.trial_alerts import ReplayBody, ReplayResult
 from domain.alerts.reading.severity import find_unknown_words
+from domain.change_marks.projects import find_deliveries_mark
 from domain.projects.views import ProjectView
 from forms.integrations import ReplayForm
 from web.access.decorators import permission_required
@@ -23,6 +24,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.work import get_unit_of_work
 from web.pages.list_query import build_page_links, get_list_query, get_requested_slice
+from web.pages.live import render_live_page
 from web.pages.templating import pluralize
 
 deliveries = PageBlueprint(
@@ -36,6 +38,12 @@ deliveries = PageBlueprint(
 @permission_required("alert_deliveries.index")
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
+    get_receiving_integration(get_unit_of_work(), project, integration_id)
+    mark = find_deliveries_mark(integration_id, session=db.session())
+    return render_live_page(mark, lambda: _render_log(project, integration_id))
+
+
+def _render_log(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
     wanted = _parse_delivery_filter(integration_id)
     page = domain.list_deliveries(wanted, get_requested_slice(), session=db.session())

@@ -19,6 +19,7 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.project_hours import count_alerts_by_hour
 from domain.alerts.listing.queries import count_by_status, list_open_alerts
 from domain.alerts.listing.watched_projects import build_single_project_query
+from domain.change_marks.alerts import find_alerts_mark
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import can_push
 from domain.paging.escalations.explanation import find_unanswered_alerts
@@ -50,6 +51,7 @@ from web.http.routes import is_read_of_receiver
 from web.http.work import get_unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
+from web.pages.live import render_live_page
 from web.releases.gate import apply_change
 from web.services import get_current_time, get_git, get_parser_settings
 
@@ -177,7 +179,10 @@ def _render_namespace(full_path: str) -> ResponseReturnValue:
         raise
     except NotFoundError:
         return _render_group(get_group(full_path, get_request_viewer(), session=db.session()))
-    return _render_project(project)
+    if not project.shows_alerts:
+        return _render_project(project)
+    mark = find_alerts_mark([project.id], project, session=db.session(), now=get_current_time())
+    return render_live_page(mark, lambda: _render_project(project))
 
 
 def _render_project(project: ProjectView) -> ResponseReturnValue:

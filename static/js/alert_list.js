@@ -150,13 +150,12 @@ function resume() {
   }
 }
 
-// Fresh rows: the list alone is asked for. Rows that stay are changed in place; others come and go
-// at once only if nobody is at the list, and else when they ask for it.
+// Fresh rows: if something has changed (live.js), the list alone is asked for. Rows that stay are
+// changed in place; others come and go at once only if nobody is at the list, and else when they ask
+// for it.
 
-const REFRESH_EVERY = 10000;
 //: How long a pointer that lies still counts as somebody who reads.
 const READS_FOR = 30000;
-let isAsking = false;
 let pending = null;
 let pointedAt = 0;
 
@@ -165,37 +164,21 @@ const part = (id, root = document) => root.getElementById(id);
 function listAddress() {
   const address = new URL(location.href);
   address.searchParams.set("_part", "list");
-  address.hash = "";
   return address;
-}
-
-// Times go by on their own, and show what was chosen (page.js); they are no difference.
-function gist(node) {
-  const copy = node.cloneNode(true);
-  for (const time of copy.querySelectorAll("time")) {
-    time.textContent = "";
-    time.removeAttribute("class");
-    time.removeAttribute("data-exact");
-  }
-  for (const row of [copy, ...copy.querySelectorAll("[data-alert-row]")]) {
-    row.removeAttribute("data-current");
-    row.removeAttribute("data-gone");
-  }
-  return copy.innerHTML;
 }
 
 function isRead() {
   const list = part("alert-rows");
   const isPointedAt = Date.now() - pointedAt < READS_FOR && list.matches(":hover");
-  return isPointedAt || list.contains(document.activeElement) || !getSelection().isCollapsed;
+  return help.open || isPointedAt || list.contains(document.activeElement) || !getSelection().isCollapsed;
 }
 
 function changeInPlace(row, fresh) {
-  if (gist(row) === gist(fresh)) return;
+  if (live.gist(row) === live.gist(fresh)) return;
   [...row.children].forEach((cell, index) => {
     const other = fresh.children[index];
     const isKept = cell.matches(".pick") || cell.contains(document.activeElement);
-    if (!isKept && gist(cell) !== gist(other)) cell.replaceWith(other.cloneNode(true));
+    if (!isKept && live.gist(cell) !== live.gist(other)) cell.replaceWith(other.cloneNode(true));
   });
 }
 
@@ -253,9 +236,6 @@ held.addEventListener("click", showPending);
 
 function showTabs(fresh) {
   const [now, then] = [part("alert-tabs"), part("alert-tabs", fresh)];
-  const count = then.dataset.open;
-  const plain = document.title.replace(/^\([\d,+]+\) /, "");
-  document.title = count === undefined ? plain : `(${count}) ${plain}`;
   const [old, updated] = [now.querySelectorAll("a"), then.querySelectorAll("a")];
   old.forEach((tab, index) => {
     if (tab.innerHTML !== updated[index].innerHTML) tab.innerHTML = updated[index].innerHTML;
@@ -265,7 +245,7 @@ function showTabs(fresh) {
 function show(fresh) {
   const list = part("alert-rows");
   showTabs(fresh);
-  if (gist(list) === gist(part("alert-rows", fresh))) {
+  if (live.gist(list) === live.gist(part("alert-rows", fresh))) {
     putRange(fresh);
     pending = null;
     held.hidden = true;
@@ -278,23 +258,11 @@ function show(fresh) {
   else put(fresh);
 }
 
-async function refresh() {
-  if (document.hidden || isAsking || pageKeys.isHelpOpen()) return;
-  isAsking = true;
-  try {
-    const answer = await fetch(listAddress(), { credentials: "same-origin" });
-    // A redirect leads to the sign-in page: that is no list.
-    if (!answer.ok || answer.redirected) return;
-    show(new DOMParser().parseFromString(await answer.text(), "text/html"));
-  } catch {
-    // Away for a moment; the next look will tell.
-  } finally {
-    isAsking = false;
-  }
-}
+// live.js asks whether anything has changed.
+live.update = async () => {
+  if (!pageKeys.isHelpOpen()) show(await live.fetchPage(listAddress()));
+};
 
-setInterval(refresh, REFRESH_EVERY);
-document.addEventListener("visibilitychange", refresh);
 for (const kind of ["pointermove", "pointerdown"]) {
   document.addEventListener(kind, () => { pointedAt = Date.now(); }, { passive: true });
 }

@@ -103,7 +103,7 @@ async function copy(button) {
   setTimeout(() => { words.textContent = "Copy"; }, isCopied ? 2000 : 8000);
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
+function setUpCopying(button) {
   button.hidden = false;
   button.addEventListener("click", () => copy(button));
 }
@@ -170,9 +170,11 @@ function wordsOf(time, now) {
   return isExact ? time.title : short(Date.parse(time.dateTime), now, time.dataset.short === "seconds");
 }
 
+const serverTime = () => (Number.isNaN(madeAt) ? loadedAt : madeAt) + Date.now() - loadedAt;
+
 function refreshTimes() {
   if (document.hidden || Number.isNaN(madeAt)) return;
-  const now = madeAt + Date.now() - loadedAt;
+  const now = serverTime();
   for (const time of document.querySelectorAll("time[data-short]")) {
     const words = wordsOf(time, now);
     if (time.textContent !== words) time.textContent = words;
@@ -234,9 +236,13 @@ function isElsewhere(target, box) {
   return !box.contains(target) && !target.contains(box);
 }
 
-for (const menu of document.querySelectorAll("details.menu")) {
-  document.addEventListener("click", ({ target }) => { if (!menu.contains(target)) menu.open = false; });
-  document.addEventListener("focusin", ({ target }) => { if (isElsewhere(target, menu)) menu.open = false; });
+function closeMenus(isLeft) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (isLeft(menu)) menu.open = false;
+}
+document.addEventListener("click", ({ target }) => closeMenus((menu) => !menu.contains(target)));
+document.addEventListener("focusin", ({ target }) => closeMenus((menu) => isElsewhere(target, menu)));
+
+function setUpMenu(menu) {
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
     menu.open = false;
@@ -246,7 +252,7 @@ for (const menu of document.querySelectorAll("details.menu")) {
 
 // What a change did is read, and then in the way.
 
-for (const button of document.querySelectorAll("[data-dismiss]")) {
+function setUpDismissal(button) {
   button.hidden = false;
   button.addEventListener("click", () => {
     const row = button.closest(".flashes");
@@ -323,7 +329,7 @@ try {
 // What happens in a few seconds, unless somebody undoes it. Afterwards the page is loaded again,
 // except while somebody is typing.
 
-for (const part of document.querySelectorAll("[data-countdown]")) {
+function setUpCountdown(part) {
   let left = Number(part.dataset.countdown);
   const seconds = part.querySelector("[data-seconds]");
   const timer = setInterval(() => {
@@ -331,6 +337,7 @@ for (const part of document.querySelectorAll("[data-countdown]")) {
     seconds.textContent = String(Math.max(left, 0));
     if (left > -2) return;
     clearInterval(timer);
+    if (!part.isConnected) return;
     if (!document.activeElement?.matches("input, textarea, select")) location.reload();
   }, 1000);
 }
@@ -349,3 +356,16 @@ if (!CSS.supports("selector(::details-content)")) {
     for (const each of opened.splice(0)) each.open = false;
   });
 }
+
+// Parts of this page, and of those that a script puts in place later (live.js).
+
+function setUpParts(root) {
+  const setUp = (selector, each) => {
+    for (const part of [root, ...root.querySelectorAll(selector)]) if (part.matches?.(selector)) each(part);
+  };
+  setUp("[data-copy]", setUpCopying);
+  setUp("details.menu", setUpMenu);
+  setUp("[data-dismiss]", setUpDismissal);
+  setUp("[data-countdown]", setUpCountdown);
+}
+setUpParts(document);

@@ -67,6 +67,7 @@ class Refinement(TypedDict, total=False):
     open_before_password_change: bool
     open_before_second_factor: bool
     is_heavy: bool
+    has_mark: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,8 @@ class Endpoint:
     #: `True` if a heavy process handles the request (web/server/heavy_requests.py). None if the
     #: size of the body decides.
     is_heavy: bool | None = None
+    #: `True` if a request for the mark of the page is not heavy, although the page is.
+    has_mark: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,11 +272,16 @@ def is_heavy_request() -> bool:
     if endpoint is None:
         return False
     if endpoint.is_heavy is not None:
-        return endpoint.is_heavy
+        return endpoint.is_heavy and not (endpoint.has_mark and is_mark_request())
     length = asked.environ.get("CONTENT_LENGTH")
     if length:
         return int(length) > _LARGE_BODY_BYTES
     return "HTTP_TRANSFER_ENCODING" in asked.environ
+
+
+def is_mark_request() -> bool:
+    """Return whether the script of a page requests only the mark of the page."""
+    return request_ctx.request.args.get("_part") == "mark"
 
 
 def get_error_format() -> ErrorFormat:

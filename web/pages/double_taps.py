@@ -11,13 +11,23 @@ from web.services import get_current_time
 _CHANGED_AT_KEY = "changed_at"
 #: Number of seconds within which the next page counts as following a change.
 _MAX_SECONDS_AFTER_CHANGE = 10
+#: Header of requests by the script that updates pages (static/js/live.js).
+_UPDATE_HEADER = "Gatebell-Update"
+
+
+def is_update() -> bool:
+    """Return whether a script requests the page in order to update it.
+
+    Messages and marks of changes are left for the page that the user opens next.
+    """
+    return _UPDATE_HEADER in request.headers
 
 
 def is_result_of_form() -> bool:
     """Return whether this page is the result of a form; each change counts for one page."""
     if request.method == "POST":
         return True
-    if _CHANGED_AT_KEY not in session:
+    if _CHANGED_AT_KEY not in session or is_update():
         return False
     changed_at: int = session.pop(_CHANGED_AT_KEY)
     return int(get_current_time().timestamp()) - changed_at <= _MAX_SECONDS_AFTER_CHANGE

@@ -31,7 +31,7 @@ from web.http.browser_zone import get_browser_zone
 from web.http.public_urls import get_current_path, page_url
 from web.pages.charts import TEMPLATE_GLOBALS
 from web.pages.compiled_templates import open_template_cache
-from web.pages.double_taps import is_result_of_form
+from web.pages.double_taps import is_result_of_form, is_update
 from web.pages.list_query import build_page_size_choice
 from web.pages.markdown import render_markdown_document
 from web.pages.rendering import CooperativeTemplate
@@ -127,6 +127,7 @@ def _build_context() -> dict[str, Any]:
         "header_message": current.header_message,
         "footer_message": current.footer_message,
         "project": g.get("project"),
+        "page_mark": g.get("page_mark"),
         "current_path": get_current_path,
         "second_factor_to_come": find_upcoming_factor_requirement,
     }
@@ -367,6 +368,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.tests["open_group"] = can_open_group
     app.jinja_env.globals["asset"] = asset
     app.jinja_env.globals["follows_a_change"] = is_result_of_form
+    app.jinja_env.globals["is_update"] = is_update
     app.jinja_env.globals["page_url"] = page_url
     app.jinja_env.globals["return_address"] = return_address
     app.jinja_env.globals["viewer_zone"] = get_viewer_zone

@@ -14,6 +14,7 @@ from blueprints.paging.on_call.schedule_page import (
     render_schedule_page,
 )
 from domain.access.actor import UnitOfWork
+from domain.change_marks.projects import find_on_call_mark
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
 from domain.core.types.validation import validate_body
 from domain.paging.on_call import actions, swap_requests
@@ -42,6 +43,7 @@ from web.http.work import get_unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
+from web.pages.live import render_live_page
 from web.services import get_current_time
 
 on_call_schedules = NamespaceBlueprint("on_call_schedules", __name__, below="on_call/schedules")
@@ -81,8 +83,12 @@ def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
     given = get_list_query("view", "day", "turn")
-    grid = parse_grid(given, schedule)
-    return render_schedule_page(holder, schedule, grid, given.get("turn", ""))
+    return render_live_page(
+        find_on_call_mark(get_unit_of_work(), holder, schedule_id),
+        lambda: render_schedule_page(
+            holder, schedule, parse_grid(given, schedule), given.get("turn", "")
+        ),
+    )
 
 
 @on_call_schedules.route(f"{_SCHEDULE_PATH}/edit", methods=["GET", "POST"])
@@ -131,11 +137,14 @@ def _render_form(
 @permission_required("on_call_schedules.current")
 def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the current and next users on call in every schedule."""
-    return render_template(
-        "on_call/index.html",
-        holder=holder,
-        schedules=list_schedules_on_call(get_unit_of_work(), holder),
-        swaps=list_own_swaps(get_unit_of_work(), holder),
+    return render_live_page(
+        find_on_call_mark(get_unit_of_work(), holder),
+        lambda: render_template(
+            "on_call/index.html",
+            holder=holder,
+            schedules=list_schedules_on_call(get_unit_of_work(), holder),
+            swaps=list_own_swaps(get_unit_of_work(), holder),
+        ),
     )
 
 

@@ -80,6 +80,11 @@ def exclude_archived_projects(projects: Select[int]) -> Select[int]:
     return projects.where(Project.archived_at.is_(None))
 
 
+def list_project_ids(projects: Select[int], *, session: Session) -> tuple[int, ...]:
+    """Return the IDs of selected projects."""
+    return tuple(session.scalars(projects))
+
+
 def list_project_paths(projects: Select[int], *, most: int, session: Session) -> tuple[str, ...]:
     """Return up to `most` full paths of selected projects, sorted."""
     named = select(Project.path).where(Project.id.in_(projects)).order_by(Project.path_key)

@@ -46,7 +46,7 @@ def row(page: Page, title: str) -> Locator:
 
 def look_again(page: Page) -> None:
     """Return to the tab, which updates the list immediately."""
-    with page.expect_response(lambda answer: "_part=list" in answer.url):
+    with page.expect_response(lambda answer: "_part=mark" in answer.url):
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 

@@ -1,0 +1,1 @@
+"""Marks of web pages, which change when the data of the pages changes."""

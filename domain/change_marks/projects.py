@@ -1,0 +1,71 @@
+"""Marks of other pages of projects: on-call schedules, the delivery log and heartbeats."""
+
+from sqlalchemy import case, func, select
+from sqlalchemy.orm import Session
+
+from domain.access.actor import UnitOfWork
+from domain.change_marks.marks import PageMark, compute_mark
+from domain.paging.on_call.shifts import find_users_on_call
+from domain.projects.owners import build_used_by_condition, find_group_chain
+from domain.projects.views import ProjectOrGroup, ProjectView
+from models import AuditEvent, Delivery, Heartbeat, HeartbeatPing, OnCallSchedule
+
+
+def find_on_call_mark(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | None = None
+) -> PageMark:
+    """Return the mark of a page with schedules: one schedule, or all of a project or group.
+
+    Each change of a schedule is an audit event of the project or group that owns the schedule.
+    """
+    session, chain = work.session, find_group_chain(holder, session=work.session)
+    owners = [AuditEvent.group_id == group_id for group_id in chain.group_ids]
+    if chain.project_id is not None:
+        owners.append(AuditEvent.project_id == chain.project_id)
+    newest = [select(func.max(AuditEvent.id)).where(each).scalar_subquery() for each in owners]
+    used = select(OnCallSchedule.id).where(build_used_by_condition(OnCallSchedule, [chain]))
+    ids = session.scalars(used).all() if schedule_id is None else [schedule_id]
+    on_call = find_users_on_call(ids, moment=work.now, session=session)
+    events = session.execute(select(*newest)).one()
+    return compute_mark(holder, events, sorted(on_call.items()), work.now.date())
+
+
+def find_deliveries_mark(integration_id: int, *, session: Session) -> PageMark:
+    """Return the mark of an integration's delivery log.
+
+    The newest rejected delivery counts later rejections of the same kind.
+    """
+    here = Delivery.integration_id == integration_id
+    newest = session.scalar(select(func.max(Delivery.id)).where(here))
+    rejected = session.execute(
+        select(Delivery.id, Delivery.skipped)
+        .where(here, Delivery.status_code >= 300)  # noqa: PLR2004 - as in the index
+        .order_by(Delivery.id.desc())
+        .limit(1)
+    ).first()
+    return compute_mark(newest, rejected)
+
+
+def find_heartbeats_mark(
+    project: ProjectView, heartbeat_id: int | None = None, *, session: Session
+) -> PageMark:
+    """Return the mark of a page with all heartbeats of a project, or with one heartbeat."""
+    states = (
+        func.sum(case((Heartbeat.state == state, Heartbeat.id), else_=0))
+        for state in ("new", "up", "down")
+    )
+    found = select(
+        func.count(),
+        func.sum(Heartbeat.id),
+        func.sum(Heartbeat.pings),
+        func.sum(Heartbeat.due_ms),
+        func.sum(Heartbeat.started_ms),
+        func.max(Heartbeat.last_ping_at),
+        func.count().filter(Heartbeat.has_alert),
+        *states,
+    ).where(Heartbeat.project_id == project.id)
+    if heartbeat_id is None:
+        return compute_mark(project, session.execute(found).one())
+    logged = select(func.max(HeartbeatPing.id)).where(HeartbeatPing.heartbeat_id == heartbeat_id)
+    one = session.execute(found.where(Heartbeat.id == heartbeat_id)).one()
+    return compute_mark(project, one, session.scalar(logged))

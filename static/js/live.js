@@ -1,0 +1,347 @@
+// Pages that follow what happens. The script asks for the mark of the page again and again; if the
+// mark has changed, it asks for the page and replaces what differs. Nothing is replaced under the
+// focus, a selection, an opened box or a half-filled form: that waits until it is free.
+"use strict";
+
+// What other scripts use, and what a page with a list replaces (alert_list.js).
+const live = {};
+
+{
+  const CHECK_EVERY = 20000;
+  // A tab in the background shows the number of open alerts alone.
+  const CHECK_HIDDEN_EVERY = 60000;
+  const LONGEST_PAUSE = 300000;
+  // What was due may have happened a moment later.
+  const SOON = 3000;
+
+  const page = document.getElementById("main");
+  const openAtFirst = new WeakSet(document.querySelectorAll("details[open]"));
+  // Marks a request for the page as one that nobody made (web/pages/double_taps.py).
+  const AS_UPDATE = { credentials: "same-origin", headers: { "Gatebell-Update": "1" } };
+
+  // What is the same for a reader: times go by on their own and boxes open (page.js), tokens of forms
+  // change with each response, and scripts mark rows and buttons.
+  live.gist = (node) => {
+    const copy = node.cloneNode(true);
+    const drop = (selector, ...names) => {
+      for (const each of [copy, ...copy.querySelectorAll(selector)]) {
+        if (each.matches(selector)) for (const name of names) each.removeAttribute(name);
+      }
+    };
+    const empty = (selector) => {
+      for (const each of [copy, ...copy.querySelectorAll(selector)]) {
+        if (each.matches(selector)) each.textContent = "";
+      }
+    };
+    empty("time, [data-seconds], [data-copy-words]");
+    drop("time", "class", "data-exact");
+    drop("[data-countdown]", "data-countdown");
+    drop("[name=csrf_token]", "value");
+    drop("[data-alert-row]", "data-current", "data-gone");
+    drop("[data-copy], [data-dismiss]", "hidden");
+    drop("form", "data-sent");
+    drop("details", "open");
+    for (const each of copy.querySelectorAll("button.settled")) each.classList.remove("settled");
+    drop("button[class='']", "class");
+    return copy.outerHTML;
+  };
+
+  function hasEntry(form) {
+    return [...form.querySelectorAll("input, textarea, select")].some((field) => {
+      if (field.matches("[type=hidden]")) return false;
+      if (field.matches("select")) {
+        const options = [...field.options];
+        return options.some((each) => each.selected !== each.defaultSelected) &&
+          (options.some((each) => each.defaultSelected) || field.selectedIndex > 0);
+      }
+      return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+    });
+  }
+
+  const isOpened = (box) => box.matches("details[open]") && !openAtFirst.has(box);
+
+  function isInUse(node) {
+    const focus = document.activeElement;
+    return (focus !== page && focus !== document.body && node.contains(focus)) ||
+      [node, ...node.querySelectorAll("details[open]")].some(isOpened) ||
+      (!getSelection().isCollapsed && getSelection().containsNode(node, true)) || hasEntry(node);
+  }
+
+  const changed = new Set();
+  let hasChanged = false;
+
+  function note(node) {
+    const part = node.closest("section[aria-labelledby], [aria-label]");
+    const heading = part?.getAttribute("aria-label") ??
+      document.getElementById(part?.getAttribute("aria-labelledby"))?.textContent;
+    if (heading) changed.add(heading.trim());
+    hasChanged = true;
+  }
+
+  // A button that takes the place of another one ignores taps for a moment, as after a change.
+  function settle() {
+    document.body.classList.remove("settling");
+    void document.body.offsetWidth;
+    document.body.classList.add("settling");
+  }
+
+  function adopt(fresh) {
+    const made = document.importNode(fresh, true);
+    for (const box of [made, ...made.querySelectorAll("details[open]")]) openAtFirst.add(box);
+    setUpParts(made);
+    if (made.matches("form[method=post]") || made.querySelector("form[method=post]")) settle();
+    return made;
+  }
+
+  // The element itself, without what is in it.
+  function shell(node) {
+    const copy = node.cloneNode(false);
+    for (const each of node.childNodes) if (each.nodeType === Node.TEXT_NODE) copy.append(each.data.trim());
+    return live.gist(copy);
+  }
+
+  const key = (node) => node.id || node.getAttribute("aria-labelledby") || node.dataset.alertRow ||
+    `${node.localName}.${node.className}`;
+
+  // All three return whether everything could be put in place.
+
+  function merge(old, fresh) {
+    if (live.gist(old) === live.gist(fresh)) return true;
+    if (isOpened(old) || (old.matches("form") && hasEntry(old))) return false;
+    const isWhole = !old.children.length || !fresh.children.length || old.matches("svg, li, tr");
+    if (!isWhole && shell(old) === shell(fresh)) return mergeChildren(old, fresh);
+    if (isInUse(old)) return false;
+    const made = adopt(fresh);
+    old.replaceWith(made);
+    note(made);
+    return true;
+  }
+
+  function mergeChildren(old, fresh) {
+    const now = [...old.children].filter((each) => !each.matches(".flashes[role=status], [data-live]"));
+    const then = [...fresh.children];
+    const same = (a, b) => a && b && live.gist(a) === live.gist(b);
+    while (same(now[0], then[0])) { now.shift(); then.shift(); }
+    let after = null;
+    while (same(now.at(-1), then.at(-1))) { after = now.pop(); then.pop(); }
+    // Rows move among each other: if somebody is in one of them, all of them wait.
+    if (now.some((each) => each.matches("li, tr") && isInUse(each))) return false;
+    return place(old, now, then, after);
+  }
+
+  function place(parent, now, then, after) {
+    let isDone = true;
+    for (const fresh of then) {
+      const found = now.findIndex((each) => key(each) === key(fresh));
+      for (const gone of now.splice(0, Math.max(found, 0))) isDone = take(gone) && isDone;
+      if (found >= 0) {
+        isDone = merge(now.shift(), fresh) && isDone;
+      } else {
+        const made = adopt(fresh);
+        parent.insertBefore(made, now[0] ?? after);
+        note(made);
+      }
+    }
+    for (const gone of now) isDone = take(gone) && isDone;
+    return isDone;
+  }
+
+  function take(gone) {
+    if (isInUse(gone)) return false;
+    note(gone);
+    gone.remove();
+    return true;
+  }
+
+  // The number of open alerts at the beginning of the title, which the mark comes with.
+
+  function showCount(count) {
+    const plain = document.title.replace(/^\([\d,]+\+?\) /, "");
+    const title = count === null ? plain : `(${count}) ${plain}`;
+    if (document.title !== title) document.title = title;
+  }
+
+  // Following
+
+  // Returns the page at an address of this page, or fails if the response is another page.
+  live.fetchPage = async (address) => {
+    address.hash = "";
+    const answer = await fetch(address, AS_UPDATE);
+    if (!answer.ok || answer.redirected) throw new Error(`The response is ${answer.status}.`);
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  };
+
+  const news = document.createElement("p");
+  let waiting = null;
+  let readAt = serverTime();
+  let mark = page.dataset.mark;
+  let pause = CHECK_EVERY;
+  let failures = 0;
+  let timer = 0;
+  let isAsking = false;
+
+  function put(fresh) {
+    changed.clear();
+    hasChanged = false;
+    waiting = mergeChildren(page, fresh) ? null : fresh;
+    if (!hasChanged) return;
+    const parts = [...changed].join(", ");
+    news.textContent = parts ? `This page was updated: ${parts}.` : "This page was updated.";
+  }
+
+  function putWaiting() {
+    if (waiting) put(waiting);
+  }
+
+  live.update = async () => {
+    const main = (await live.fetchPage(new URL(location.href))).getElementById("main");
+    mark = main.dataset.mark;
+    put(main);
+  };
+
+  function stop(words) {
+    clearTimeout(timer);
+    mark = undefined;
+    const row = document.createElement("div");
+    row.className = "flashes";
+    row.dataset.live = "";
+    row.setAttribute("role", "status");
+    const box = document.createElement("div");
+    box.className = "notice warn";
+    const text = document.createElement("p");
+    const link = document.createElement("a");
+    link.href = location.href;
+    link.textContent = "Reload";
+    text.append(`${words} `, link);
+    box.append(text);
+    page.prepend(row);
+    // What is put into a region that is there already is read aloud.
+    setTimeout(() => row.append(box));
+  }
+
+  // What was in the future when the page was read, and no longer is.
+  function times() {
+    return [...page.querySelectorAll("time[datetime], [data-refresh-at]")]
+      .map((each) => Date.parse(each.dataset.refreshAt ?? each.dateTime))
+      .filter((each) => each > readAt);
+  }
+
+  async function read(answer) {
+    const found = await answer.json();
+    showCount(found.open);
+    const isDue = times().some((each) => each <= serverTime());
+    if (isDue) pause = SOON;
+    else pause = Math.min(CHECK_EVERY, pause * 2);
+    if (document.hidden || (found.mark === mark && !isDue)) return;
+    const before = serverTime();
+    mark = found.mark;
+    try {
+      await live.update();
+      readAt = before;
+    } catch (error) {
+      mark = "";
+      throw error;
+    }
+  }
+
+  async function check() {
+    if (isAsking || mark === undefined) return;
+    isAsking = true;
+    const address = new URL(location.href);
+    address.searchParams.set("_part", "mark");
+    address.hash = "";
+    try {
+      const answer = await fetch(address, AS_UPDATE);
+      if (answer.redirected && answer.url.includes("/users/sign_in")) stop("You were signed out.");
+      else if (answer.redirected || [403, 404, 410].includes(answer.status)) {
+        stop("This page is no longer available.");
+      } else if (answer.ok) {
+        await read(answer);
+        failures = 0;
+      } else failures += 1;
+    } catch {
+      failures += 1;
+    } finally {
+      isAsking = false;
+    }
+    plan();
+  }
+
+  function plan() {
+    clearTimeout(timer);
+    if (mark === undefined) return;
+    const due = Math.min(...times()) + 1000 - serverTime();
+    const usual = document.hidden ? CHECK_HIDDEN_EVERY : Math.min(pause, Math.max(due, SOON / 2));
+    const wait = failures ? Math.min(LONGEST_PAUSE, CHECK_EVERY * 2 ** failures) : usual;
+    // Pages that were opened together do not ask together.
+    timer = setTimeout(() => { putWaiting(); check(); }, wait * (0.9 + 0.2 * Math.random()));
+  }
+
+  if (mark !== undefined) {
+    news.className = "visually-hidden";
+    news.dataset.liveNews = "";
+    news.setAttribute("role", "status");
+    document.body.append(news);
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) plan();
+      else check();
+    });
+    for (const kind of ["focusout", "toggle", "selectionchange"]) {
+      document.addEventListener(kind, () => setTimeout(putWaiting), true);
+    }
+    plan();
+  }
+
+  // What somebody waits for on a page: asked for again until nothing in it says "waiting".
+
+  const FIRST_PAUSE = 3000;
+  const LONGEST_WATCH_PAUSE = 30000;
+  // After it the page is left to whoever reloads it.
+  const PATIENCE = 3600000;
+
+  function show(part) {
+    for (const words of part.querySelectorAll("[data-watching]")) words.hidden = false;
+    for (const words of part.querySelectorAll("[data-unwatched]")) words.hidden = true;
+  }
+
+  function watch(part) {
+    const words = part.nextElementSibling;
+    const began = Date.now();
+    let wait = FIRST_PAUSE;
+    let next;
+
+    function putPart(text) {
+      const fresh = part.cloneNode(false);
+      fresh.innerHTML = text;
+      show(fresh);
+      // Nothing moves under somebody who is in it.
+      if (live.gist(fresh) === live.gist(part) || part.contains(document.activeElement)) return;
+      part.replaceChildren(...fresh.childNodes);
+      setUpParts(part);
+      words.textContent = part.querySelector("strong")?.textContent ?? "";
+      wait = FIRST_PAUSE;
+    }
+
+    async function ask() {
+      clearTimeout(next);
+      if (!part.querySelector("[data-waiting]") || Date.now() - began > PATIENCE) return;
+      if (!document.hidden) {
+        try {
+          const answer = await fetch(part.dataset.watch, { credentials: "same-origin" });
+          // A redirect leads to the sign-in page.
+          if (answer.ok && !answer.redirected) putPart(await answer.text());
+        } catch {
+          // Away for a moment; the next look will tell.
+        }
+      }
+      wait = Math.min(LONGEST_WATCH_PAUSE, wait * 1.05);
+      next = setTimeout(ask, wait);
+    }
+
+    show(part);
+    next = setTimeout(ask, wait);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+  }
+
+  for (const part of document.querySelectorAll("[data-watch]")) watch(part);
+}
