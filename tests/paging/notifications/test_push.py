@@ -188,7 +188,7 @@ def test_a_long_title_is_truncated_to_the_size_of_a_push_message(
 ) -> None:
     alice, phone = pages.person("alice", has_contact=False), push_service.device("phone")
     turn_on(pages, alice, phone)
-    alert = pages.alert("\U0001f525" * 1000, service="\U0001f525" * 255, hosts="\U0001f525" * 1000)
+    alert = pages.alert("\U0001f525" * 200, service="\U0001f525" * 100, hosts="\U0001f525" * 1000)
     pages.page([alert], alice)
     pages.run_for(2)
     (push,) = phone.pushes
