@@ -63,3 +63,10 @@ def test_every_history_follows_the_table(history: list[tuple[str, Party, int]]) 
 def test_the_table_names_every_state_but_the_final_ones_only_as_results() -> None:
     assert set(TABLE.values()) == {each.value for each in RequestState} - {"requested"}
     assert {state for state, _, _ in TABLE} == {"requested"}
+
+
+def test_a_request_expires_exactly_when_the_first_shift_starts() -> None:
+    before = START - timedelta(microseconds=1)
+    assert compute_request_state("requested", START, before) == RequestState.REQUESTED
+    assert compute_request_state("requested", START, START) == RequestState.EXPIRED
+    assert compute_request_state("accepted", START, START) == RequestState.ACCEPTED
