@@ -94,7 +94,7 @@ def test_a_url_that_fields_cannot_express_is_changed_as_a_whole(address: str) ->
 @pytest.mark.parametrize(
     ("slug", "field", "value", "sentence"),
     [
-        ("telegram", "token", "x", "This is not a bot token: it looks like 123456:ABC…."),
+        ("telegram", "token", "x", "This is not a bot token: it looks like 123456:ABC…"),
         ("telegram", "token", "", "Enter a bot token."),
         ("ntfy", "topic", "a/b", "This is not a topic: it looks like gatebell-k3v9…"),
         (

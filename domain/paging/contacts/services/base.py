@@ -61,7 +61,8 @@ class ServiceField:
         pattern = self.pattern if "(?P<" in self.pattern else f"(?P<{self.name}>{self.pattern})"
         found = re.fullmatch(pattern, value)
         if found is None:
-            message = f"This is not {self.noun}: it looks like {self.example}."
+            end = "" if self.example.endswith("…") else "."
+            message = f"This is not {self.noun}: it looks like {self.example}{end}"
             raise InvalidError(message, field=self.name)
         return found.groupdict("")
 
