@@ -51,7 +51,7 @@ _DEPTH_COST = 1.5
 _MAX_WORDS = 12
 #: Weight of a truth value under a key that names a state.
 _SWITCH_WEIGHT = 6
-#: Words beside the word for the state in such a key.
+#: Other words in such a key, next to the word for the state.
 _SWITCH_FILLERS = parse_word_set(
     "is has was back to now currently alert alarm incident issue problem state status flag"
 )
@@ -95,7 +95,7 @@ def _weigh_key(leaf: Leaf) -> int:
 
 
 def _is_switch(leaf: Leaf) -> bool:
-    """Return whether the key names a state, and the value says whether the state applies."""
+    """Return whether a key names a state, and its value is true or false."""
     states = set(leaf.own_words) - _SWITCH_FILLERS
     is_state = bool(states) and states <= STATE_WORDS.keys()
     return is_state and normalize_word(leaf.value) in _SWITCH_VALUES

@@ -43,7 +43,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("investigating identified monitoring", "resolved completed"),
     ("missed late overdue", "recovered ok"),
 )
-#: Problem words with few other recoveries than those of their group.
+#: Problem words whose recoveries are usually in the same group.
 CLEAR_PROBLEMS = parse_word_set(
     "firing triggered alerting open opened down problem failing failed unhealthy unreachable "
     "critical warning major minor"
