@@ -171,15 +171,14 @@ class ApplicationPages:
     def _render_show_page(
         self, application: ApplicationView, renewal: SecretRenewalForm
     ) -> ResponseReturnValue:
+        session, now = db.session(), get_current_time()
         page = self._render_page(
             "show",
             application=_get_application_page(application.id),
             scopes=describe_scopes(application.scopes),
-            secrets=list_secrets(application.id, session=db.session(), now=get_current_time()),
+            secrets=list_secrets(application.id, session=session, now=now),
             groups=_list_group_paths(application),
-            machine=find_service_account(
-                application.id, session=db.session(), today=get_current_time().date()
-            ),
+            machine=find_service_account(application.id, session=session, today=now.date()),
             machine_scopes=describe_scopes(
                 scope for scope in application.scopes if scope in SERVICE_ACCOUNT_SCOPES
             ),
@@ -190,7 +189,7 @@ class ApplicationPages:
             use_charts=_build_use_charts(application.id),
             refresh_replay_seconds=get_settings().refresh_replay_seconds,
             removed=find_removed_scopes(
-                application.id, application.scopes, session=db.session(), now=get_current_time()
+                application.id, application.scopes, session=session, now=now
             ),
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
