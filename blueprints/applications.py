@@ -1,6 +1,6 @@
 """Pages for a user's own applications, and views shared with /admin/applications."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flask import Blueprint, flash, redirect, render_template, url_for
@@ -30,7 +30,7 @@ from web.extensions import db
 from web.http.endpoints import AccessDecorator, PageBlueprint
 from web.http.work import get_unit_of_work
 from web.oauth import list_endpoint_urls
-from web.pages.daily_charts import build_use_charts
+from web.pages.daily_charts import TitledChart, build_use_charts
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
     build_page_links,
@@ -171,30 +171,25 @@ class ApplicationPages:
     def _render_show_page(
         self, application: ApplicationView, renewal: SecretRenewalForm
     ) -> ResponseReturnValue:
+        session, now = db.session(), get_current_time()
         page = self._render_page(
             "show",
             application=_get_application_page(application.id),
             scopes=describe_scopes(application.scopes),
-            secrets=list_secrets(application.id, session=db.session(), now=get_current_time()),
+            secrets=list_secrets(application.id, session=session, now=now),
             groups=_list_group_paths(application),
-            machine=find_service_account(
-                application.id, session=db.session(), today=get_current_time().date()
-            ),
+            machine=find_service_account(application.id, session=session, today=now.date()),
             machine_scopes=describe_scopes(
                 scope for scope in application.scopes if scope in SERVICE_ACCOUNT_SCOPES
             ),
             secret=take_one_time_secret(_SECRET_NAME, application.id),
             renewal=renewal,
             endpoints=list_endpoint_urls(),
-            use_charts=build_use_charts(
-                find_daily_use(
-                    application.id, session=db.session(), today=get_current_time().date()
-                )
-            ),
             **self._build_setup_context(application),
+            use_charts=_build_use_charts(application.id),
             refresh_replay_seconds=get_settings().refresh_replay_seconds,
             removed=find_removed_scopes(
-                application.id, application.scopes, session=db.session(), now=get_current_time()
+                application.id, application.scopes, session=session, now=now
             ),
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
@@ -244,6 +239,11 @@ class ApplicationPages:
 
 def _list_group_paths(application: ApplicationView) -> tuple[str, ...]:
     return find_allowed_group_paths(application.allowed_group_ids or (), session=db.session())
+
+
+def _build_use_charts(application_id: int) -> Sequence[TitledChart]:
+    today = get_current_time().date()
+    return build_use_charts(find_daily_use(application_id, session=db.session(), today=today))
 
 
 def _get_application_page(application_id: int) -> ApplicationPage:

@@ -1,5 +1,7 @@
 """Pages for a project's environments: the list, and a page for each environment with its alerts."""
 
+from typing import Any
+
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
@@ -102,22 +104,29 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
         following=parse_sort_cursor(given.get("before"), AlertSlice.order),
         preceding=parse_sort_cursor(given.get("after"), AlertSlice.order),
     )
-    days = charts.count_alerts_by_day(
-        project.id, get_current_time().date(), environment=environment.name, session=session
-    )
     return render_template(
         "environments/show.html",
         project=project,
         environment=environment,
         page=build_page_links(list_alerts(wanted, part, session=session)),
-        days=days,
-        marks=find_deployment_days(
-            environment, since=days[0].day, maximum=_MAX_MARKS, session=session
-        ),
+        **_build_chart_variables(project, environment),
         history=find_deployment_history(
             get_unit_of_work(), project, environment, maximum=_MAX_DEPLOYMENTS
         ),
     )
+
+
+def _build_chart_variables(
+    project: ProjectView, environment: domain.EnvironmentView
+) -> dict[str, Any]:
+    """Return the template variables of the chart of alerts and deployments."""
+    session, today = db.session(), get_current_time().date()
+    return {
+        "days": charts.count_alerts_by_day(
+            project.id, today, environment=environment.name, session=session
+        ),
+        "marks": find_deployment_days(environment, maximum=_MAX_MARKS, session=session),
+    }
 
 
 @environments.post("/<int:environment_id>/stop")

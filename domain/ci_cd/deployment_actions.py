@@ -189,9 +189,9 @@ def find_latest_deployments(
 
 
 def find_deployment_days(
-    environment: EnvironmentView, *, since: date, maximum: int, session: Session
+    environment: EnvironmentView, *, maximum: int, session: Session
 ) -> Mapping[date, Sequence[str]]:
-    """Return the names of deployed versions by day (UTC), for at most `maximum` deployments."""
+    """Return the names of deployed versions by day (UTC), for the last `maximum` deployments."""
     rows = session.execute(
         select(DeploymentRow.created_at, DeploymentRow.ref)
         .where(DeploymentRow.environment_id == environment.id)
@@ -200,8 +200,7 @@ def find_deployment_days(
     )
     found: dict[date, list[str]] = defaultdict(list)
     for at, ref in rows:
-        if at.date() >= since:
-            found[at.date()].append(ref)
+        found[at.date()].append(ref)
     return found
 
 

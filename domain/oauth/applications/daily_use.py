@@ -45,7 +45,7 @@ def find_daily_use(application_id: int, *, session: Session, today: date) -> Dai
         TokenRefusal.application_id == application_id, TokenRefusal.refused_at >= first
     )
 
-    def count(found: Select[Any]) -> list[int]:
+    def count(found: Select[*tuple[Any, ...]]) -> list[int]:
         rows = session.execute(found.limit(MAX_COUNTED_ROWS)).all()
         counts = Counter[date]()
         for at, number in rows:
