@@ -156,3 +156,39 @@ def test_wide_tables_of_the_help_fit_on_a_phone(gatebell: LiveGatebell, page: Pa
         # The changed layout keeps the table for screen readers.
         expect(table.get_by_role("columnheader").first).to_be_attached()
         expect(table.get_by_role("cell").last).to_be_visible()
+
+
+@pytest.mark.long
+def test_a_phone_has_the_navigation_at_the_lower_edge_unless_the_page_has_a_bar(
+    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(f"{gatebell.url}/{endpoint.project}")
+    bar = page.get_by_role("navigation", name="Main").bounding_box()
+    header = page.get_by_role("banner").locator(".wrap").bounding_box()
+    assert bar is not None
+    assert header is not None
+    assert bar["y"] + bar["height"] == 844
+    assert header["height"] <= 56
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    footer = page.get_by_role("contentinfo").bounding_box()
+    assert footer is not None
+    assert footer["y"] + footer["height"] <= bar["y"]
+    page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
+    page.locator(".account-menu > summary").click()
+    expect(page.locator(".menu-panel .phone-only").first).to_be_visible()
+
+
+@pytest.mark.long
+def test_paper_shows_the_payload_in_light_colors_and_no_buttons(
+    gatebell: LiveGatebell, page: Page, endpoint: Endpoint
+) -> None:
+    have_signed_in(page, gatebell, alice(gatebell))
+    page.goto(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.locator("#payload")).to_be_visible()
+    for hidden in (".site-header", ".site-footer", ".tabs", "main button"):
+        assert page.locator(f"{hidden}:visible").count() == 0, hidden
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
