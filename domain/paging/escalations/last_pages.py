@@ -10,7 +10,7 @@ from domain.paging.escalations.types import SentPage
 
 #: Maximum number of recipients of the last step that are named.
 _MAX_LAST_PAGES = 5
-#: Phrases about the paging of an alert that has no due step. None means that there is no escalation.
+#: Phrases about the paging of an alert that has no due step. None: there is no escalation.
 _SHORT_STATUSES = {
     EscalationState.UNPROCESSED: "not processed yet",
     EscalationState.RUNNING: "waiting for the results of the last pages",
