@@ -1,4 +1,4 @@
-"""Who was paged last about an alert, and what happens next, for the first screen of its page."""
+"""Finds the recipients of the last pages of an alert, and describes what happens next."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from domain.paging.escalations.types import SentPage
 
 #: Maximum number of recipients of the last step that are named.
 _MAX_LAST_PAGES = 5
-#: What happens next if no step is due, as a phrase. None: the alert has no escalation.
+#: Phrases about the paging of an alert that has no due step. None: there is no escalation.
 _SHORT_STATUSES = {
     EscalationState.UNPROCESSED: "not processed yet",
     EscalationState.RUNNING: "waiting for the results of the last pages",
