@@ -16,9 +16,9 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
 from domain.alerts.listing.queries import MAX_IID, list_service_names
 from domain.alerts.listing.status_notes import has_set_status
-from domain.change_marks.alerts import find_alert_mark, find_alerts_mark
 from domain.incidents.actions import list_incidents_of_alert
 from domain.incidents.timelines.actions import list_alert_timeline
+from domain.paging.change_marks.alerts import find_alert_mark, find_alerts_mark
 from domain.paging.escalations.explanation import explain_escalation, find_page_reasons
 from domain.paging.escalations.last_pages import get_short_status, list_last_pages
 from domain.paging.escalations.pending import find_pending_escalation

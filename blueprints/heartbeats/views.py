@@ -8,11 +8,11 @@ from flask import Response, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.heartbeats.receiving import receive_ping
-from domain.change_marks.projects import find_heartbeats_mark
 from domain.heartbeats import actions
 from domain.heartbeats.snippets import build_ping_snippets
 from domain.heartbeats.states import PingKind
 from domain.heartbeats.types import PingQuery
+from domain.paging.change_marks.projects import find_heartbeats_mark
 from domain.projects.views import ProjectView
 from forms.heartbeats import HeartbeatForm, ResetUrlForm
 from web.access.decorators import authenticates_heartbeat_url, get_current_user, permission_required

@@ -10,7 +10,6 @@ from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.queries import MAX_IID
 from domain.alerts.listing.sort_orders import parse_sort_cursor
-from domain.change_marks.alerts import find_incident_mark
 from domain.core.database.paging import KeysetRange, parse_id
 from domain.core.database.paging import parse_cursor as read_id
 from domain.core.errors import ConflictError
@@ -23,6 +22,7 @@ from domain.incidents.timeline import has_set_status
 from domain.incidents.timelines.actions import list_incident_timeline, show_incident_surroundings
 from domain.incidents.timelines.sources import MAX_TIMELINE_ALERTS
 from domain.incidents.types import Incident, NewIncident
+from domain.paging.change_marks.alerts import find_incident_mark
 from domain.projects.views import ProjectView
 from forms.incidents import (
     INCIDENT_LIST_PARAMETERS,

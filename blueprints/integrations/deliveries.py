@@ -16,7 +16,7 @@ from domain.alerts.integrations.related_deliveries import find_earlier_message
 from domain.alerts.integrations.sender_warnings import find_warnings
 from domain.alerts.integrations.trial_alerts import ReplayBody, ReplayResult
 from domain.alerts.reading.severity import find_unknown_words
-from domain.change_marks.projects import find_deliveries_mark
+from domain.paging.change_marks.projects import find_deliveries_mark
 from domain.projects.views import ProjectView
 from forms.integrations import ReplayForm
 from web.access.decorators import permission_required

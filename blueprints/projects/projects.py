@@ -19,9 +19,9 @@ from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.project_hours import count_alerts_by_hour
 from domain.alerts.listing.queries import count_by_status, list_open_alerts
 from domain.alerts.listing.watched_projects import build_single_project_query
-from domain.change_marks.alerts import find_alerts_mark
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import can_push
+from domain.paging.change_marks.alerts import find_alerts_mark
 from domain.paging.escalations.explanation import find_unanswered_alerts
 from domain.paging.escalations.routes import has_no_applicable_policy
 from domain.paging.on_call.shifts import list_schedules_on_call

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from flask import g
 from flask.typing import ResponseReturnValue
 
-from domain.change_marks.marks import PageMark
+from domain.paging.change_marks.marks import PageMark
 from web.http.endpoints import is_mark_request
 from web.http.json_responses import build_json_response
 from web.pages.templating import format_capped_count

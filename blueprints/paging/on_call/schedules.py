@@ -14,9 +14,9 @@ from blueprints.paging.on_call.schedule_page import (
     render_schedule_page,
 )
 from domain.access.actor import UnitOfWork
-from domain.change_marks.projects import find_on_call_mark
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
 from domain.core.types.validation import validate_body
+from domain.paging.change_marks.projects import find_on_call_mark
 from domain.paging.on_call import actions, swap_requests
 from domain.paging.on_call.change_actions import (
     create_override,

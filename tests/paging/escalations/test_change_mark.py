@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.change_marks.alerts import find_alert_mark
+from domain.paging.change_marks.alerts import find_alert_mark
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 

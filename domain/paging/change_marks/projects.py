@@ -4,7 +4,7 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from domain.access.actor import UnitOfWork
-from domain.change_marks.marks import PageMark, compute_mark
+from domain.paging.change_marks.marks import PageMark, compute_mark
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.owners import build_used_by_condition, find_group_chain
 from domain.projects.views import ProjectOrGroup, ProjectView

@@ -29,8 +29,8 @@ from domain.access.actor import UnitOfWork
 from domain.alerts.change_feed import Follower
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.filters import OPEN_STATUSES, STATUSES
-from domain.change_marks.marks import PageMark, compute_mark
 from domain.incidents.listing import get_incident_row
+from domain.paging.change_marks.marks import PageMark, compute_mark
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import ProjectView
 from models import (
