@@ -92,8 +92,9 @@ def _build_field(service_field: ServiceField, stored: str) -> TextLineField:
     validators: list[Any] = [check]
     if not service_field.is_optional and not is_kept:
         validators.insert(0, DataRequired(f"Enter {service_field.noun}."))
-    # A masked value stays in the form if another field is wrong.
-    masked = {"widget": PasswordInput(hide_value=False)} if service_field.is_masked else {}
+    # Secrets except whole URLs are masked. They stay in the form if another field is wrong.
+    is_masked = service_field.is_secret and "://" not in service_field.example
+    masked = {"widget": PasswordInput(hide_value=False)} if is_masked else {}
     return TextLineField(
         service_field.label,
         *validators,

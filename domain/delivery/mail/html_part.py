@@ -10,7 +10,6 @@ from string import Template
 from domain.core.text_links import split_links
 
 _FRAME = Template(Path(__file__).with_name("frame.html").read_text(encoding="utf-8"))
-_SIGNATURE_MARK = "\n-- \n"
 #: Line with the name of a fact and its value.
 _FACT = re.compile(r"([A-Z][\w ]{0,29}): (\S.*)")
 #: Line that ends with a URL, optionally after words about it.
@@ -31,7 +30,7 @@ def build_html_part(subject: str, text: str, buttons: Sequence[tuple[str, str]] 
     `buttons` are labels and URLs, which are also in the text. Without them, a text with a single
     link gets a button in place of the link.
     """
-    body, _, signature = text.replace("\r\n", "\n").partition(_SIGNATURE_MARK)
+    body, _, signature = text.replace("\r\n", "\n").partition("\n-- \n")
     blocks = [each for each in re.split(r"\n\s*\n", body.strip("\n")) if each]
     if blocks and blocks[0] in subject:
         blocks = blocks[1:]

@@ -43,11 +43,6 @@ class ServiceField:
     is_optional: bool = False
     default: str = ""
 
-    @property
-    def is_masked(self) -> bool:
-        """True if the value is hidden while it is entered, as for secrets except whole URLs."""
-        return self.is_secret and "://" not in self.example
-
     def parse_value(self, text: str) -> Mapping[str, str]:
         """Return the parts of a value.
 
@@ -65,10 +60,6 @@ class ServiceField:
             message = f"This is not {self.noun}: it looks like {self.example}{end}"
             raise InvalidError(message, field=self.name)
         return found.groupdict("")
-
-    def format_value(self, parts: Mapping[str, str]) -> str:
-        """Return the value with the given parts."""
-        return self.shape.format_map(parts) if self.shape else parts.get(self.name, "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +111,8 @@ class MessagingService:
         if found is None:
             return None
         parts = found.groupdict("")
-        values = {each.name: each.format_value(parts) for each in self.fields}
+        shapes = {each.name: each.shape or f"{{{each.name}}}" for each in self.fields}
+        values = {name: shape.format_map(parts) for name, shape in shapes.items()}
         try:
             self.build_url(values)
         except InvalidError:
