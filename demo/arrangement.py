@@ -21,7 +21,7 @@ class IntegrationSender:
 class DemoObjects:
     """The created objects that senders and users need to know."""
 
-    #: Personal access tokens by user name.
+    #: Personal access tokens by username.
     tokens: Mapping[str, str] = field(repr=False)
     prometheus: IntegrationSender
     checks: IntegrationSender

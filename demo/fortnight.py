@@ -177,7 +177,7 @@ class TwoWeeksOfAlerts:
         )
 
     def find_user_on_call(self) -> str:
-        """Return the user name of the current user on call."""
+        """Return the username of the current user on call."""
         path = f"{build_project_path(SHOP)}/on_call/schedules/{self.places.schedule_id}/current"
         now = self.machine.call_api(self.places.tokens["marta"], "GET", path)["now"]
         return str(now["users"][0]["username"])

@@ -28,7 +28,7 @@ from forms.sign_in import CodeForm
 class _AccountFields(Form):
     """Fields shared by the forms for new and existing accounts."""
 
-    username = TextLineField("User name", DataRequired("Enter a user name."))
+    username = TextLineField("Username", DataRequired("Enter a username."))
     email = EmailLineField(
         "Email address",
         DataRequired("Enter an email address."),
@@ -124,7 +124,7 @@ class NewPasswordForm(Form):
 class OwnAccountForm(NewPasswordForm):
     """The form for a new account whose email address is already confirmed."""
 
-    username = TextLineField("User name", DataRequired("Enter a user name."))
+    username = TextLineField("Username", DataRequired("Enter a username."))
     name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
 
     fields_of: ClassVar[Mapping[str, str]] = {"password": "new_password"}
@@ -171,17 +171,17 @@ class AccountDeletionForm(Form):
         validators=[Optional()],
     )
     heir = TextLineField("New owner")
-    confirmation = TextLineField("User name", DataRequired("Enter the user name to confirm."))
+    confirmation = TextLineField("Username", DataRequired("Enter the username to confirm."))
 
     def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
-        """Store the user name that has to be entered."""
+        """Store the username that has to be entered."""
         super().__init__(*args, **kwargs)
         self.username = username
 
     def validate_confirmation(self, field: StringField) -> None:
-        """Raise ValidationError if the entered text is not the user name."""
+        """Raise ValidationError if the entered text is not the username."""
         if (field.data or "").lower() != self.username.lower():
-            raise ValidationError(f"The user name does not match {self.username}.")
+            raise ValidationError(f"The username does not match {self.username}.")
 
     @property
     def erasure_options(self) -> ErasureBody:

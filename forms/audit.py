@@ -12,7 +12,7 @@ from forms.access_token import DateWithHintField
 from forms.base import Form, TextLineField, limit_length
 
 _TEXT_LENGTH_LIMIT = limit_length(255, "The target")
-_NAME_LENGTH_LIMIT = limit_length(255, "A user name")
+_NAME_LENGTH_LIMIT = limit_length(255, "A username")
 
 
 class AuditFilterForm(Form):

@@ -80,9 +80,9 @@ class MemberForm(RoleForm):
     """The form for a new member."""
 
     user = TextLineField(
-        "User name",
-        DataRequired("Enter a user name."),
-        limit_length(320, "A user name or email address"),
+        "Username",
+        DataRequired("Enter a username."),
+        limit_length(320, "A username or email address"),
     )
     #: Names of form fields, by the domain's name for the value.
     fields_of: ClassVar[Mapping[str, str]] = {

@@ -56,7 +56,7 @@ _WEEKDAY_LABELS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 _MAX_USERNAME_LENGTH = 255
 #: Number of empty rows for users, and number of rows that "Add more" adds.
 _EMPTY_ROWS = 3
-#: Choice that replaces no user. It is not a valid user name.
+#: Choice that replaces no user. It is not a valid username.
 _NOBODY_CHOICE = "+"
 _DEFAULT_HANDOFF_TIME = time(9)
 _DEFAULT_WEEKDAYS = ("mon",)
@@ -125,7 +125,7 @@ class RotationForm(MoveConfirmationForm):
     fields_of: ClassVar = {"rotations": "users"}
     name = TextLineField("Name", limit_length(MAX_SCHEDULE_NAME_LENGTH, "A name"))
     users = FieldList(
-        TextLineField("User", limit_length(_MAX_USERNAME_LENGTH, "A user name")),
+        TextLineField("User", limit_length(_MAX_USERNAME_LENGTH, "A username")),
         "Users in the order of their turns",
         min_entries=_EMPTY_ROWS,
         max_entries=MAX_ROTATION_USERS,

@@ -13,9 +13,9 @@ class ForgottenPasswordForm(Form):
     """The form that requests a password reset."""
 
     login = TextLineField(
-        "User name or email address",
-        DataRequired("Enter your user name or email address."),
-        limit_length(320, "A user name or email address"),
+        "Username or email address",
+        DataRequired("Enter your username or email address."),
+        limit_length(320, "A username or email address"),
     )
 
 

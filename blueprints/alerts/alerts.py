@@ -70,7 +70,7 @@ def _build_page_variables(project: ProjectView) -> dict[str, Any]:
 
 
 def _list_assignee_choices(project: ProjectView) -> tuple[str, ...]:
-    """Return the user names in the selection list; the API can assign alerts to other users."""
+    """Return the usernames in the selection list; the API can assign alerts to other users."""
     me, today = get_current_user().username, get_current_time().date()
     return list_assignable_users(
         project, me=me, most=_MAX_CHOICES, session=db.session(), today=today

@@ -92,7 +92,7 @@ def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
 def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
     """List the projects that a user owns.
 
-    The path contains the ID or the user name. Administrators see all projects of the user. Other
+    The path contains the ID or the username. Administrators see all projects of the user. Other
     callers see the projects that they are members of.
     """
     owner_id = _find_user_id(user)
@@ -101,7 +101,7 @@ def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
 
 
 def _find_user_id(user: str) -> int:
-    """Return the ID of the user with an ID or user name, or 0 if there is no such user."""
+    """Return the ID of the user with an ID or username, or 0 if there is no such user."""
     number = parse_id(user)
     if number is not None or "@" in user:  # an email address would reveal its owner
         return number or 0

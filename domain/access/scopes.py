@@ -61,7 +61,7 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         name="read_user",
         title="Read your profile",
-        description="Read your user name, display name and email address.",
+        description="Read your username, display name and email address.",
     ),
     Scope(
         name="openid",
@@ -71,7 +71,7 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         name="profile",
         title="Read your name when you sign in",
-        description="Read your user name, display name, picture, time zone and profile URL.",
+        description="Read your username, display name, picture, time zone and profile URL.",
     ),
     Scope(
         name="email",

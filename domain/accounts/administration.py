@@ -70,7 +70,7 @@ def _get_account_row(user_id: int, *, session: Session) -> User:
 
 
 def generate_password(username: str) -> str:
-    """Return a random password that does not contain the user name."""
+    """Return a random password that does not contain the username."""
     while username.lower() in (password := generate_random_password()):
         pass
     return password
@@ -124,7 +124,7 @@ def change_account(
 
 
 def _change_names(work: UnitOfWork, user: User, account_change_body: AccountChangeBody) -> None:
-    """Change the user name, the display name, the email address and the time zone."""
+    """Change the username, the display name, the email address and the time zone."""
     username = (
         user.username
         if account_change_body.username is None
@@ -162,10 +162,10 @@ def _validate_username(username: str) -> str:
 
 
 def _build_name_taken_error(user_id: int, username: str, *, session: Session) -> ConflictError:
-    """Return the error for a user name or an email address that another user has."""
+    """Return the error for a username or an email address that another user has."""
     others = select(User.id).where(User.username_key == fold_text(username), User.id != user_id)
     if session.scalar(others) is not None:
-        return ConflictError("This user name is taken.", field="username")
+        return ConflictError("This username is taken.", field="username")
     return ConflictError("Another user has this email address.", field="email")
 
 

@@ -56,7 +56,7 @@ class AccountFilter:
 
     #: Key of the group of accounts in ACCOUNT_GROUPS.
     group: str = "people"
-    #: Search words; the user name, name or email address must contain each word.
+    #: Search words; the username, name or email address must contain each word.
     search: str = ""
 
 

@@ -357,7 +357,7 @@ def _format_message_key(user_id: int) -> str:
 class _MessageWriter:
     """Builds and queues messages about one change of a user's address.
 
-    The messages contain the user name, because a display name could contain arbitrary text.
+    The messages contain the username, because a display name could contain arbitrary text.
     """
 
     user: User

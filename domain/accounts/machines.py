@@ -19,7 +19,7 @@ _UNUSABLE_PASSWORD_HASH = "!"  # noqa: S105 - the opposite of one
 def create_machine_account(
     prefix: str, name: str, kind: str, *, session: Session, now: datetime
 ) -> User:
-    """Create a machine account whose user name starts with the prefix."""
+    """Create a machine account whose username starts with the prefix."""
     username = f"{prefix}_{generate_random_hex(16)}"
     user = User(
         username=username,

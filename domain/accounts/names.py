@@ -5,7 +5,7 @@ import unicodedata
 
 #: Maximum lengths of a full path and of a display name, in characters.
 MAX_PATH_LENGTH, MAX_DISPLAY_NAME_LENGTH = 255, 100
-#: Maximum length of a user name or a part of a path, in characters.
+#: Maximum length of a username or a part of a path, in characters.
 MAX_PATH_SEGMENT_LENGTH = 100
 _SEGMENT_PATTERN = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{MAX_PATH_SEGMENT_LENGTH - 1}}}")
 _FORBIDDEN_ENDINGS = (".", ".git", ".atom", ".json")
@@ -23,11 +23,11 @@ def _check_segment(segment: str, what: str) -> None:
 
 
 def check_username(username: str) -> None:
-    """Check that a user name is valid.
+    """Check that a username is valid.
 
     Raise ValueError with an explanation if the name is not valid.
     """
-    _check_segment(username, "A user name")
+    _check_segment(username, "A username")
 
 
 def check_display_name(name: str) -> None:

@@ -140,7 +140,7 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
     if len(password) < minimum:
         raise ValueError(f"A password must have at least {minimum} characters.")
     if username and fold_text(username) in fold_text(password):
-        raise ValueError("A password must not contain the user name.")
+        raise ValueError("A password must not contain the username.")
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
         raise ValueError("A password must have more than three different characters.")
     _check_guessability(password, (username, email, *email.replace("@", ".").split(".")))

@@ -1,7 +1,7 @@
 """Sign-up: its policy, and the creation of accounts by their owners.
 
 An account is stored only after a link has proved that the address belongs to its owner. This
-prevents users from blocking the addresses and user names of others. It also prevents accounts whose
+prevents users from blocking the addresses and usernames of others. It also prevents accounts whose
 password was set by a stranger who entered someone else's address.
 """
 
@@ -78,7 +78,7 @@ def find_account_by_email(email: str, *, session: Session) -> UserView | None:
 def check_no_account(email: str, *, session: Session) -> None:
     """Check that an email address has no account.
 
-    Raise NotFoundError with the user name if an account has the address. Only the recipient of a
+    Raise NotFoundError with the username if an account has the address. Only the recipient of a
     link sees this error.
     """
     owner = find_account_by_email(email, session=session)
@@ -94,7 +94,7 @@ def create_own_account(
 
     Raise InvalidError or ConflictError with the name of the field, and NotFoundError for an address
     that has an account. Raise TooManyAttemptsError for too many requests from one IP address:
-    requests are counted because the response reveals which user names are taken.
+    requests are counted because the response reveals which usernames are taken.
     """
     session, keyring = work.session, work.policy(Keyring)
     tries = work.policy(SignInLimits).build_address_limit(work.actor.source.address)
@@ -113,7 +113,7 @@ def create_own_account(
     except ConflictError as error:
         # Of two concurrent requests, one finds the account of the other.
         check_no_account(email, session=session)
-        message = "This user name is taken. Choose another name."
+        message = "This username is taken. Choose another name."
         raise ConflictError(message, field="username") from error
     refund_attempt(tries, session=session, keyring=keyring)
     return user

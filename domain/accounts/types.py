@@ -29,7 +29,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     """Filters of a user list. From release 17.0, the list always uses keyset pagination."""
 
     username: Text = ""
-    #: Words of the name or user name. Administrators also search email addresses.
+    #: Words of the name or username. Administrators also search email addresses.
     search: Search = ""
     active: bool = False
     blocked: bool = False
@@ -202,7 +202,7 @@ class AccountBody(Body):
 
     username: RequiredText
     email: RequiredText
-    name: str = Field(default="", description="Display name. The default is the user name.")
+    name: str = Field(default="", description="Display name. The default is the username.")
     #: Password. Either this field or `force_random_password` is required.
     password: RequiredText | None = None
     force_random_password: bool = False
@@ -232,7 +232,7 @@ class ApprovalResult(Resource):
 class AccountChangeBody(Body):
     """Changes to a user."""
 
-    username: RequiredText | None = Field(default=None, description="New user name.")
+    username: RequiredText | None = Field(default=None, description="New username.")
     name: Annotated[RequiredText | None, Option("--display-name")] = Field(
         default=None, description="New display name."
     )
@@ -331,7 +331,7 @@ class ErasureBody(Body):
     """Handling of the applications of a deleted user. Only one of the fields can be used."""
 
     applications_to: Text = Field(
-        default="", description="User name or email address of the new owner of the applications."
+        default="", description="Username or email address of the new owner of the applications."
     )
     delete_applications: bool = Field(
         default=False, description="True to delete the applications of the user as well."

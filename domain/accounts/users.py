@@ -174,7 +174,7 @@ def check_new_password(
 
 
 def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -> None:
-    """Check that a user name is not the name of a group, which a personal namespace could not use.
+    """Check that a username is not the name of a group, which a personal namespace could not use.
 
     Raise ConflictError if a group of another owner has the name.
     """
@@ -219,8 +219,8 @@ def find_user(login: str, *, session: Session) -> UserView | None:
 def _find_user_row(login: str, *, session: Session) -> User | None:
     wanted = fold_text(login.strip())
     if "\x00" in wanted:
-        return None  # No user name contains NUL, and PostgreSQL rejects it.
-    # An email address contains an @ and a user name does not, so at most one row matches.
+        return None  # No username contains NUL, and PostgreSQL rejects it.
+    # An email address contains an @ and a username does not, so at most one row matches.
     return session.scalar(
         select(User).where(
             or_(User.username_key == wanted, User.email_key == wanted), User.kind != ERASED
@@ -468,7 +468,7 @@ def change_profile(
 def clear_erased_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     """Clear all fields of an erased account except its id, and disable it.
 
-    The new name and email address cannot belong to any user. User names contain no spaces, and
+    The new name and email address cannot belong to any user. Usernames contain no spaces, and
     `.invalid` has no mail servers (RFC 2606 section 2).
     """
     user = session.get_one(User, user_id)
@@ -481,7 +481,7 @@ def clear_erased_account(user_id: int, *, pseudonym: str, session: Session) -> N
 
 
 def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
-    """Return the profile of the user with this id or user name, for sudo.
+    """Return the profile of the user with this id or username, for sudo.
 
     Raise NotFoundError if there is no such user. Raise ForbiddenError for a bot or an account that
     is not active.

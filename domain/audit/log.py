@@ -87,9 +87,9 @@ class EventFilter:
     """A filter of events; empty fields match all events."""
 
     kind: str = ""
-    #: User name of the actor (case-insensitive).
+    #: Username of the actor (case-insensitive).
     actor: str = ""
-    #: User name of the account that the event concerns (case-insensitive).
+    #: Username of the account that the event concerns (case-insensitive).
     user: str = ""
     actor_id: int | None = None
     user_id: int | None = None

@@ -56,7 +56,7 @@ class AuditEventFilters(Query):
     author_id: Id | None = Field(
         default=None, description="Id of the user who performed the action."
     )
-    author: _Name = Field(default="", description="User name of the user who performed the action.")
+    author: _Name = Field(default="", description="Username of the user who performed the action.")
     target: _Name = Field(
         default="",
         description="Subject of the event, such as the path of a project or the name of a token.",

@@ -107,7 +107,7 @@ def check_can_still_push(project: ProjectView, viewer: Viewer, *, session: Sessi
 def _get_public_project(
     path: str, service: GitService, viewer: Viewer, *, session: Session
 ) -> ProjectView:
-    needed = "Use an access token as the password, with any user name."
+    needed = "Use an access token as the password, with any username."
     try:
         project = resolve_project(path, viewer, session=session)
     except NotFoundError as error:

@@ -305,7 +305,7 @@ def _add_alerts_entry(
 def _resolve_assignees(
     work: UnitOfWork, body: NewIncident | IncidentChange
 ) -> Sequence[str] | None:
-    """Return the user names of the new assignees, or None to make no change.
+    """Return the usernames of the new assignees, or None to make no change.
 
     Raise InvalidError if an id is unknown, or if the body has both names and ids.
     """

@@ -51,7 +51,7 @@ TABS: dict[str, tuple[str, ...]] = {
     "resolved": ("resolved",),
     "all": STATUSES,
 }
-#: Value that stands for no assignee. It is not a valid user name.
+#: Value that stands for no assignee. It is not a valid username.
 NO_ASSIGNEE = "-"
 _ID_KEY = SortKey("id", IncidentRow.id.expression)
 SORT_ORDERS = {
@@ -82,7 +82,7 @@ class IncidentFilter:
     statuses: tuple[str, ...] = STATUSES
     search: str = ""
     severity: Severity | None = None
-    #: User name of the assignee, or NO_ASSIGNEE.
+    #: Username of the assignee, or NO_ASSIGNEE.
     assignee: str | None = None
     #: Number of an alert that is linked to the incident.
     alert: int | None = None

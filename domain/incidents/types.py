@@ -85,7 +85,7 @@ class EntryKind(StrEnum):
     UNLINKED = "unlinked"
     STATUS = "status"
     SEVERITY = "severity"
-    #: Assignment of a user. The text is the user name.
+    #: Assignment of a user. The text is the username.
     ASSIGNED = "assigned"
     UNASSIGNED = "unassigned"
     #: Page that a user or a rule requested. The text is the name of the paged user, and the details
@@ -176,7 +176,7 @@ class IncidentQuery(KeysetQuery):
     )
     severity: Severity | None = None
     assignee: _FilterText = Field(
-        default="", description="User name of an assignee, or `-` for incidents without assignees."
+        default="", description="Username of an assignee, or `-` for incidents without assignees."
     )
     alert: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None = Field(
         default=None, description="Number (iid) of an alert that is linked to the incident."
@@ -210,7 +210,7 @@ class _IncidentFields(Body):
     assignees: Annotated[
         Words | None,
         Option("--assignee"),
-        Field(description="User names of the assignees. Empty or `-` for no assignees."),
+        Field(description="Usernames of the assignees. Empty or `-` for no assignees."),
     ] = None
     assignee_ids: _UserIds | None = Field(
         default=None,
@@ -299,7 +299,7 @@ class IncidentPageBody(Body):
     users: Annotated[
         Words,
         Option("--user"),
-        Field(description="User names. Defaults to the assignees of the incident."),
+        Field(description="Usernames. Defaults to the assignees of the incident."),
     ] = ()
 
 

@@ -213,7 +213,7 @@ def check_path_free(
 ) -> None:
     """Check that a path is neither used nor reserved as a former path.
 
-    Raise TakenError otherwise. The user name of `owner_id` is available for the personal namespace
+    Raise TakenError otherwise. The username of `owner_id` is available for the personal namespace
     of that user. A former path of `own_namespace` is available for `own_namespace`.
     """
     if session.get_bind().dialect.name == "postgresql":

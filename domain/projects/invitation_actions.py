@@ -55,7 +55,7 @@ from models.folding import fold_text
 #: Purpose that is part of the signature in invitation links.
 INVITATION_SEAL_PURPOSE = "invitation"
 _NO_MAIL_REASON = (
-    "This instance cannot send invitations, because MAIL_URL is not set. Add members by user name "
+    "This instance cannot send invitations, because MAIL_URL is not set. Add members by username "
     "instead."
 )
 

@@ -33,7 +33,7 @@ _MAX_CANDIDATES, _MAX_CONSIDERED = 200, 1_000
 class MemberFilter:
     """The filters of a list of members."""
 
-    #: Text to search for in names and user names.
+    #: Text to search for in names and usernames.
     search: str = ""
     user_ids: Sequence[int] = ()
     without: Sequence[int] = ()
@@ -53,7 +53,7 @@ def list_members(
     """Return a page of the direct and inherited members, each of them once.
 
     With the order `role`, members with the highest role are listed first, and members with the same
-    role are sorted by user name. Each member has the highest of the member's roles. A lower direct
+    role are sorted by username. Each member has the highest of the member's roles. A lower direct
     role is also returned, since it remains when the inherited role ends.
     """
     groups = _find_member_sources(namespace, session=session, today=today)
@@ -121,7 +121,7 @@ def get_direct_member(
 
 
 class Candidate(NamedTuple):
-    """The user name and the name of a suggested member."""
+    """The username and the name of a suggested member."""
 
     username: str
     name: str
@@ -132,7 +132,7 @@ def list_candidates(
 ) -> Sequence[Candidate]:
     """Return people who share a group or project with the viewer and are not direct members here.
 
-    The list is a suggestion: it contains up to `_MAX_CANDIDATES` people, sorted by user name.
+    The list is a suggestion: it contains up to `_MAX_CANDIDATES` people, sorted by username.
     """
     own = select(Member.group_id, Member.project_id).where(
         Member.user_id == viewer.user_id, is_membership_active(viewer.today)
@@ -164,7 +164,7 @@ def list_candidates(
 def list_usernames_with_ability(
     ability: Ability, namespace: Namespace, *, limit: int, session: Session, today: date
 ) -> Sequence[str]:
-    """Return up to `limit` user names of members who have an ability in a namespace, sorted."""
+    """Return up to `limit` usernames of members who have an ability in a namespace, sorted."""
     able = _select_users_with_ability(ability, namespace, session=session, today=today)
     some = able.distinct().order_by(Member.user_id).limit(limit)
     names = select(User.username).where(User.id.in_(some.subquery().select()))
@@ -179,7 +179,7 @@ def find_users_with_ability(
     session: Session,
     today: date,
 ) -> Mapping[int, str]:
-    """Return the user names of matching people who have an ability in a namespace, by user id.
+    """Return the usernames of matching people who have an ability in a namespace, by user id.
 
     `condition` should match only few users. Locked accounts and bots are omitted.
     """

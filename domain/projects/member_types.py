@@ -105,7 +105,7 @@ Ids = Annotated[tuple[Id, ...], BeforeValidator(_parse_ids), Field(max_length=_M
 class MemberQuery(OffsetQuery, GitLabQuery):
     """Filters of a list of members."""
 
-    #: Text to search for in names and user names.
+    #: Text to search for in names and usernames.
     query: Annotated[Search, Option("--search")] = ""
     user_ids: Ids = ()
     skip_users: Ids = ()
@@ -123,7 +123,7 @@ class MemberQuery(OffsetQuery, GitLabQuery):
 
 
 class NewMembers(Body):
-    """Users to add as members, given by id or user name."""
+    """Users to add as members, given by id or username."""
 
     user_id: Ids = ()
     username: Annotated[Words, Field(max_length=_MAX_USERS), Argument("USER")] = ()

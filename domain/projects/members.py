@@ -109,7 +109,7 @@ def record_member_event(
     user: tuple[int, str],
     **details: object,
 ) -> None:
-    """Record an audit event about a member; `user` contains the member's user id and user name."""
+    """Record an audit event about a member; `user` contains the member's user id and username."""
     user_id, username = user
     work.record_audit_event(
         kind,
@@ -151,7 +151,7 @@ def change_expiry_date(
 
 
 def get_username(user_id: int, *, session: Session) -> str:
-    """Return the user name of an account.
+    """Return the username of an account.
 
     Raise NotFoundError if the account does not exist or was erased.
     """
@@ -246,7 +246,7 @@ def _check_login_allowed(login: str, viewer: Viewer) -> None:
     """
     if "@" in login.removeprefix("@") and not viewer.is_admin:
         message = (
-            "Use the user name to add a member, not the email address. Users can see their user "
+            "Use the username to add a member, not the email address. Users can see their user "
             "name in their profile."
         )
         raise InvalidError(message, field="user")

@@ -113,7 +113,7 @@ def search_people(
 ) -> tuple[FoundPerson, ...]:
     """Return up to `most` people with active accounts whose profiles the viewer may see.
 
-    Every word of the text is part of the user name or the name.
+    Every word of the text is part of the username or the name.
     """
     names = (
         build_search_text(User.username, User.username_key),

@@ -242,7 +242,7 @@ def release_path(work: UnitOfWork, holder: ProjectOrGroup, former_id: int) -> st
 def _get_or_create_own_namespace(work: UnitOfWork) -> str:
     """Return the path of the actor's personal namespace, creating it for the first project.
 
-    Raise InvalidError if the actor is not a person, and TakenError if a group has the user name.
+    Raise InvalidError if the actor is not a person, and TakenError if a group has the username.
     """
     # With the lock, a concurrent request for a first project finds the new namespace.
     user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
@@ -265,10 +265,10 @@ def _get_or_create_own_namespace(work: UnitOfWork) -> str:
 def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str:
     """Return the path of the group that will contain a project.
 
-    The actor must be a maintainer of the group. Without a reference, or with the actor's own user
-    name, it is the personal namespace of the actor. Raise NotFoundError for an unknown group, and
-    ForbiddenError without the required role. Raise InvalidError if the actor would need a personal
-    namespace, but is not a person.
+    The actor must be a maintainer of the group. Without a reference, or with the actor's own
+    username, it is the personal namespace of the actor. Raise NotFoundError for an unknown
+    group, and ForbiddenError without the required role. Raise InvalidError if the actor would need
+    a personal namespace, but is not a person.
     """
     if reference is None:
         return _get_or_create_own_namespace(work)

@@ -95,7 +95,7 @@ def rename_group(
 
 
 def rename_personal_namespace(work: UnitOfWork, user_id: int, username: str) -> None:
-    """Rename the personal namespace of a user, if there is one, to a new user name.
+    """Rename the personal namespace of a user, if there is one, to a new username.
 
     Raise InvalidError if the name is reserved for URLs of the service, and TakenError for a path in
     use.
@@ -325,7 +325,7 @@ class ChangedRole:
 class TransferEffects:
     """The effects of a transfer on the members and images of a group or project."""
 
-    #: First changed roles, ordered by user name. Lowered roles come first.
+    #: First changed roles, ordered by username. Lowered roles come first.
     roles: tuple[ChangedRole, ...]
     role_count: int
     #: Number of repositories in the container registry, whose names do not change.

@@ -354,7 +354,7 @@ class ProjectChange(_ProjectSettings):
 class ProjectTransfer(Body):
     """The destination of a project transfer."""
 
-    #: Id or full path of a group, or the caller's user name.
+    #: Id or full path of a group, or the caller's username.
     namespace: Annotated[Id | Name, Argument("GROUP")]
 
 

@@ -76,7 +76,7 @@ def _shift_back(period: Period, time_zone: str) -> tuple[str, Period]:
 def measure_on_call_time(
     work: UnitOfWork, holder: ProjectOrGroup, period: Period
 ) -> Mapping[str, int]:
-    """Return the seconds on call in a period until now, by user name, added over all schedules.
+    """Return the seconds on call in a period until now, by username, added over all schedules.
 
     The schedules of the project or group and of the groups above it count.
     """

@@ -67,7 +67,7 @@ class StatusEntry:
 
     status: str
     at: datetime
-    #: User name of the author. Empty for the command line.
+    #: Username of the author. Empty for the command line.
     by: str
     #: True if the service changed the status because the sender stopped reporting the alert.
     is_by_itself: bool

@@ -113,7 +113,7 @@ class PageAnswer(Resource):
     kind: AnswerKind
     at: Time | None
     by: str | None = Field(
-        description="User name of the responder. Null for the command line, or if nobody answered."
+        description="Username of the responder. Null for the command line, or if nobody answered."
     )
     seconds: int | None = Field(description="Number of seconds between the page and the answer.")
 
@@ -128,7 +128,7 @@ class ReportedPage(Resource):
     title: str
     severity: Annotated[str, describe_choices(*Severity)]
     user: str | None = Field(
-        description="User name of the paged user. Null for a channel or a deleted account."
+        description="Username of the paged user. Null for a channel or a deleted account."
     )
     name: str = Field(description="Display name of the paged user or channel.")
     state: PageState | None = Field(description="State of the page. Null if it is not known.")
@@ -214,7 +214,7 @@ class TrendPoint(Resource):
 class PersonFigures(Resource):
     """Statistics of one user for the period."""
 
-    user: str = Field(description="User name.")
+    user: str = Field(description="Username.")
     pages: int
     acknowledged: int = Field(
         description="Number of alerts that this user was the first to acknowledge."
@@ -258,7 +258,7 @@ class HandoverNote(Resource):
     schedule_id: int
     schedule: str
     user: str | None = Field(
-        description="User name of the author. Null for the command line or a deleted account."
+        description="Username of the author. Null for the command line or a deleted account."
     )
     text: str = Field(description="Text of the note in Markdown.")
     created_at: Time
@@ -356,7 +356,7 @@ class IncidentDocument(Resource):
     )
     updated_at: Time | None
     updated_by: str | None = Field(
-        description="User name of the last editor. Null for the command line."
+        description="Username of the last editor. Null for the command line."
     )
     web_url: str
 

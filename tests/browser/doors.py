@@ -9,7 +9,7 @@ from tests.support.service.live import LiveGatebell
 def sign_in(page: Page, gatebell: LiveGatebell, person: Person) -> None:
     """Sign in with the sign-in page."""
     page.goto(f"{gatebell.url}/users/sign_in")
-    page.get_by_label("User name or email address").fill(person.email)
+    page.get_by_label("Username or email address").fill(person.email)
     page.get_by_label("Password", exact=True).fill(person.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{gatebell.url}/")

@@ -41,7 +41,7 @@ class Key:
 
 
 def give_password(page: Page, person: Person) -> None:
-    page.get_by_label("User name or email address").fill(person.username)
+    page.get_by_label("Username or email address").fill(person.username)
     page.get_by_label("Password", exact=True).fill(person.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
 

@@ -37,7 +37,7 @@ def test_pages_and_their_scripts_work_below_a_path(
     endpoint.accepted(title="Disk full")
     alerts = f"{proxy.url}/{endpoint.project}/-/alerts"
     page.goto(alerts)
-    page.get_by_label("User name or email address").fill(alice(below).username)
+    page.get_by_label("Username or email address").fill(alice(below).username)
     page.get_by_label("Password", exact=True).fill(alice(below).password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("link", name="Disk full").wait_for()

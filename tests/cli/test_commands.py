@@ -102,7 +102,7 @@ ERRORS = (
     ("reserved", "groups", "create", "oauth"),
     ("already exists", "users", "create", "{alice}", "--email", "other@example.org"),
     ("email address", "users", "create", "new-one", "--email", "nonsense"),
-    ("A user name can", "users", "create", "new one", "--email", "new@example.org"),
+    ("A username can", "users", "create", "new one", "--email", "new@example.org"),
     ("Project not found", "integrations", "create", "no/such", "--type", "http",
      "--name", "x"),
     ("must start with https://", "integrations", "create", "{project}", "--type", "external",

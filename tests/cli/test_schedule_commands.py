@@ -41,7 +41,7 @@ def test_invalid_values_are_rejected_with_a_reason(gatebell: LiveGatebell) -> No
     project = make_project(gatebell, make_user(gatebell))
     for option, word, said in (
         ("--rotation", "monthly alice", "weekly alice,bob mon 09:00"),
-        ("--rotation", "weekly nobody-at-all", "No member has this user name"),
+        ("--rotation", "weekly nobody-at-all", "No member has this username"),
         ("--time-zone", "Berlin", "Europe/Berlin"),
     ):
         given = {"--name": unique("any"), "--time-zone": "UTC", option: word}

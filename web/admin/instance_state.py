@@ -53,7 +53,7 @@ class InstanceState:
     missing: str | None
     worker_seen_at: datetime | None
     is_worker_alive: bool
-    #: User name of the first administrator as long as the generated password is in use, or None.
+    #: Username of the first administrator as long as the generated password is in use, or None.
     first_password_of: str | None
     risks: tuple[SecurityWarning, ...]
     #: Tokens that administer the instance without the required scope.

@@ -1,8 +1,8 @@
 """Commands generated from actions, such as `gatebell silences create PROJECT --for 2h`.
 
-The arguments of a command are the path of the project or group and the variables of the URL. A user
-name replaces the id of a user. Fields of the body or query become options, or arguments where their
-types declare it. Commands run in this process as the operator and print the API's response.
+The arguments of a command are the path of the project or group and the variables of the URL. A
+username replaces the id of a user. Fields of the body or query become options, or arguments where
+their types declare it. Commands run in this process as the operator and print the API's response.
 """
 
 from collections.abc import Iterator, Mapping
@@ -78,7 +78,7 @@ def build_command(
 ) -> click.Command:
     """Return the command for an action.
 
-    The first argument is a user name if the action is for a user. With `user_option`, the user name
+    The first argument is a username if the action is for a user. With `user_option`, the username
     is a required option instead. `key` is the name of a list in the output, if it differs from the
     action's prefix.
     """

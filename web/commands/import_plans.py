@@ -253,7 +253,7 @@ class _UserAccounts:
         if by_name is not None:
             if user.email:
                 entry.notes.append(
-                    f"Found by user name. The email address of the account is not {user.email}."
+                    f"Found by username. The email address of the account is not {user.email}."
                 )
             return by_name
         if self.options.creates_users:

@@ -54,7 +54,7 @@ def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
 @_OWNER_OPTION
 @run_in_transaction
 def create_project_command(*, path: str, visibility: Any, owner: str | None) -> Mapping[str, Any]:
-    """Create the project GROUP/NAME. GROUP must exist, or be the user name of the owner."""
+    """Create the project GROUP/NAME. GROUP must exist, or be the username of the owner."""
     above, segment = _split_path(path)
     if not above:
         raise InvalidError("`GROUP/NAME` must contain a group.", field="path")

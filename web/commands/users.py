@@ -49,7 +49,7 @@ for each in (
 @click.argument("username", metavar="NAME")
 @click.option("--email", required=True, help="Email address.")
 @click.option(
-    "--display-name", "name", default="", help="Display name. The default is the user name."
+    "--display-name", "name", default="", help="Display name. The default is the username."
 )
 @click.option("--admin", is_flag=True, help="Make the user an administrator.")
 @click.option(
@@ -93,7 +93,7 @@ def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
     show_default=True,
     help="Group of accounts.",
 )
-@click.option("--search", default="", help="Words in user names, names and email addresses.")
+@click.option("--search", default="", help="Words in usernames, names and email addresses.")
 @click.option(
     "--before",
     type=click.IntRange(1),

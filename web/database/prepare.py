@@ -130,5 +130,5 @@ def _create_first_administrator(settings: Settings, session: Session) -> Credent
         rules=build_password_rules(settings),
     )
     path = get_first_password_path(settings.instance_path)
-    write_private_file(path, f"user name: {FIRST_ADMINISTRATOR_USERNAME}\npassword: {password}\n")
+    write_private_file(path, f"username: {FIRST_ADMINISTRATOR_USERNAME}\npassword: {password}\n")
     return Credentials(username=FIRST_ADMINISTRATOR_USERNAME, password=password, path=path)

@@ -33,7 +33,7 @@ class Proxy:
 
     host: str
     port: int
-    #: Header with the user name and password of the proxy. Empty without a user.
+    #: Header with the username and password of the proxy. Empty without a user.
     headers: Mapping[str, str] = field(repr=False)
 
     @classmethod

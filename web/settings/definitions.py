@@ -189,7 +189,7 @@ class Settings(HostSettings):
         on=True,
     )
     password_grant_without_client: bool = define_switch(
-        "Allow the password grant without an application. A user name and a password are then "
+        "Allow the password grant without an application. A username and a password are then "
         "sufficient for a token with the scope api, or with the requested scopes. Clients written "
         "for GitLab rely on this.",
         on=True,

@@ -191,7 +191,7 @@ def allow_base_url() -> SettingKind[str]:
 
     return SettingKind(
         read,
-        "an http or https URL without user name, query or fragment (https://host/path); "
+        "an http or https URL without username, query or fragment (https://host/path); "
         "the path can contain letters, digits, dots, dashes, underscores and tildes, and must not "
         "begin like a path of the service",
     )
@@ -532,7 +532,7 @@ def allow_outgoing_url() -> SettingKind[str]:
             raise ValueError(text) from error
         return text
 
-    return SettingKind(read, "an http or https URL without user name and fragment")
+    return SettingKind(read, "an http or https URL without username and fragment")
 
 
 def allow_networks() -> SettingKind[str]:

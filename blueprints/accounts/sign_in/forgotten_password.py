@@ -31,7 +31,7 @@ _LINK_SENT_MESSAGE = (
 @forgotten_password.get("/new")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Show the form for the user name or email address."""
+    """Show the form for the username or email address."""
     return _render_login_form(ForgottenPasswordForm(formdata=None))
 
 

@@ -43,7 +43,7 @@ from web.services import get_settings, get_sign_up_policy
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
-WRONG_CREDENTIALS_MESSAGE = "Incorrect user name or password."
+WRONG_CREDENTIALS_MESSAGE = "Incorrect username or password."
 #: Purpose of passkey challenges on the sign-in page.
 _CHALLENGE_PURPOSE = "sign in"
 

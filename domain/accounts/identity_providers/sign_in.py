@@ -279,7 +279,7 @@ def _create_account(
 
 
 def _find_free_username(work: UnitOfWork, wanted: str) -> str:
-    """Return a free user name that is similar to the user name at the provider."""
+    """Return a free username that is similar to the username at the provider."""
     base = (
         _INVALID_USERNAME_CHARACTERS.sub("-", wanted.partition("@")[0])[
             :_MAX_USERNAME_LENGTH

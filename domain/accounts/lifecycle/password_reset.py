@@ -45,7 +45,7 @@ _INVALID_LINK_MESSAGE = (
 
 @action("signing_in.prove")
 def send_reset_link(work: UnitOfWork, login: str) -> None:
-    """Send a link to the account with this user name or email address.
+    """Send a link to the account with this username or email address.
 
     Nothing is sent if there is no such account. Raise ConflictError if this instance sends no
     email. Raise TooManyAttemptsError for too many requests from one IP address. Requests above the

@@ -126,7 +126,7 @@ class _NameReplacer:
     def __init__(self, user: UserView, pseudonym: str) -> None:
         self.username = user.username
         self.pseudonym = pseudonym
-        # Sort the longest name first, because the email address may start with the user name.
+        # Sort the longest name first, because the email address may start with the username.
         names = sorted({user.email, user.username, user.name} - {""}, key=len, reverse=True)
         either = "|".join(re.escape(name) for name in names)
         self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)

@@ -103,7 +103,7 @@ _FOLDED_COLUMNS = frozenset({"username_key", "email_key", "name_key", "path_key"
 PERSONAL_DATA = (
     PersonalDataTable(
         models.User,
-        "User name, email address, display name, time zone, and when the account was "
+        "Username, email address, display name, time zone, and when the account was "
         "created and last used",
         called="account",
         rows=lambda user: models.User.id == user.id,

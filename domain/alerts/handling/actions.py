@@ -147,7 +147,7 @@ def list_alert_occurrences(
 
 
 def _resolve_assignee(work: UnitOfWork, change: AlertBody) -> str | None:
-    """Return the new assignee's user name, NO_ASSIGNEE to unassign, or None to make no change."""
+    """Return the new assignee's username, NO_ASSIGNEE to unassign, or None to make no change."""
     if {"assignee", "assignee_id"} <= change.model_fields_set:
         raise InvalidError("assignee, assignee_id are mutually exclusive", field="assignee")
     if "assignee_id" in change.model_fields_set:

@@ -36,7 +36,7 @@ class NoteKind(StrEnum):
     NOTE = "note"
     #: Status that a user set.
     STATUS = "status"
-    #: User name of the new assignee, or an empty string if the alert was unassigned.
+    #: Username of the new assignee, or an empty string if the alert was unassigned.
     ASSIGNEE = "assignee"
     #: Outcome of paging a user or channel, as a sentence without its subject.
     PAGE = "page"

@@ -21,14 +21,14 @@ from models import Alert, Assignment, User
 def list_assignable_users(
     project: ProjectView, *, me: str, most: int, session: Session, today: date
 ) -> tuple[str, ...]:
-    """Return the user names of possible assignees: `me`, and at most `most` other users."""
+    """Return the usernames of possible assignees: `me`, and at most `most` other users."""
     ability, namespace = Ability.ADMIN_ALERTS, project.namespace
     able = list_usernames_with_ability(ability, namespace, limit=most, session=session, today=today)
     return tuple(sorted({*able, me}, key=str.lower))
 
 
 def get_assignee_username(user_id: int, *, session: Session) -> str:
-    """Return the user name for the ID of a new assignee.
+    """Return the username for the ID of a new assignee.
 
     Raise InvalidError if no user has this ID.
     """

@@ -19,7 +19,7 @@ class AlertBody(Body):
     status: Literal["triggered", "acknowledged", "resolved", "ignored"] | None = None
     assignee: Text | None = Field(
         default=None,
-        description="User name of the assignee. An empty string or null removes the assignee.",
+        description="Username of the assignee. An empty string or null removes the assignee.",
     )
     assignee_id: RowId | None = Field(
         default=None, description="User id of the assignee. 0 or null removes the assignee."

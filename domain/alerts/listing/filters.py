@@ -28,7 +28,7 @@ TABS: dict[str, tuple[str, ...]] = {
     "all": STATUSES,
 }
 SEVERITIES = tuple(Severity)
-#: Value that stands for no assignee. It is not a valid user name.
+#: Value that stands for no assignee. It is not a valid username.
 NO_ASSIGNEE = "-"
 #: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
 #: order of the list. Otherwise, Postgres would first join all alerts of a status with all
@@ -54,7 +54,7 @@ class AlertFilter:
     severity: Severity | None = None
     environment: str | None = None
     service: str | None = None
-    #: User name of the assignee, or NO_ASSIGNEE.
+    #: Username of the assignee, or NO_ASSIGNEE.
     assignee: str | None = None
     integration_id: int | None = None
     #: Upper bound for the ID of an alert.

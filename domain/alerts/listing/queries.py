@@ -105,7 +105,7 @@ class AlertListRow:
     integration_name: str | None
     project_id: int
     project_path: str
-    #: User name of the assignee, or None.
+    #: Username of the assignee, or None.
     assignee: str | None
     #: True if the alert was reported only by test alerts from users.
     is_test: bool

@@ -28,7 +28,7 @@ class SavedFilter:
     #: Query parameters of the list.
     arguments: Mapping[str, str]
     is_shared: bool
-    #: User name of the owner.
+    #: Username of the owner.
     owner: str
     is_own: bool
 

@@ -39,7 +39,7 @@ class _SharedFilters(Query):
     environment: _FilterText = ""
     service: _FilterText = ""
     assignee: _FilterText = Field(
-        default="", description="User name of the assignee, or `-` for unassigned alerts."
+        default="", description="Username of the assignee, or `-` for unassigned alerts."
     )
     search: _Search = Field(
         default="",
@@ -146,7 +146,7 @@ class Alert(Resource):
         validation_alias="integration_name",
         description="Name of the integration that received the alert.",
     )
-    assignee: str | None = Field(description="User name of the assignee.")
+    assignee: str | None = Field(description="Username of the assignee.")
     snoozed_until: Time | None = Field(
         description="End of the snooze. Until then, no pages are sent for the alert."
     )

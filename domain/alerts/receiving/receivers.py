@@ -268,7 +268,7 @@ _RECORD_KEY_USE = (
 
 _KEY_IS_MISSING = "The authorization key is missing: there is no Authorization header."
 _KEY_IS_MALFORMED = (
-    'The Authorization header has no key. Send "Bearer KEY", or Basic with an empty user name and '
+    'The Authorization header has no key. Send "Bearer KEY", or Basic with an empty username and '
     "the key as the password."
 )
 
@@ -376,7 +376,7 @@ def _build_receiver(rows: Sequence[Row], now: datetime) -> Receiver:
 
 
 def parse_authorization_key(authorization: str | None) -> str:
-    """Return the key in a Bearer header, or the password in a Basic header without a user name.
+    """Return the key in a Bearer header, or the password in a Basic header without a username.
 
     Raise WrongKeyError if there is no key.
     """

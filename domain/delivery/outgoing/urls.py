@@ -104,7 +104,7 @@ def _split_url(text: str) -> SplitResult | None:
 
 def _find_authority_problem(netloc: str, host: str, *, has_fragment: bool) -> str | None:
     if "@" in netloc:
-        return "must not contain a user name or password, which would be visible to anyone"
+        return "must not contain a username or password, which would be visible to anyone"
     if not _HOST_PATTERN.fullmatch(host):
         return "has an invalid host name"
     return "must not have a fragment (#…), because it is never sent" if has_fragment else None

@@ -142,7 +142,7 @@ class FirstAuthorization:
     """The first authorization of an application by a user."""
 
     at: datetime
-    #: User name; None if the viewer may not see it.
+    #: Username; None if the viewer may not see it.
     username: str | None
     is_viewer: bool
 
@@ -201,7 +201,7 @@ def _build_first_authorization(
     authorization: Authorization, user: User, *, viewer: ApplicationViewer
 ) -> FirstAuthorization:
     is_viewer = user.id == viewer.user_id
-    # With these scopes, the owner's application can read the user name anyway.
+    # With these scopes, the owner's application can read the username anyway.
     is_known = bool(IDENTIFYING_SCOPES & set(authorization.scopes.split()))
     may_know = is_viewer or viewer.sees_everybody or is_known
     return FirstAuthorization(

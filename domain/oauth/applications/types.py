@@ -117,7 +117,7 @@ class ApplicationUserQuery(OffsetQuery):
 class ApplicationUser(Resource):
     """A user who authorized an application and did not revoke the access."""
 
-    #: User name; null if the application cannot identify the user.
+    #: Username; null if the application cannot identify the user.
     username: str | None
     name: str | None
     scopes: tuple[str, ...]

@@ -60,7 +60,7 @@ GRANT_NOT_ALLOWED = Rejection(
 _DEFAULT_SCOPE = "read_user"
 
 CLIENT_ID_MISSING = (
-    "client_id is missing: send it in the body, or as the user name of Basic authentication."
+    "client_id is missing: send it in the body, or as the username of Basic authentication."
 )
 
 
@@ -192,7 +192,7 @@ def has_no_client_credentials(request: ProtocolRequest) -> bool:
 
 
 def _parse_basic_credentials(header: str) -> tuple[str, str] | None:
-    """Return the user name and password of a Basic header, form-decoded (section 2.3.1).
+    """Return the username and password of a Basic header, form-decoded (section 2.3.1).
 
     Return None for other schemes. Raise invalid_client if the header is malformed.
     """

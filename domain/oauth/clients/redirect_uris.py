@@ -109,7 +109,7 @@ def _find_part_problem(parts: SplitResult, uri: str) -> str | None:
         (scheme in FORBIDDEN_SCHEMES, f"has the scheme {scheme}:, which is forbidden."),
         ("#" in uri, "must not have a fragment (the part after #)."),
         (scheme in {"http", "https"} and not parts.hostname, "has no host."),
-        ("@" in parts.netloc, "must not contain a user name or password."),
+        ("@" in parts.netloc, "must not contain a username or password."),
         (bool(parts.netloc) and not _AUTHORITY.fullmatch(parts.netloc), "has an invalid host."),
         (
             bool(parameters & RESERVED_PARAMETERS),

@@ -44,12 +44,12 @@ from domain.oauth.tokens import Grant, can_refresh, create_authorization, issue_
 #: second factor. The response must not reveal the cause.
 WRONG_PASSWORD = Rejection(
     sentence=(
-        "The user name or password is wrong, or this account cannot sign in with a password only. "
+        "The username or password is wrong, or this account cannot sign in with a password only. "
         "Use a personal access token instead."
     ),
     reason=RejectionReason(
         name="wrong_password",
-        title="Wrong user name or password",
+        title="Wrong username or password",
         advice=(
             "Accounts with two-factor authentication cannot use the password grant. Use the "
             "authorization code or device grant."
@@ -99,7 +99,7 @@ class PasswordCheck:
 
 
 class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswordCredentialsGrant):
-    """The password grant, which issues access tokens for a user name and a password."""
+    """The password grant, which issues access tokens for a username and a password."""
 
     CREDENTIAL = "password"
     REQUEST = PasswordExchange
@@ -113,7 +113,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         return may_be_nobody and has_no_client_credentials(request)
 
     def validate_request(self, client_request: ClientRequest[None]) -> PasswordCheck:
-        """Check the scope, then the user name and password, which counts as an attempt."""
+        """Check the scope, then the username and password, which counts as an attempt."""
         scopes = self._get_scopes(
             client_request.request.get_parameter("scope"), client_request.client
         )

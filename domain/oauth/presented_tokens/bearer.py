@@ -87,7 +87,7 @@ class Bearer:
 
     @property
     def username(self) -> str:
-        """The user name of the user."""
+        """The username of the user."""
         return self.profile.username
 
     @property

@@ -350,7 +350,7 @@ class DryRunPage(Resource):
     at: Time
     round: int
     step: int
-    user: str | None = Field(default=None, description="User name. Null for a channel.")
+    user: str | None = Field(default=None, description="Username. Null for a channel.")
     channel: str | None = None
 
 
@@ -466,7 +466,7 @@ class AlertPageBody(Body):
     """User to page about an alert."""
 
     user: Annotated[RequiredText, Argument("USER")] = Field(
-        description="User name of the user to page."
+        description="Username of the user to page."
     )
 
 

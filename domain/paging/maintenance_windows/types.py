@@ -46,7 +46,7 @@ class MaintenanceWindow(ConditionsResource):
     )
     created_at: Time
     created_by: str | None = Field(
-        description="User name of the creator. Null if the window was created on the command line."
+        description="Username of the creator. Null if the window was created on the command line."
     )
 
     @property

@@ -146,7 +146,7 @@ class CurrentWindow:
     group_id: int | None
     group: str | None
     name: str
-    #: User name of the creator. Empty if the window was created on the command line.
+    #: Username of the creator. Empty if the window was created on the command line.
     created_by: str
     conditions: AlertConditions
     occurrence: WindowPeriod

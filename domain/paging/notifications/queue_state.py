@@ -57,7 +57,7 @@ class FailingContact:
     """A contact at which the last attempt failed, without its address."""
 
     id: int
-    #: User name, or path of the project or group.
+    #: Username, or path of the project or group.
     owner: str
     is_of_project: bool
     type: ContactType

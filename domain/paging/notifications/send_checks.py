@@ -77,7 +77,7 @@ class Recipient(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the user name, or the label of the channel."""
+        """Return the username, or the label of the channel."""
         if self.user is not None:
             return self.user.username
         return self.channel.label if self.channel is not None else ""

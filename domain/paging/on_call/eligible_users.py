@@ -51,7 +51,7 @@ def list_eligible_usernames(
 
 
 def find_user_ids(usernames: Iterable[str], *, field: str, session: Session) -> tuple[int, ...]:
-    """Return the ids of the users with the given user names.
+    """Return the ids of the users with the given usernames.
 
     Raise InvalidError if a user does not exist.
     """
@@ -63,7 +63,7 @@ def _find_user_id(username: str, *, field: str, session: Session) -> int:
     # Deleted accounts are included, since they stay in a rotation until it is changed.
     found = session.scalar(select(User.id).where(User.username_key == fold_text(wanted)))
     if found is None:
-        message = f"{wanted[:50]} cannot be on call. No member has this user name."
+        message = f"{wanted[:50]} cannot be on call. No member has this username."
         raise InvalidError(message, field=field)
     return found
 

@@ -102,7 +102,7 @@ class NewOwnCalendar(OwnCalendar, SecretResource):
 class NewCover(Body):
     """A period in which another user covers your shifts."""
 
-    user: RequiredText = Field(description="User name of the user who covers your shifts.")
+    user: RequiredText = Field(description="Username of the user who covers your shifts.")
     starts_at: Annotated[RequestTime, Option("--from")]
     ends_at: Annotated[RequestTime, Option("--until")]
     schedules: Annotated[Numbers, Option("--schedule")] = Field(
@@ -115,7 +115,7 @@ class NewCover(Body):
 class CoverQuery(Query):
     """Query parameters for a preview of the shifts that another user would cover."""
 
-    user: Text = Field(default="", description="User name of the user who would cover your shifts.")
+    user: Text = Field(default="", description="Username of the user who would cover your shifts.")
     starts_at: RequestTime
     ends_at: RequestTime
     schedules: Numbers = ()

@@ -123,7 +123,7 @@ def _parse_time(value: Any) -> Any:
 
 
 def _parse_usernames(value: Any) -> Any:
-    """Convert users to user names; accept user names and user objects of the API."""
+    """Convert users to usernames; accept usernames and user objects of the API."""
     given = split_words(value)
     if not isinstance(given, list | tuple):
         return given
@@ -284,7 +284,7 @@ class NewRotation(Body):
         Field(
             min_length=1,
             max_length=MAX_ROTATION_USERS,
-            description="User names in the order of their turns.",
+            description="Usernames in the order of their turns.",
         ),
     ]
     layer: int | None = Field(
@@ -524,10 +524,10 @@ class NewOverride(Body):
     themselves to any shift, and add other users while they are on call.
     """
 
-    user: RequiredText = Field(description="User name of the user to put on call.")
+    user: RequiredText = Field(description="Username of the user to put on call.")
     instead_of: Text = Field(
         default="",
-        description="User name of the user to replace. If omitted, the override replaces everyone.",
+        description="Username of the user to replace. If omitted, the override replaces everyone.",
     )
     in_addition: bool = Field(
         default=False,
@@ -560,10 +560,10 @@ class OnCallOverride(Resource):
 class NewSwap(Body):
     """A new swap of two shifts between two users."""
 
-    user: RequiredText = Field(description="User name of the user who has the first shift.")
+    user: RequiredText = Field(description="Username of the user who has the first shift.")
     starts_at: RequestLocalTime
     ends_at: RequestLocalTime
-    other_user: RequiredText = Field(description="User name of the user who has the other shift.")
+    other_user: RequiredText = Field(description="Username of the user who has the other shift.")
     other_starts_at: RequestLocalTime
     other_ends_at: RequestLocalTime
 

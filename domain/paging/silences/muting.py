@@ -71,7 +71,7 @@ class ActiveSilence(NamedTuple):
     #: Comment, or the matchers if there is no comment.
     name: str
     has_comment: bool
-    #: User name of the creator. Empty if the silence was created on the command line.
+    #: Username of the creator. Empty if the silence was created on the command line.
     created_by: str
     ends_at: datetime
 

@@ -51,7 +51,7 @@ class Silence(Resource):
     ends_at: Time
     created_at: Time
     created_by: str | None = Field(
-        description="User name of the creator. Null if the silence was created on the command line."
+        description="Username of the creator. Null if the silence was created on the command line."
     )
     ended_by: str | None = Field(description="Name of the user who ended the silence early.")
     web_url: str

@@ -33,7 +33,7 @@ class ConsumerView:
     #: newest token. None for anonymous callers.
     id: int | None
     name: str
-    #: User name of the owner, or path of the project or group that owns the consumer. Empty without
+    #: Username of the owner, or path of the project or group that owns the consumer. Empty without
     #: an owner.
     owner: str
     #: Id of the user who owns the consumer, if any.

@@ -45,7 +45,7 @@ def test_a_user_denies_a_device_after_following_a_link(gatebell: LiveGatebell, p
     device = codes(gatebell, client)
     charlie = make_user(gatebell, name="charlie")
     page.goto(device["verification_uri_complete"])
-    page.get_by_label("User name or email address").fill(charlie.email)
+    page.get_by_label("Username or email address").fill(charlie.email)
     page.get_by_label("Password", exact=True).fill(charlie.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_label("Code")).to_have_value(device["user_code"])

@@ -86,10 +86,10 @@ def test_a_trusted_application_needs_no_consent_after_the_sign_in(
 ) -> None:
     client = application(localhost, site.callback, trusted=True)
     begin(page, localhost, client)
-    page.get_by_label("User name or email address").fill(charlie.username)
+    page.get_by_label("Username or email address").fill(charlie.username)
     page.get_by_label("Password", exact=True).fill("wrong")
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.locator("main")).to_contain_text("Incorrect user name or password.")
+    expect(page.locator("main")).to_contain_text("Incorrect username or password.")
     give_password(page, charlie)
     assert_back_with_a_code(page, site.callback)
 

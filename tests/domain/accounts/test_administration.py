@@ -77,7 +77,7 @@ def bot(session: Session) -> User:
 
 def test_a_generated_password_has_to_be_changed_at_the_first_sign_in(session: Session) -> None:
     root = account(session, "root", is_admin=True)
-    # Nearly every random password contains a user name of one letter.
+    # Nearly every random password contains a username of one letter.
     body = AccountBody(
         username="a", email="a@people.example", name="Anna", force_random_password=True
     )

@@ -33,7 +33,7 @@ def test_invalid_paths_are_rejected(path: str) -> None:
 
 @pytest.mark.parametrize("name", ["alice@example.org", "a/b", "", "alice.git"])
 def test_a_user_name_is_a_single_path_segment(name: str) -> None:
-    with pytest.raises(ValueError, match="A user name"):
+    with pytest.raises(ValueError, match="A username"):
         check_username(name)
 
 
@@ -101,7 +101,7 @@ def test_an_overlong_password_is_not_hashed() -> None:
     [
         ("short", "at least 12 characters"),
         ("x" * 1001, "at most 1000 characters"),
-        ("my name is Alice, yes", "must not contain the user name"),
+        ("my name is Alice, yes", "must not contain the username"),
         ("abcabcabcabc", "more than three different characters"),
     ],
 )

@@ -28,7 +28,7 @@ def test_a_url_is_split_into_its_parts(text: str, authority: str, target: str, s
         ("ftp://logs.example/", "must begin with"),
         ("javascript:alert(1)", "must begin with"),
         ("https://", "invalid host name"),
-        ("https://user:secret@logs.example/", "user name or password"),
+        ("https://user:secret@logs.example/", "username or password"),
         ("https://logs.example\\@127.0.0.1/", "has an invalid character"),
         ("https://logs.example/#part", "fragment"),
         ("https://logs.example/ x", "has an invalid character"),

@@ -165,8 +165,8 @@ def test_a_new_user_gets_a_working_password(gatebell: LiveGatebell) -> None:
 def test_an_invalid_value_is_explained_next_to_its_field(gatebell: LiveGatebell) -> None:
     name = unique("frida")
     for changes, sentence in (
-        ({"username": ""}, "Enter a user name."),
-        ({"username": "two words"}, "A user name can have"),
+        ({"username": ""}, "Enter a username."),
+        ({"username": "two words"}, "A username can have"),
         ({"username": "nul\0"}, "NUL"),
         ({"email": ""}, "Enter an email address."),
         ({"email": "nobody"}, "is not a valid email address"),

@@ -129,7 +129,7 @@ def test_problems_of_a_destination_are_shown(gatebell: LiveGatebell, admin: Pers
     for url, words in (
         ("", "Enter the URL"),
         ("ftp://logs.example", "must begin with https://"),
-        ("https://user:secret@logs.example/", "user name or password"),
+        ("https://user:secret@logs.example/", "username or password"),
     ):
         answer = submit(browser, page, form_with(page, "url"), url=url)
         assert answer.status_code == 422

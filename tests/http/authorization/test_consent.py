@@ -79,7 +79,7 @@ def test_scopes_that_allow_changes_are_marked(
     text = shown_words(ask(browser, gatebell, every))
     assert "Full access to the API Can change everything" in text
     assert "Manage alerts Can make changes" in text
-    assert "Read your profile Read your user name" in text
+    assert "Read your profile Read your username" in text
     harmless = shown_words(ask(browser, gatebell, every, scope="read_user"))
     assert "Can " not in harmless
 

@@ -136,7 +136,7 @@ def test_a_rejected_form_does_not_use_up_the_invitation(service: LiveGatebell) -
     project, link = invited(service, owner, person.email)
     answer = create_account_from_link(service, link, person, username=owner.username)
     assert answer.status_code == 422
-    assert "This user name is taken." in words(answer)
+    assert "This username is taken." in words(answer)
     assert "invited you to" in words(answer)
     assert not is_known(service, person)
     assert create_account_from_link(service, link, person).status_code == 302

@@ -128,9 +128,9 @@ def test_errors_do_not_reveal_which_addresses_have_an_account(gatebell: LiveGate
     for address in (person.email, person.email.upper(), "nobody@people.example", "@a@b.example"):
         answer = submit(browser, page, form, user=address, role="30")
         assert answer.status_code == 422
-        assert "Use the user name to add a member" in answer.text
+        assert "Use the username to add a member" in answer.text
         assert "not found" not in answer.text
-    # The user name is accepted, also with a leading @.
+    # The username is accepted, also with a leading @.
     added = submit(browser, page, form, user=f"@{person.username}", role="30")
     assert added.status_code == 302
 

@@ -99,7 +99,7 @@ def test_each_kind_of_token_pushes_fetches_and_clones(
 def test_git_works_with_the_application_token_of_a_credential_helper(
     gatebell: LiveGatebell, owner: Person, project: str, tmp_path: Path
 ) -> None:
-    """Helpers such as git-credential-oauth give Git the user name `oauth2`."""
+    """Helpers such as git-credential-oauth give Git the username `oauth2`."""
     token = of_application(gatebell, owner, project)
     helper = f"!f() {{ echo username=oauth2; echo password={token}; }}; f"
     options = ("-c", f"credential.helper={helper}")

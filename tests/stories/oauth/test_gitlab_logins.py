@@ -232,7 +232,7 @@ def test_oauth2_proxy_accepts_users_with_a_verified_address(
         proxy.walk_in(person)
     vouch_for(gatebell, person)
     guest = proxy.walk_in(person)
-    # Without the scope profile it gets no user name, and uses the subject.
+    # Without the scope profile it gets no username, and uses the subject.
     login = person.username if more else str(find_user_id(gatebell, person))
     assert (guest.login, guest.email) == (login, person.email)
     assert {group, f"{group}/below", f"project:{own}"} <= set(guest.groups)

@@ -34,7 +34,7 @@ def machine_application(
 
 
 def account_of(gatebell: LiveGatebell, client: ClientCredentials) -> str:
-    """Return the user name of the service account of an application."""
+    """Return the username of the service account of an application."""
     with database_of(gatebell) as session:
         found = find_service_account(client.id, session=session, today=now().date())
     assert found is not None

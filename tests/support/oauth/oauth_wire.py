@@ -273,7 +273,7 @@ def assert_refused_on_a_page(answer: requests.Response) -> None:
 def exchange(
     gatebell: LiveGatebell, person: Person, /, *, auth: Any = None, **changes: Changes
 ) -> requests.Response:
-    """Send user name and password, without a client unless one is given."""
+    """Send username and password, without a client unless one is given."""
     parameters = {
         "grant_type": "password",
         "username": person.username,

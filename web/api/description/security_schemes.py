@@ -45,14 +45,14 @@ def build_security_schemes(base_url: str) -> dict[str, Any]:
             "Registration access token of the client (RFC 7592)."
         ),
         "token_as_password": _build_basic_scheme(
-            "Access token as the password, with any user name."
+            "Access token as the password, with any username."
         ),
         "notification_secret": _build_bearer_scheme(
             "Secret from the configuration of the container registry."
         ),
         "integration_key": _build_bearer_scheme("Authorization key of an integration."),
         "integration_key_as_password": _build_basic_scheme(
-            "Authorization key of an integration as the password, with an empty user name."
+            "Authorization key of an integration as the password, with an empty username."
         ),
     }
 

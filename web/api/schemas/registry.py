@@ -27,7 +27,7 @@ class RegistryTokenForm(Body):
     grant_type: Literal["password"]
     service: Literal["container_registry"]
     password: str = Field(description="Access token.")
-    username: str = Field(default="", description="Any user name.")
+    username: str = Field(default="", description="Any username.")
     scope: str = ""
 
 

@@ -184,7 +184,7 @@ class ConsumerResource(Resource):
     #: ID of the application, the token or the user. Null for requests without a token.
     id: int | None
     name: str
-    #: User name, or path of a project or group. Empty for instance-wide applications.
+    #: Username, or path of a project or group. Empty for instance-wide applications.
     owner: str
 
 

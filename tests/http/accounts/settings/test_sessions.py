@@ -63,7 +63,7 @@ def test_a_wrong_name_a_wrong_password_and_a_locked_account_get_the_same_respons
     assert {answer.status_code for _, answer in answers} == {422}
     texts = {_text_of(answer).replace(name, "NAME") for name, answer in answers}
     assert len(texts) == 1
-    assert "Incorrect user name or password" in texts.pop()
+    assert "Incorrect username or password" in texts.pop()
 
 
 def _text_of(page: requests.Response) -> str:

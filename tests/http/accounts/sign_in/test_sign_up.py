@@ -238,7 +238,7 @@ def test_a_taken_username_is_rejected_and_other_fields_are_kept(service: LiveGat
         service, link, person, username=taken.username.upper(), name="Dora Day"
     )
     assert answer.status_code == 422
-    assert "This user name is taken. Choose another name." in words(answer)
+    assert "This username is taken. Choose another name." in words(answer)
     assert form_with(answer, "name").value("name") == "Dora Day"
     assert create_account_from_link(service, link, person).status_code == 302
 

@@ -168,7 +168,7 @@ WRONG_SCHEDULES: tuple[tuple[dict[str, Any], str], ...] = (
     ({"rotations": "weekly"}, "rotations"),
     ({"rotations": [7]}, "rotations.0"),
     ({"rotations": [{"users": []}]}, "users"),
-    ({"rotations": [{"users": ["nobody at all"]}]}, "No member has this user name"),
+    ({"rotations": [{"users": ["nobody at all"]}]}, "No member has this username"),
     ({"rotations": [{"users": ["a"], "handover_time": "25:00"}]}, "time of day"),
     ({"rotations": [{"users": ["a"], "handover_time": 9}]}, "handover_time"),
     ({"rotations": [{"users": ["a"], "weekdays": ["someday"]}]}, "mon, tue"),
@@ -217,7 +217,7 @@ def test_an_invalid_request_is_rejected_with_the_reason(team: Team) -> None:
         ({"user": me, **times}, "after the start"),
         ({"user": me, **past}, "in the past"),
         ({"user": me, **long}, "366 days"),
-        ({"user": "nobody at all", **long}, "No member has this user name"),
+        ({"user": "nobody at all", **long}, "No member has this username"),
         ({"user": me}, "starts_at"),
     ):
         assert said in team.script.refused("POST", f"{at}/overrides", json=body), body

@@ -197,7 +197,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({}, "url"),
     ({"url": "https://a.example", "events": []}, "Choose at least one event"),
     ({"url": "ftp://a.example", "events": "*"}, "must begin with https://"),
-    ({"url": "https://me:pw@a.example", "events": "*"}, "user name or password"),
+    ({"url": "https://me:pw@a.example", "events": "*"}, "username or password"),
     ({"url": "https://a.example", "events": "alert.vanished"}, "is not one of"),
     ({"url": "https://a.example", "events": "*", "labels": "x=~("}, "Character 4"),
     ({"url": "https://a.example", "events": "*", "severities": ["awful"]}, "awful"),
