@@ -49,11 +49,12 @@ FORMER_WORDS = parse_word_set("previous prev old former last from before origina
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _LINK = re.compile(r"https?://", re.IGNORECASE)
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)|\d\d:\d\d:\d\d")
-#: Placeholders that a sender has not replaced, such as `${host}` or `{HOST.NAME}`, and texts that
-#: stand for a missing value.
+#: Texts of nothing but placeholders that a sender has not replaced, such as `${host}` or
+#: `{HOST.NAME}`, and texts that stand for a missing value.
 _NO_VALUE = re.compile(
-    r".*(\$\{|\{\{).*|\{[A-Z][\w.]*\}|\$[A-Z_]+\$|%[\w.]+%|<[\w .-]+>|n/?a|null|nil|-+|undefined",
-    re.IGNORECASE | re.DOTALL,
+    r"(?:[^\w${]*(?:\$\{[^}]*\}|\{\{[^}]*\}\}))+\W*|\{[A-Z][\w.]*\}|\$[A-Z_]+\$|%[\w.]+%|<[\w .-]+>"
+    r"|n/?a|null|nil|-+|undefined",
+    re.IGNORECASE,
 )
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # The years 2000 to 2100 in Unix time.
 

@@ -64,7 +64,7 @@ def test_a_firing_delivery_and_its_recovery_become_a_mapping_that_resolves_the_a
     assert {each.status for each in list_stored_alerts(gatebell, endpoint.project)} == {"triggered"}
     browser, page = opened(gatebell, endpoint, f"{{id}}/configure?sample={ids[0]}")
     seen = words(page.text)
-    assert f"Delivery {ids[2]} (" in seen.partition("looks like a repeat of this sample.")[0]
+    assert f"Delivery {ids[2]} , " in seen.partition("looks like a repeat of this sample.")[0]
     assert "looks like the recovery of this sample." in seen
     form = editor_of(page)
     assert ("use_recovery", str(ids[5])) in form.buttons

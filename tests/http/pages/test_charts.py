@@ -8,10 +8,18 @@ import pytest
 from domain.access.roles import Role
 from tests.support.accounts.administration import get_administrator_browser
 from tests.support.accounts.api_caller import api_caller
-from tests.support.accounts.people import alice, make_user, open_browser, try_to_sign_in, unique
+from tests.support.accounts.people import (
+    alice,
+    bob,
+    make_application,
+    make_user,
+    open_browser,
+    try_to_sign_in,
+    unique,
+)
 from tests.support.accounts.team import give_role
 from tests.support.alerts.senders import Endpoint, connect
-from tests.support.oauth.oauth_wire import new_pair, refresh, server_application
+from tests.support.oauth.oauth_wire import new_pair, refresh
 from tests.support.service.live import LiveGatebell
 
 Rows = dict[str, list[str]]
@@ -84,7 +92,7 @@ def test_the_chart_of_an_environment_marks_deployments(
 
 
 def test_the_page_of_an_application_counts_tokens_and_rejections(gatebell: LiveGatebell) -> None:
-    application = server_application(gatebell)
+    application = make_application(gatebell, bob(gatebell), trusted=True)
     pair = new_pair(gatebell, application)
     assert refresh(gatebell, application, pair.refresh).status_code == 200
     assert refresh(gatebell, application, "wrong").status_code == 400
