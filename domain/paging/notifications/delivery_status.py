@@ -165,6 +165,8 @@ def delete_contact_and_evaluate(contact: Contact, *, session: Session, now: date
 
 def delete_waiting_messages(contact: Contact, *, session: Session, now: datetime) -> None:
     """Delete the queued messages of a contact, and evaluate the pages that waited for it."""
+    # The worker locks a contact before its messages, too.
+    session.execute(select(Contact.id).where(Contact.id == contact.id).with_for_update())
     is_waiting = PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
     batches = session.scalars(
         delete(PageMessage).where(*is_waiting).returning(PageMessage.batch_id)
