@@ -120,15 +120,18 @@ def flash_batch_result(batch: BatchView) -> None:
     if batch.left:
         flash(
             f"{pluralize(batch.left, 'alert was', 'alerts were')} not changed: "
-            "another open alert has the same fingerprint.",
+            "another unresolved alert has the same fingerprint.",
             "error",
         )
 
 
-def flash_with_undo(text: str, batch: BatchView) -> None:
-    """Show a result with a button that undoes the change (templates/layout.html)."""
+def flash_with_undo(text: str, batch: BatchView, *, iid: int | None = None) -> None:
+    """Show a result with a button that undoes the change (templates/layout.html).
+
+    `iid` is the alert on whose page the change was made, if it was not made in a list.
+    """
     if batch.can_be_undone:
-        flash(text, "undo:" + url_for("alert_batches.undo", batch_id=batch.id))
+        flash(text, "undo:" + url_for("alert_batches.undo", batch_id=batch.id, alert=iid))
     else:
         flash(text)
 
@@ -173,7 +176,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
     with show_errors_on_next_page(ConflictError):
         batch = set_alert_status(get_unit_of_work(), project, iid, request.form.get("status", ""))
-        flash_with_undo(f"The alert is now {batch.status}.", batch)
+        flash_with_undo(f"The alert is now {batch.status}.", batch, iid=iid)
     return _redirect_to_alert(project, iid)
 
 
@@ -301,7 +304,10 @@ def show(batch_id: int) -> ResponseReturnValue:
 def undo(batch_id: int) -> ResponseReturnValue:
     """Restore the statuses of the alerts, except for alerts that have changed since."""
     batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=get_current_time())
-    return redirect_after_batch(undo_batch(get_unit_of_work(), batch_id), _build_list_url(batch))
+    iid, path = request.args.get("alert", type=int), batch.project_path
+    back = url_for("alerts.show", project_path=path, iid=iid) if iid and path else None
+    undone = undo_batch(get_unit_of_work(), batch_id)
+    return redirect_after_batch(undone, back or _build_list_url(batch))
 
 
 def _build_list_url(batch: BatchView) -> str:

@@ -133,10 +133,10 @@ def test_the_delivery_log_explains_bodies_of_another_format(
     (delivery,) = list_stored_deliveries(gatebell, endpoint.project)
     assert sentence in opened(gatebell, endpoint, f"{{id}}/deliveries/{delivery.id}")[1].text
     label = "Deliveries have the format of another integration type"
-    assert f"{label} (1, most recently " in log_of(gatebell, endpoint)
+    assert f"{label} : 1, most recently " in log_of(gatebell, endpoint)
     endpoint.post(captured(body))
     seen = log_of(gatebell, endpoint)
-    assert seen.count(f"{label} (2, most recently ") == 1
+    assert seen.count(f"{label} : 2, most recently ") == 1
     assert told in seen
 
 
@@ -147,7 +147,7 @@ def test_the_delivery_log_counts_alerts_that_senders_left_out(gatebell: LiveGate
     assert "Senders left out" not in log_of(gatebell, endpoint)
     for _ in range(2):
         endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
-    assert log_of(gatebell, endpoint).count("Senders left out alerts (6, most recently ") == 1
+    assert log_of(gatebell, endpoint).count("Senders left out alerts : 6, most recently ") == 1
 
 
 def log_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:

@@ -86,7 +86,7 @@ def test_a_click_on_the_fix_makes_repeats_join(gatebell: LiveGatebell) -> None:
     browser, configure = opened(gatebell, endpoint, "{id}/configure")
     log = opened(gatebell, endpoint, "{id}/deliveries")[1]
     for page in (configure, log):
-        assert "Repeats open new alerts (4, most recently" in words(page.text)
+        assert "Repeats open new alerts : 4, most recently" in words(page.text)
     fix = followed(browser, log, "Preview the fix", gatebell)
     seen = words(fix.text)
     assert "In the last 6 deliveries, 4 reports would have joined 2 alerts, and 0 reports" in seen
