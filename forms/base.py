@@ -178,7 +178,10 @@ class TimeZoneField(TextLineField):
     def __init__(self, **kwargs: Any) -> None:
         """Accept names with spaces instead of underscores."""
         super().__init__(
-            "Time zone", DataRequired("Choose a time zone, such as Europe/Berlin or UTC."), **kwargs
+            "Time zone",
+            DataRequired("Choose a time zone, such as Europe/Berlin or UTC."),
+            limit_length(64, "A time zone"),
+            **kwargs,
         )
         self.filters = (*self.filters, lambda name: name.replace(" ", "_") if name else name)
 

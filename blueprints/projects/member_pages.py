@@ -80,7 +80,7 @@ class MemberPages:
             return self._render_page(form)
         name = added.username if isinstance(added, Member) else form.user.data
         flash(f"{name} now has the {_get_role_name(form)} role in {self.namespace.path}.")
-        return self._redirect_to_list()
+        return self.redirect_to_list()
 
     def invite(self) -> ResponseReturnValue:
         """Invite people by email. Addresses that are rejected stay in the form."""
@@ -96,7 +96,12 @@ class MemberPages:
         if done.message:
             form.show_rejections(done.message)
             return self._render_page(self._build_form(formdata=None), invitation_form=form)
-        return self._redirect_to_list(_anchor="invitations")
+        return self.redirect_to_list(_anchor="invitations")
+
+    def redirect_to_list(self, **more: str) -> ResponseReturnValue:
+        """Redirect to the same part of the list, and to a row in it."""
+        part = {name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)}
+        return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 
     def share(self) -> ResponseReturnValue:
         """Share the project with a group."""
@@ -111,13 +116,13 @@ class MemberPages:
         if shared is None:
             return self._render_page(self._build_form(formdata=None), share_form=form)
         flash(f"{self.namespace.path} is shared with {form.group.data}.")
-        return self._redirect_to_list(_anchor="groups")
+        return self.redirect_to_list(_anchor="groups")
 
     def unshare(self, group_id: int) -> ResponseReturnValue:
         """Stop sharing the project with a group."""
         unshare_project(get_unit_of_work(), self._project, group_id)
         flash("The project is no longer shared with the group.")
-        return self._redirect_to_list(_anchor="groups")
+        return self.redirect_to_list(_anchor="groups")
 
     def change(self, member_id: int) -> ResponseReturnValue:
         """Change the role of a member to a standard or custom role."""
@@ -132,7 +137,7 @@ class MemberPages:
         flash(
             f"{changed.username} now has the {_get_role_name(form)} role in {self.namespace.path}."
         )
-        return self._redirect_to_list(_anchor=f"member-{member_id}")
+        return self.redirect_to_list(_anchor=f"member-{member_id}")
 
     def remove(self, member_id: int) -> ResponseReturnValue:
         """Remove a member, or leave the group or project."""
@@ -145,7 +150,7 @@ class MemberPages:
             flash(f"You left {self.namespace.path}.")
             return redirect(url_for("home.groups_and_projects"))
         flash(f"{member.username} was removed from {self.namespace.path}.")
-        return self._redirect_to_list()
+        return self.redirect_to_list()
 
     def _get_member(self, member_id: int) -> MemberView:
         return get_direct_member(
@@ -210,7 +215,10 @@ class MemberPages:
             "members": found.items,
             "total": found.total,
             "search": search,
-            "pages_of_members": build_numbered_links(found, part),
+            # A rejected change shows the list at the URL of the change.
+            "pages_of_members": build_numbered_links(
+                found, part, url_for(f"{self.blueprint}.members", **self.where)
+            ),
             "invitations": invitations.items,
             "invitation_total": invitations.total,
             "candidates": self._list_candidates(),
@@ -255,11 +263,6 @@ class MemberPages:
         first = InvitationQuery(per_page=_MAX_INVITATIONS)
         return list_invitations(get_unit_of_work(), self.holder, first)
 
-    def _redirect_to_list(self, **more: str) -> ResponseReturnValue:
-        """Redirect to the same part of the list, and to a row in it."""
-        part = {name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)}
-        return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
-
 
 def _get_role_name(form: RoleForm) -> str:
     """Return the name of the chosen role or custom role."""
@@ -278,6 +281,12 @@ def members(**holder: ProjectOrGroup) -> ResponseReturnValue:
 def invite_members(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """Invite people by email."""
     return MemberPages(*holder.values()).invite()
+
+
+@permission_required("members.index")
+def reopen_members(**holder: ProjectOrGroup) -> ResponseReturnValue:
+    """Redirect from the URL of rejected invitations to the list."""
+    return MemberPages(*holder.values()).redirect_to_list()
 
 
 @permission_required("members.change")
@@ -312,5 +321,6 @@ def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
     """Add the member pages to a blueprint; `url` is the URL of the list."""
     blueprint.route(url, methods=["GET", "POST"])(members)
     blueprint.post(f"{url}/invitations")(invite_members)
+    blueprint.get(f"{url}/invitations")(reopen_members)
     blueprint.post(f"{url}/<int:member_id>/role")(change_member)
     blueprint.post(f"{url}/<int:member_id>/remove")(remove_member)

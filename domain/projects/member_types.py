@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from domain.access.roles import Ability, Role, parse_role
 from domain.accounts.profiles import UserReference
@@ -25,6 +25,7 @@ from domain.core.types.base import (
     split_words,
 )
 from domain.projects.views import Namespace
+from models.folding import fold_text
 
 #: Time after which an invitation expires.
 INVITATION_LIFETIME = timedelta(days=30)
@@ -189,10 +190,22 @@ class InvitationQuery(OffsetQuery, GitLabQuery):
     sort: Literal["asc"] = "asc"
 
 
+def _remove_repeated_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first of the addresses that differ only in case, in their original order."""
+    first: dict[str, str] = {}
+    for each in addresses:
+        first.setdefault(fold_text(each), each)
+    return tuple(first.values())
+
+
 class NewInvitations(Body):
     """Invitations to one or more email addresses."""
 
-    email: Annotated[Words, Field(min_length=1, max_length=_MAX_ADDRESSES)]
+    email: Annotated[
+        Words,
+        Field(min_length=1, max_length=_MAX_ADDRESSES),
+        AfterValidator(_remove_repeated_addresses),
+    ]
     access_level: RoleParameter
     #: First day on which the new member no longer has the role.
     expires_at: RequestDay | None = None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from statistics import median
 from typing import NamedTuple
@@ -41,8 +41,11 @@ def find_previous_figures(
     """Return the figures of the period before a report, or None without earlier data.
 
     The period before starts whole days earlier, so that a night is compared with the night before.
+    A period that has not ended is compared with the same part of the period before.
     """
-    name, previous = _shift_back(period, time_zone)
+    if period.start >= work.now:
+        return None
+    name, previous = _shift_back(period, time_zone, work.now)
     scope, session = find_report_scope(work, holder), work.session
     wanted = ReportFilter(project_ids=tuple(scope.projects), within=previous)
     if previous.start < work.now - PAGE_RETENTION or not rows.has_alerts_before(
@@ -62,15 +65,18 @@ def find_previous_figures(
     )
 
 
-def _shift_back(period: Period, time_zone: str) -> tuple[str, Period]:
-    """Return the name and the times of the period whole days before a period."""
-    place = get_zone(time_zone)
-    start, end = (convert_to_local(each, place) for each in (period.start, period.end))
+def _shift_back(period: Period, time_zone: str, now: datetime) -> tuple[str, Period]:
+    """Return the name and the times of the period whole days before a period.
+
+    If the period ends after `now`, the period before ends as long before its own end.
+    """
+    place, until = get_zone(time_zone), min(period.end, now)
+    start, end, cut = (convert_to_local(each, place) for each in (period.start, period.end, until))
     days = max(math.ceil((end - start) / _DAY), 1)
-    earlier = Period(*(convert_to_utc(each - days * _DAY, place) for each in (start, end)))
-    if days > 1:
-        return f"the {days} days before", earlier
-    return f"the {'night' if end - start < _DAY else 'day'} before", earlier
+    name = f"{days} days" if days > 1 else "night" if end - start < _DAY else "day"
+    part = "the same part of the " if until < period.end else "the "
+    earlier = (convert_to_utc(each - days * _DAY, place) for each in (start, cut))
+    return f"{part}{name} before", Period(*earlier)
 
 
 def measure_on_call_time(

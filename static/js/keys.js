@@ -4,6 +4,9 @@
 
 const pageKeys = (() => {
   const help = document.getElementById("shortcuts");
+  // As long as buttons ignore taps (base.css).
+  const SETTLES_FOR = 2500;
+  let settledAt = -SETTLES_FOR;
   const own = { "?": () => help.showModal() };
 
   function isTyping(target) {
@@ -14,7 +17,9 @@ const pageKeys = (() => {
   function press(target) {
     const box = target.matches("summary") && target.parentElement;
     if (!box) {
-      target.click();
+      const isNew = performance.now() - settledAt < SETTLES_FOR;
+      // A letter that was meant for the page before its update may press something else now.
+      if (!isNew || !target.matches("form[method=post] button")) target.click();
       return;
     }
     box.open = !box.open;
@@ -32,6 +37,7 @@ const pageKeys = (() => {
     else press(target);
   });
 
+  document.addEventListener("settle", () => { settledAt = performance.now(); });
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-shortcuts]")) help.showModal();
   });

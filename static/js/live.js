@@ -78,18 +78,21 @@ const live = {};
     hasChanged = true;
   }
 
-  // A button that takes the place of another one ignores taps for a moment, as after a change.
+  // A button that takes the place of another one ignores taps and keys (keys.js) for a moment, as
+  // after a change.
   function settle() {
     document.body.classList.remove("settling");
     void document.body.offsetWidth;
     document.body.classList.add("settling");
+    document.dispatchEvent(new Event("settle"));
   }
 
   function adopt(fresh) {
     const made = document.importNode(fresh, true);
     for (const box of [made, ...made.querySelectorAll("details[open]")]) openAtFirst.add(box);
     setUpParts(made);
-    if (made.matches("form[method=post]") || made.querySelector("form[method=post]")) settle();
+    const posting = "form[method=post]";
+    if (made.matches(`${posting}, button, input`) || made.querySelector(posting)) settle();
     return made;
   }
 

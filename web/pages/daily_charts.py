@@ -59,10 +59,11 @@ def build_instance_charts(
         Series("received", "Accepted", [each.accepted for each in deliveries]),
     )
     failed = Series("bad", "Failed sign-ins", [counts[place] for place in range(len(days))])
-    limit = f"At most {MAX_DAY_COUNT:,} deliveries of an integration are counted for a day."
+    limit = f" At most {MAX_DAY_COUNT:,} deliveries of an integration are counted for a day."
     is_limited = any(sum(each) >= MAX_DAY_COUNT for each in deliveries)
+    note = f"Deliveries of deleted integrations are not counted.{limit * is_limited}"
     last = f"Only the last {MAX_EVENTS:,} are counted." if len(failures) == MAX_EVENTS else ""
     return [
-        TitledChart("Deliveries of alerts", build_bars(labels, received), limit * is_limited),
+        TitledChart("Deliveries of alerts", build_bars(labels, received), note),
         TitledChart("Failed sign-ins", build_bars(labels, [failed]), last),
     ]

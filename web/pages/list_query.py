@@ -109,15 +109,20 @@ def build_page_links(
     )
 
 
-def build_numbered_links(page_result: PageResult[Any], page_request: PageRequest) -> LinkedPage:
-    """Add the URLs of the next and previous pages to a numbered page, keeping current filters."""
+def build_numbered_links(
+    page_result: PageResult[Any], page_request: PageRequest, list_url: str = ""
+) -> LinkedPage:
+    """Add the URLs of the next and previous pages to a numbered page, keeping current filters.
+
+    `list_url` is the URL of the list, if the request has another URL.
+    """
     number, total = page_request.offset // page_request.size + 1, page_result.total or 0
     return LinkedPage(
         items=page_result.items,
-        next_url=_build_page_url(page=number + 1)
+        next_url=_build_page_url(list_url, page=number + 1)
         if page_request.offset + page_request.size < total
         else None,
-        previous_url=_build_page_url(page=number - 1) if number > 1 else None,
+        previous_url=_build_page_url(list_url, page=number - 1) if number > 1 else None,
     )
 
 
@@ -126,12 +131,14 @@ def build_first_page_url() -> str:
     return _build_list_url(_list_kept_parameters())
 
 
-def _build_page_url(position: int | None = None, **cursor: int | str | None) -> str | None:
+def _build_page_url(
+    list_url: str = "", position: int | None = None, **cursor: int | str | None
+) -> str | None:
     if all(value is None for value in cursor.values()):
         return None
     if position is not None:
         cursor["position"] = position
-    return _build_list_url([*_list_kept_parameters(), *cursor.items()])
+    return _build_list_url([*_list_kept_parameters(), *cursor.items()], list_url)
 
 
 def _list_kept_parameters() -> list[tuple[str, int | str | None]]:
@@ -143,9 +150,9 @@ def _list_kept_parameters() -> list[tuple[str, int | str | None]]:
     ]
 
 
-def _build_list_url(query: list[tuple[str, int | str | None]]) -> str:
+def _build_list_url(query: list[tuple[str, int | str | None]], url: str = "") -> str:
     # The query is appended, since arguments of `url_for` could match parts of the path.
-    url = url_for(request.endpoint or "", **(request.view_args or {}))
+    url = url or url_for(request.endpoint or "", **(request.view_args or {}))
     return f"{url}?{urlencode(query)}" if query else url
 
 

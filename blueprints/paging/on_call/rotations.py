@@ -121,6 +121,11 @@ def _render_form(
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> ResponseReturnValue:
+    picture, problem = None, ""
+    try:
+        picture = _preview_turns(holder, schedule, form, rotation)
+    except InvalidError as error:
+        problem = str(error)
     return render_form_page(
         "on_call/rotation_form.html",
         form,
@@ -128,7 +133,8 @@ def _render_form(
         schedule=schedule,
         rotation=rotation,
         names=list_eligible_names(holder),
-        picture=_preview_turns(holder, schedule, form, rotation),
+        picture=picture,
+        problem=problem,
     )
 
 
@@ -138,17 +144,17 @@ def _preview_turns(
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> Picture | None:
-    """Return a picture of one turn of each user, or None while the form is incomplete."""
+    """Return a picture of the next turn of each user, or None while the form is incomplete.
+
+    Raise InvalidError if a field is invalid.
+    """
     if form.errors or not any(form.users.data):
         return None
-    try:
-        found = preview_turns(
-            get_unit_of_work(),
-            holder,
-            schedule.id,
-            rotation.id if rotation else None,
-            form.entered_rotation,
-        )
-    except InvalidError:
-        return None
+    found = preview_turns(
+        get_unit_of_work(),
+        holder,
+        schedule.id,
+        rotation.id if rotation else None,
+        form.entered_rotation,
+    )
     return Picture.of_lanes([found.lane], found.users, found.period, schedule.time_zone)

@@ -78,7 +78,7 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
 
 
 @on_call_schedules.get(_SCHEDULE_PATH)
-@permission_required("on_call_schedules.show")
+@permission_required("on_call_schedules.show").with_changes(is_heavy=True, has_mark=True)
 def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
     schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)

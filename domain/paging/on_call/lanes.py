@@ -5,7 +5,7 @@ which the clocks change is an hour shorter or longer than other days.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -25,6 +25,8 @@ _SATURDAY = 5
 _MAX_LABELED_DAYS, _MAX_LABELS = 32, 14
 #: Maximum length of the preview of a rotation.
 _MAX_PREVIEW = timedelta(days=400)
+#: Maximum number of bars in a lane of a schedule. More bars would be too narrow to read.
+_MAX_BARS = 200
 
 
 class LaneKind(StrEnum):
@@ -75,6 +77,8 @@ class Lane:
     bars: tuple[Bar, ...]
     #: Number of rows of bars.
     rows: int
+    #: Periods without a gap, in place of too many shifts. The bars then contain only the gaps.
+    merged: tuple[Bar, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +97,8 @@ class DayTick:
 def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> tuple[Lane, ...]:
     """Return the lane of the result, the lane of changes, and the rotations, highest layer first.
 
-    Gaps are shown from `gaps_from`. The lane of changes is left out if there are no changes.
+    Gaps are shown from `gaps_from`. The lane of changes is left out if there are no changes. In a
+    lane with too many shifts, the shifts are merged.
     """
     final = [
         _Part(span.start if span.duties else max(span.start, gaps_from), span.end, duty)
@@ -105,7 +110,7 @@ def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> t
     rotations: dict[tuple[int, str], list[RotationPlan]] = {}
     for each in plan.rotations:
         rotations.setdefault((-each.layer, each.name), []).append(each)
-    return (
+    lanes = (
         build_lane(final, period, LaneKind.FINAL),
         *([build_lane(changes, period, LaneKind.CHANGES)] if changes else []),
         *(
@@ -119,6 +124,7 @@ def build_lanes(plan: SchedulePlan, period: Period, *, gaps_from: datetime) -> t
             for (order, name), versions in sorted(rotations.items(), key=lambda item: item[0])
         ),
     )
+    return tuple(map(_merge_shifts, lanes))
 
 
 def build_lane(
@@ -140,6 +146,21 @@ def build_lane(
         length = _find_offset(part.end, period) - offset
         bars.append(Bar(**part._asdict(), row=row, offset=offset, length=length))
     return Lane(kind=kind, name=name, layer=layer, bars=tuple(bars), rows=max(len(ends), 1))
+
+
+def _merge_shifts(lane: Lane) -> Lane:
+    """Return a lane with one bar for each period without a gap if it has too many bars."""
+    if len(lane.bars) <= _MAX_BARS:
+        return lane
+    merged: list[Bar] = []
+    for bar in (each for each in lane.bars if each.duty):
+        if not merged or bar.start > merged[-1].end:
+            merged.append(replace(bar, duty=None, row=0))
+        elif bar.end > merged[-1].end:
+            length = bar.offset + bar.length - merged[-1].offset
+            merged[-1] = replace(merged[-1], end=bar.end, length=length)
+    gaps = tuple(replace(each, row=0) for each in lane.bars if not each.duty)
+    return replace(lane, bars=gaps, rows=1, merged=tuple(merged))
 
 
 def _join_parts(

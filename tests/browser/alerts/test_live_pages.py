@@ -78,6 +78,20 @@ def test_an_alert_follows_its_changes(shop: Shop) -> None:
 
 
 @pytest.mark.long
+def test_a_key_right_after_an_update_presses_no_new_button(shop: Shop) -> None:
+    shop.open(f"/{shop.project}/-/alerts/1")
+    shop.acknowledge()
+    shop.look_again()
+    given = shop.page.locator("#actions .given")
+    expect(given).to_contain_text("Acknowledged")
+    shop.page.keyboard.press("o")
+    shop.page.wait_for_timeout(2600)
+    expect(given).to_contain_text("Acknowledged")
+    shop.page.keyboard.press("o")
+    expect(given).to_be_hidden()
+
+
+@pytest.mark.long
 def test_an_incident_follows_its_comments(shop: Shop) -> None:
     shop.api.done("POST", "/incidents", status=201, json={"alerts": [1]})
     comment = {"body": "The database is slow."}

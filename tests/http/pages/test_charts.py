@@ -109,6 +109,7 @@ def test_the_administration_counts_deliveries_and_failed_sign_ins(
 ) -> None:
     def count() -> dict[str, int]:
         page = get_administrator_browser(gatebell).get(f"{gatebell.url}/admin")
+        assert "Deliveries of deleted integrations are not counted." in page.text
         tables = tables_of(page.text)
         return {title: int(next(iter(rows.values()))[-1]) for title, rows in tables.items() if rows}
 

@@ -356,5 +356,21 @@ def test_the_members_page_invites_many_people_at_once(service: LiveGatebell) -> 
     assert {each["invite_email"]: each["access_level"] for each in pending} == dict.fromkeys(
         people, 20
     )
-    again = submit(browser, answer, form_to(answer, "/invitations"), email=make_newcomer().email)
+    repeated = make_newcomer().email
+    twice = f"{repeated} {repeated.upper()} {repeated}"
+    again = submit(browser, answer, form_to(answer, "/invitations"), email=twice)
     assert again.status_code == 302
+    assert f"1 person invited to {project}." in words(browser.get(page.url))
+
+
+def test_the_page_with_rejected_invitations_leads_back_to_the_list(service: LiveGatebell) -> None:
+    owner = make_user(service)
+    path = f"/{make_project(service, owner)}/-/settings/members"
+    browser = open_browser(service, owner)
+    page = browser.get(f"{service.url}{path}")
+    fields = {**dict(form_to(page, "/invitations").fields), "email": "nobody"}
+    answer = browser.post(f"{service.url}{path}/invitations?page=2", data=fields)
+    assert answer.status_code == 422
+    assert f'href="{path}?page=1"' in answer.text
+    reopened = browser.get(answer.url)
+    assert (reopened.status_code, reopened.url) == (200, f"{service.url}{path}?page=2")

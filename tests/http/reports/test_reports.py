@@ -156,21 +156,45 @@ def test_the_page_of_a_report_shows_the_values_of_the_api(
     assert page.index("Noisy rules") < page.index("Load by person") < page.index("Show 1 page")
 
 
-def test_a_report_is_compared_with_the_period_before(gatebell: LiveGatebell, night: Night) -> None:
-    for number in range(3):
-        night.endpoint.accepted(title="Earlier", fingerprint=f"{number}")
-    earlier = now() - timedelta(days=10)
-    with database_of(gatebell) as session:
+def raise_earlier(night: Night, number: int, *, days: int) -> None:
+    """Receive alerts, and move them to the past."""
+    for each in range(number):
+        night.endpoint.accepted(title=f"{days} days ago", fingerprint=f"{days}.{each}")
+    earlier = now() - timedelta(days=days)
+    with database_of(night.gatebell) as session:
         project = select(Project.id).where(Project.path == night.project).scalar_subquery()
         session.execute(
             update(Alert)
-            .where(Alert.project_id == project, Alert.title == "Earlier")
+            .where(Alert.project_id == project, Alert.title == f"{days} days ago")
             .values(started_at=earlier, created_at=earlier)
         )
+
+
+def test_a_report_is_compared_with_the_period_before(gatebell: LiveGatebell, night: Night) -> None:
+    raise_earlier(night, 3, days=10)
     browser = browser_of(gatebell, night.project, Role.DEVELOPER)
     page = browser.get(f"{gatebell.url}/{night.project}/-/on_call/reports?period=last_week").text
     assert "67% fewer than in the 7 days before (3)" in page
     assert "no acknowledgements in the 7 days before" in page
+
+
+def test_an_unfinished_period_is_compared_with_the_same_part_of_the_period_before(
+    gatebell: LiveGatebell, night: Night
+) -> None:
+    raise_earlier(night, 3, days=15)
+    raise_earlier(night, 4, days=8)
+    browser = browser_of(gatebell, night.project, Role.DEVELOPER)
+
+    def read_changes(start: int, end: int) -> list[str]:
+        days = (f"{now() + timedelta(days=each):%Y-%m-%d}" for each in (start, end))
+        query = urlencode(dict(zip(("from", "until"), days, strict=True), period="own"))
+        page = browser.get(f"{gatebell.url}/{night.project}/-/on_call/reports?{query}").text
+        return re.findall(r"<dd><strong>.*?</strong><span>(.*?)</span>", page)
+
+    same = "the same part of the 14 days before"
+    assert read_changes(-2, 11)[0] == f"67% fewer than in {same} (3)"
+    assert read_changes(-2, 11)[3] == f"no acknowledgements in {same}"
+    assert set(read_changes(2, 15)) == {"no earlier data"}
 
 
 @pytest.mark.long

@@ -128,6 +128,17 @@ def test_hourly_turns_of_thirty_users_fill_the_lane_without_overlaps() -> None:
     assert sum(each.length for each in lane.bars) == pytest.approx(1 - 9 / 168)
 
 
+def test_too_many_turns_are_merged_and_gaps_are_kept() -> None:
+    hourly = rotation(ALICE, BOB, cadence=Cadence(unit=TurnUnit.HOURS, every=1))
+    lanes = draw(plan(hourly), Period(berlin("2026-11-02"), berlin("2026-11-16")))
+    assert bars(lanes["final"]) == [(None, "02 00:00", "02 09:00")]
+    for lane in (lanes["final"], lanes["Rotation 1"]):
+        (merged,) = lane.merged
+        assert (merged.start, merged.end) == (berlin("2026-11-02T09:00"), berlin("2026-11-16"))
+        assert merged.offset + merged.length == pytest.approx(1)
+    assert bars(lanes["Rotation 1"]) == []
+
+
 @pytest.mark.parametrize(
     ("day", "hours"), [("2027-03-28", 23), ("2026-10-25", 25), ("2026-11-02", 24)]
 )

@@ -249,13 +249,21 @@ def test_pages_show_times_in_the_time_zone_of_the_profile(gatebell: LiveGatebell
     assert "2026-01-31 23:30:00 UTC" in signed_in(gatebell, alice(gatebell)).get(alert).text
 
 
-@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "x" * 10_000, "localtime"])
-def test_an_invalid_time_zone_is_rejected(gatebell: LiveGatebell, zone: str) -> None:
+@pytest.mark.parametrize(
+    ("zone", "problem"),
+    [
+        ("", "Choose a time zone"),
+        ("Mars/Olympus", "Choose a time zone"),
+        ("localtime", "Choose a time zone"),
+        ("x" * 5_000, "A time zone may have at most 64 characters."),
+    ],
+)
+def test_an_invalid_time_zone_is_rejected(gatebell: LiveGatebell, zone: str, problem: str) -> None:
     browser = signed_in(gatebell, make_user(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
     answer = submit(browser, page, form_with(page, "time_zone"), time_zone=zone)
     assert answer.status_code == 422
-    assert "Choose a time zone" in answer.text
+    assert problem in answer.text
 
 
 def test_a_name_change_by_token_keeps_the_time_zone(gatebell: LiveGatebell) -> None:
