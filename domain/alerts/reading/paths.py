@@ -31,6 +31,8 @@ _MAX_INNER_DEPTH = 32
 _NAME_KEYS = ("name", "key", "title", "label", "field")
 _VALUE_KEYS = ("value", "val")
 _MAX_PAIR_KEYS = 4
+#: Keys of a pair with a prefix, such as `fieldName` and `fieldValue`.
+_PREFIXED_KEYS = re.compile(r"(\w+)name \1value")
 #: Minimum number of objects with one key that are the fields of one object.
 _MIN_SPLIT_FIELDS = 2
 #: Text that consists of the name and the value of a field.
@@ -97,7 +99,9 @@ def _parse_pair(item: object) -> tuple[str, object] | None:
         return (found[1], found[2].strip()) if found else None
     if not isinstance(item, dict) or len(item) > _MAX_PAIR_KEYS:
         return None
-    folded = {key.casefold(): item[key] for key in item}
+    prefixed = _PREFIXED_KEYS.fullmatch(" ".join(item).casefold())
+    prefix = prefixed[1] if prefixed else ""
+    folded = {key.casefold().removeprefix(prefix): item[key] for key in item}
     name = next((folded[key] for key in _NAME_KEYS if isinstance(folded.get(key), str)), None)
     value_key = next((key for key in _VALUE_KEYS if key in folded), None)
     return (name, folded[value_key]) if name and value_key and not _SURROGATE.search(name) else None

@@ -119,10 +119,6 @@ def _is_name(leaf: Leaf) -> bool:
     return _is_text(leaf) and "\n" not in leaf.text
 
 
-def _is_one_name(leaf: Leaf) -> bool:
-    return isinstance(leaf.value, str) and _is_name(leaf)
-
-
 def _is_title(leaf: Leaf) -> bool:
     has_letter = any(each.isalpha() for each in leaf.text)
     is_other = is_plain_state(leaf.text) or leaf.thing in _UNNAMED_THINGS
@@ -156,9 +152,8 @@ def _is_host(leaf: Leaf) -> bool:
 def _is_start(leaf: Leaf) -> bool:
     """Return whether a value is a time of the alert, and not the creation of a device or a rule."""
     is_creation = bool(set(leaf.own_words) & _CREATION_WORDS)
-    if set(leaf.own_words) & _PUBLICATION_WORDS:
-        return False
     is_part = bool(leaf.text and ":" in leaf.text and _TIME_OF_DAY.fullmatch(leaf.text))
+    is_part |= bool(set(leaf.own_words) & _PUBLICATION_WORDS)
     return leaf.is_time and not is_part and not (is_creation and set(leaf.words) & _THING_WORDS)
 
 
@@ -186,8 +181,8 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         "monitor address|site url|website url|target url|"
         "host name and port|check url|endpoint url|server url|host url|ip address|address|ip|"
         "vm|virtual machine|item name|object name|originator|agent name|ap|dataset|database|"
-        "table name|switch|volume|bucket|queue|domain|location|src ip|srcip|device id|serial|"
-        "resource id|arn|crn|urn",
+        "table name|switch|volume|bucket|queue|domain|location|dst ip|ip dst|src ip|srcip|"
+        "device id|serial|resource id|arn|crn|urn",
         is_name=True,
         fits=_is_host,
     ),
@@ -225,11 +220,11 @@ FIELD_KINDS: Mapping[AlertField, FieldKind] = {
         fits=_is_name,
     ),
     AlertField.MONITORING_TOOL: FieldKind(
-        phrases="monitoring tool|tool|monitoring system", fits=_is_one_name
+        phrases="monitoring tool|tool|monitoring system", fits=_is_name
     ),
     AlertField.ENVIRONMENT: FieldKind(
         phrases="environment|environment name|env|stage|deployment environment",
-        fits=_is_one_name,
+        fits=lambda leaf: bool(leaf.text) and _is_name(leaf),
     ),
     AlertField.RUNBOOK: FieldKind(
         phrases="runbook|runbook url|runbook link|run book|playbook|playbook url|playbook link|"

@@ -78,6 +78,7 @@ _OCCURRENCE_WORDS = parse_word_set(
 _LINK_WORDS = parse_word_set("url link")
 _TEXT_KEYS = tuple((word,) for word in ("message", "msg", "text", "summary", "description"))
 _MAX_LENGTH = 300
+_UNIX_TIME = re.compile(r"=1\d{9}")
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -245,7 +246,7 @@ def _find_rule_and_objects(
     if not chosen:
         return None
     paths = tuple(chosen[: MAX_JOINED_VALUES + 1])
-    # A check that sends several types of alerts may report several problems at once.
+    # A check that sends several types of alerts may report several problems.
     has_types = any(set(leaf.own_words) in _ALERT_TYPE_KEYS for leaf in messages.leaves)
     is_complete = bool(rule and (objects or (is_alone and not has_types)))
     evidence = ", which are the same in all messages" if messages.has_evidence else ""
@@ -269,33 +270,24 @@ def find_specific_name(rule: Leaf | None, leaves: Sequence[Leaf]) -> Leaf | None
     """Return the name of the check if a rule, such as a policy, can apply to several ones."""
     if rule is None or rule.thing not in _GENERAL_WORDS or "title" in rule.own_words:
         return None
-    return next(
-        (
-            leaf
-            for leaf in leaves
-            if leaf.own_words[-1:] == ("name",)
-            and leaf.thing in _CHECKED_WORDS
-            and leaf.path[:-1] == rule.path[:-1]
-            and leaf.text not in ("", rule.text)
-            and not leaf.is_about_other
-        ),
-        None,
-    )
+    named = [
+        leaf for leaf in leaves if leaf.own_words[-1:] == ("name",) and not leaf.is_about_other
+    ]
+    checks = [leaf for leaf in named if leaf.thing in _CHECKED_WORDS and leaf.text]
+    return next((leaf for leaf in checks if leaf.path[:-1] == rule.path[:-1]), None)
 
 
 def identify_item(messages: Messages, snapshot: Snapshot) -> Identity | None:
     """Return the identifiers of the first new problem and of its object, or None."""
-    known = messages.without_recovery.stable_leaves
-    ids = [leaf for leaf in known if "id" in leaf.own_words and _is_identifier(leaf)]
-    items = [leaf for leaf in ids if snapshot.find_counterpart(leaf.path)]
-    others = [leaf for leaf in known if _is_identifier(leaf) and _is_object(leaf)]
-    others = [leaf for leaf in others if not snapshot.contains(leaf.path)]
-    objects = [leaf for leaf in others if leaf in ids] or others
+    known = filter(_is_identifier, messages.without_recovery.stable_leaves)
+    ids = [leaf for leaf in known if "id" in leaf.own_words]
+    items = [leaf for leaf in ids if leaf.path[0] == snapshot.added]
+    objects = [leaf for leaf in ids if leaf.path[0] not in snapshot and _is_object(leaf)]
     if not items:
         return None
-    chosen = [min(given, key=lambda leaf: leaf.depth) for given in (items, objects) if given]
+    paths = [min(each, key=lambda leaf: leaf.depth).path for each in (items, objects) if each]
     return Identity(
-        paths=tuple(leaf.path for leaf in chosen),
+        paths=tuple(paths),
         confidence=Confidence.UNSURE,
         reason="the problem and its object",
         may_merge_hosts=not objects,
@@ -357,6 +349,8 @@ def _is_object(leaf: Leaf) -> bool:
     if (
         "text" in leaf.own_words or set(leaf.own_words) & STATE_WORDS.keys()
     ):  # For example, failed locations.
+        return False
+    if leaf.is_link and _UNIX_TIME.search(leaf.text):  # A link to the time of the message.
         return False
     if leaf.is_link and not set(leaf.words) <= LINK_OWNERS | _LINK_WORDS:
         return False

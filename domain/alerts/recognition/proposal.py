@@ -103,12 +103,12 @@ def guess_mapping(messages: Messages) -> GuessedMapping:
         if more:
             joins[AlertField.FINGERPRINT.value] = ValueJoin(tuple(more))
     if snapshot is not None:
-        paths = {field: snapshot.add_counterpart(given) for field, given in paths.items()}
+        paths = {field: snapshot.add_removed(given) for field, given in paths.items()}
     title = found.get(AlertField.TITLE)
-    is_code = title is not None and " " not in title.leaf.text
-    where = host or (found.get(AlertField.SERVICE) if is_code else None)
+    is_word = title is not None and " " not in title.leaf.text
+    where = host or (found.get(AlertField.SERVICE) if is_word else None)
     added = where.leaf if where is not None and _needs_host(title, where) else None
-    added = find_specific_name(title and title.leaf, messages.leaves) or added
+    added = find_specific_name(title.leaf if title else None, messages.leaves) or added
     if added is not None:
         joins[AlertField.TITLE.value] = ValueJoin((added.path,))
     severity = found.get(AlertField.SEVERITY)
@@ -197,12 +197,12 @@ def _propose_resolution(
     A sentence is only used if other values identify the alert, since each recovery would otherwise
     resolve all alerts. An end time that only the recovery has is preferred to a sentence.
     """
-    item = snapshot and identity and snapshot.find_counterpart(identity.paths[0])
-    if item is not None:
+    if snapshot and identity and identity.paths[0][0] == snapshot.added:
+        item = snapshot.add_removed(identity.paths[:1])[-1]
         return Resolution(
             rule=PayloadCondition(item, Operator.IS_MISSING, ("no",)),
             confidence=Confidence.LIKELY,
-            reason=f"{format_path(item[:1])} lists problems that are over",
+            reason=f"{snapshot.removed} lists problems that are over",
         )
     resolution = propose_resolution(messages)
     if resolution is not None:
@@ -332,19 +332,14 @@ def _list_questions(
             "No value of the recovery shows that the alert is over. Choose a rule "
             f"{_WHERE_TO_CHANGE}, or users have to resolve these alerts."
         )
-    if resolution is None and AlertField.END_TIME not in found and _has_own_end(messages):
+    # Without a rule, a value under the product's own name ends the alert.
+    end = parse_end_time(messages.firing.get(AlertField.END_TIME), name="")
+    if resolution is None and (end.time or end.warning):
         yield (
-            f"Is {AlertField.END_TIME} the end of the problem? It has a time although the problem "
-            f"is not over, so alerts can be over at once. Choose another end time or a rule "
-            f"{_WHERE_TO_CHANGE}."
+            "Is end_time the end of the problem? It has a value although the problem is not over, "
+            f"so it can resolve alerts immediately. Choose another end time {_WHERE_TO_CHANGE}."
         )
     yield from _ask_about_identity(messages, identity)
-
-
-def _has_own_end(messages: Messages) -> bool:
-    """Return whether the first message has a time under the product's own name for the end."""
-    end = parse_end_time(messages.firing.get(AlertField.END_TIME), name=AlertField.END_TIME)
-    return end.time is not None or end.warning is not None
 
 
 def _ask_about_fields(messages: Messages, found: Mapping[AlertField, FoundLeaf]) -> Iterator[str]:

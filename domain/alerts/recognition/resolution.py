@@ -198,10 +198,7 @@ def _score_difference(
 def _find_contained_word(
     leaf: Leaf, before: Sequence[object], weight: int
 ) -> tuple[float, str] | None:
-    """Return the word of a text that names the recovery, with its score, or None.
-
-    The rest of the text differs between recoveries.
-    """
+    """Return the word of a text that names the recovery, with its score, or None."""
     if graded := _find_graded_recovery(leaf.text):
         return _NAMED_SCORE + weight, graded
     leading, named = find_leading_state(leaf.text), find_state(leaf.value)
