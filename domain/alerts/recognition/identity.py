@@ -238,7 +238,8 @@ def _find_rule_and_objects(
         rule = None  # All problems of a kind would share an alert.
     specific = find_specific_name(rule, stable)
     rules = [leaf for leaf in (rule, specific) if leaf is not None]
-    chosen = [leaf.path for leaf in rules + _drop_repeated(hosts, objects)]
+    named = rules + _drop_repeated(hosts, objects)
+    chosen = list(dict.fromkeys(leaf.path for leaf in named))
     objects += hosts
     if not chosen:
         other = min(filter(_has_identifier, stable), key=lambda leaf: leaf.depth, default=None)

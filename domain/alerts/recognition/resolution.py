@@ -208,7 +208,9 @@ def _find_contained_word(
     if is_state and not _has_numbers(leaf.text):
         return None
     word = _find_recovery_in_sentence(leaf, before)
-    return (_SENTENCE_SCORE, word) if word else None
+    # The severity may be lower in other messages too, so the word of a state is preferred.
+    is_state = weight >= _STATE_KEYS["event"] and _TEXT_WORDS.isdisjoint(leaf.own_words)
+    return (_NAMED_SCORE + 1 if is_state else _SENTENCE_SCORE, word) if word else None
 
 
 def _has_numbers(text: str) -> bool:
@@ -232,7 +234,7 @@ def _score_value(
     if weight and _is_digit(leaf.value) and before and all(map(_is_digit, before)):
         return _DIGIT_SCORE + weight, ()
     if _SEVERITY_KEYS & set(leaf.own_words) and _is_lowest_severity(value, before):
-        return _DIGIT_SCORE, ALL_CLEAR_WORDS
+        return _NAMED_SCORE, ALL_CLEAR_WORDS
     is_short = len(value) <= _MAX_STATE_LENGTH and not leaf.is_link
     return (weight if is_short else 0), ()
 
